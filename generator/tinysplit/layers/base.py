@@ -1,0 +1,111 @@
+"""What every layer kind says about itself: shapes, costs, fixed-point constants and exact integer reference.
+
+A kind is one file in this package plus the C template of the same name in `templates/layers/`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+FLOAT_BITS = 32
+
+
+class Shape(NamedTuple):
+    """Height x width x channels of a tensor, without the batch; a vector is 1 x 1 x n."""
+
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.height * self.width * self.channels
+
+    def __str__(self) -> str:
+        return f"{self.height}x{self.width}x{self.channels}"
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A clamp fused into a layer's output: ReLU is (0, inf), ReLU6 is (0, 6), none is (-inf, inf)."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __str__(self) -> str:
+        names = {(-np.inf, np.inf): "", (0.0, np.inf): "ReLU", (0.0, 6.0): "ReLU6"}
+        return names.get((self.low, self.high), f"Clip({self.low:g}, {self.high:g})")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layer(ABC):
+    """One layer. `inputs` and `output` are ONNX value names; `output` is the value after the fused activation.
+
+    The ONNX value called `output` holds the same numbers as this layer's output in some layout, so ranges can be
+    read from any ONNX runtime.
+    """
+
+    kind: ClassVar[str]
+    keeps_format: ClassVar[bool] = False  # the output's Q format is the input's
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    in_shape: Shape
+    activation: Activation = Activation()
+
+    @property
+    @abstractmethod
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+
+    @property
+    @abstractmethod
+    def operator_macc(self) -> int:
+        """Multiply-accumulates of the operator alone, without its fused activation."""
+
+    @property
+    def macc(self) -> int:
+        """Multiply-accumulates as X-CUBE-AI 7.1 counts them (seed 000, Table 2): ReLU free, a clip 1 an element."""
+        return self.operator_macc + (self.out_shape.size if np.isfinite(self.activation.high) else 0)
+
+    @property
+    def cost_kind(self) -> str:
+        """Key of this layer in the table of cycles per MACC: kernels of one kind may differ in speed by shape."""
+        return self.kind
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """The trained float parameters by name (`weights`, `bias`); empty for a layer without any."""
+        return {}
+
+    def weights_bytes(self, bits: int) -> int:
+        """Bytes of the constants in flash: float32 parameters for 32 bits, the arrays of `constants` for 8 and 16."""
+        if bits == FLOAT_BITS:
+            return sum(4 * p.size for p in self.parameters.values())
+        return sum((4 if name == "bias" else bits // 8) * p.size for name, p in self.parameters.items())
+
+    def activations_bytes(self, bits: int) -> int:
+        """Bytes of input plus output."""
+        return (self.in_shape.size + self.out_shape.size) * bits // 8
+
+    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+        """Return the integer arrays that the C kernel reads, by name; `bias` is int32 with x.n + w.n fraction bits."""
+        constants: dict[str, IntArray] = {}
+        if "weights" in self.parameters and formats.w is not None:
+            constants["weights"] = formats.w.quantize(self.parameters["weights"])
+            constants["bias"] = formats.accumulator.quantize(self.parameters["bias"])
+        return constants
+
+    @abstractmethod
+    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+        """Compute exactly what the C kernel computes: `x` is N x H x W x C of formats.x, the result of formats.y."""

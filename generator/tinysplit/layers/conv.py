@@ -1,0 +1,50 @@
+"""Convolution: any kernel, stride, dilation, padding and number of groups."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.window import Window
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Conv(Layer):
+    """`weights` are out_channels x k_h x k_w x in_channels_per_group, so that a kernel row is contiguous as in HWC."""
+
+    kind: ClassVar[str] = "conv"
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    window: Window
+    groups: int = 1
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.weights.shape[0])
+
+    @property
+    def operator_macc(self) -> int:
+        """out_h * out_w * c_out * (k_h * k_w * c_in_per_group + 1 for the bias)."""
+        return self.out_shape.size * (self.window.elements * (self.in_shape.channels // self.groups) + 1)
+
+    @property
+    def cost_kind(self) -> str:
+        """1x1 kernels are counted apart: they have no window to walk."""
+        return "pointwise_conv" if self.window.elements == 1 else self.kind
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        raise NotImplementedError

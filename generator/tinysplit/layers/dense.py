@@ -1,0 +1,42 @@
+"""Fully connected layer."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.layers.base import Layer, Shape
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dense(Layer):
+    """`weights` are outputs x inputs, the inputs in the HWC order of `in_shape`."""
+
+    kind: ClassVar[str] = "dense"
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    @property
+    def out_shape(self) -> Shape:
+        """A vector."""
+        return Shape(1, 1, self.weights.shape[0])
+
+    @property
+    def operator_macc(self) -> int:
+        """In * out + out."""
+        return self.weights.size + self.bias.size
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        raise NotImplementedError

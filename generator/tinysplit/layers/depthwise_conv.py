@@ -1,0 +1,44 @@
+"""Depthwise convolution: one kernel a channel (channel multipliers above 1 are grouped convolutions)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.window import Window
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DepthwiseConv(Layer):
+    """`weights` are k_h x k_w x channels."""
+
+    kind: ClassVar[str] = "depthwise_conv"
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    window: Window
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.in_shape.channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """out_h * out_w * c * (k_h * k_w + 1 for the bias)."""
+        return self.out_shape.size * (self.window.elements + 1)
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The splitters: each is a function from `Problem` to `Split`."""

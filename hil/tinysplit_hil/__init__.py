@@ -1,0 +1,1 @@
+"""Hardware in the loop: the serial harness, the virtual boards and the measurement."""
