@@ -1,0 +1,137 @@
+"""The manifest of a generated folder: what was generated, what it promised, and how the boards are wired.
+
+`OUT/tinysplit.json` is written by `generate` and read by `build` and `measure`. Layers count from 1, boards from 1, cuts
+from 1, as users see them.
+"""
+
+import json
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tinysplit.errors import InputError
+
+SCHEMA_VERSION = 1
+MANIFEST_NAME = "tinysplit.json"
+MODEL_NAME = "model.onnx"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProjectModel(_Frozen):
+    """The network; its ONNX file lies in the folder as `model.onnx`."""
+
+    name: str
+    sha256: str
+
+
+class ProjectLayer(_Frozen):
+    """One layer: where it runs, its fraction bits, and what it was estimated to take."""
+
+    number: int
+    name: str
+    kind: str
+    board: int
+    macc: int
+    x_fraction_bits: int
+    y_fraction_bits: int
+    w_fraction_bits: int | None
+    weights_bytes: int
+    estimated_cycles: float
+    estimated_s: float
+
+
+class ProjectCut(_Frozen):
+    """A tensor that crosses between two boards."""
+
+    number: int
+    after_layer: int
+    from_board: int
+    to_board: int
+    payload_bytes: int
+    estimated_s: float
+
+
+class ProjectLink(_Frozen):
+    """A UART connection; the two lists name the same ends in the same order."""
+
+    boards: tuple[int, int]
+    uarts: tuple[str, str]
+    connectors: tuple[str, str]
+
+
+class ProjectBoard(_Frozen):
+    """One board with its PlatformIO project and what was promised for its memories."""
+
+    number: int
+    name: str
+    directory: str
+    weights_bytes: int
+    arena_bytes: int
+    timer_hz: int
+
+    def elf(self, folder: Path) -> Path:
+        """Path of the ELF file that the build makes."""
+        return folder / self.directory / ".pio" / "build" / "system" / "firmware.elf"
+
+
+class Project(_Frozen):
+    """The whole folder. `begins` and `ends` are the boards of the first and of the last layer."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    tinysplit_version: str
+    model: ProjectModel
+    bits: Literal[8, 16]
+    baud: int
+    host_baud: int
+    calibration_samples: int
+    project_hash: int
+    boards: tuple[ProjectBoard, ...]
+    links: tuple[ProjectLink, ...]
+    layers: tuple[ProjectLayer, ...]
+    cuts: tuple[ProjectCut, ...]
+
+    @property
+    def begins(self) -> int:
+        """Number of the board that takes the network's input."""
+        return self.layers[0].board
+
+    @property
+    def ends(self) -> int:
+        """Number of the board that has the network's output."""
+        return self.layers[-1].board
+
+    @property
+    def estimated_compute_s(self) -> float:
+        """L in seconds."""
+        return sum(layer.estimated_s for layer in self.layers)
+
+    @property
+    def estimated_transfer_s(self) -> float:
+        """T in seconds."""
+        return sum(cut.estimated_s for cut in self.cuts)
+
+    def board(self, number: int) -> ProjectBoard:
+        """Return the board with this number."""
+        return next(board for board in self.boards if board.number == number)
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest into `folder`."""
+        (folder / MANIFEST_NAME).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest of `folder`; InputError when there is none or it is not ours."""
+        path = folder / MANIFEST_NAME
+        try:
+            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise InputError(
+                f"{folder} is no generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
+            ) from None
+        except (ValidationError, ValueError, OSError) as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise InputError(f"{path} cannot be read ({reason}): generate the folder again") from None
