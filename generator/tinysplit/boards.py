@@ -1,133 +1,187 @@
-"""Boards: a device with its wiring. Every fact that the generator, the firmware and the virtual boards need is here."""
+"""Boards by name: boards/<name>.toml and the facts of its device, joined into one Board."""
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
 
+from rich.console import Console
+from rich.table import Table
 
-@dataclass(frozen=True)
-class Memory:
-    """A contiguous memory of a device."""
+from tinysplit import resources
+from tinysplit.board_files import BoardFile, FamilyFile, UartWiring, read_toml
+from tinysplit.clocks import clock_tree
+from tinysplit.devices import load_device, uart_pins, wait_state_limits
+from tinysplit.errors import InputError, UsageError
+from tinysplit.hardware import (
+    Board,
+    ClockTree,
+    Device,
+    Interrupt,
+    Memory,
+    Pin,
+    Uart,
+    check_baud,
+)
 
-    name: str  # "flash", "sram1", "dtcm", ...
-    start: int
-    size_bytes: int
+__all__ = [
+    "Board",
+    "ClockTree",
+    "Device",
+    "Interrupt",
+    "Memory",
+    "Pin",
+    "Uart",
+    "board_names",
+    "boards_to_json",
+    "check_baud",
+    "load_board",
+    "load_boards",
+    "print_boards",
+]
 
-
-@dataclass(frozen=True)
-class Interrupt:
-    """An entry of the vector table: the handler of `position` is called `<name>_IRQHandler`."""
-
-    position: int
-    name: str  # "USART2", "USART3_4_LPUART1", ...
-
-
-@dataclass(frozen=True)
-class Device:
-    """An MCU."""
-
-    name: str  # "stm32g071rbt6"
-    family: str  # "stm32g0", "stm32f4", "stm32l4", "stm32h7": the folder in firmware/
-    core: str  # "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
-    max_hz: int
-    flash: Memory
-    ram: tuple[Memory, ...]  # physically contiguous memories are merged into one
-    interrupts: tuple[Interrupt, ...]  # by position, without the 16 of the core
-    vendor_header: str  # "stm32g0xx.h"
-    vendor_define: str  # "STM32G071xx"
-
-    @property
-    def arena_memory(self) -> Memory:
-        """The memory that holds arena, data and stack: the largest one."""
-        return max(self.ram, key=lambda memory: memory.size_bytes)
-
-
-@dataclass(frozen=True)
-class ClockTree:
-    """How the firmware reaches the maximum frequency from the internal oscillator; all frequencies in Hz."""
-
-    oscillator_hz: int  # HSI that feeds the PLL
-    pll_m: int  # divider before the PLL
-    pll_n: int  # multiplier
-    pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
-    core_hz: int
-    ahb_divider: int  # core to AHB (only H7 needs another than 1)
-    apb1_divider: int
-    apb2_divider: int
-    flash_wait_states: int
-    settings: tuple[tuple[str, int], ...]  # what one family alone needs: ("vos", 0), ("overdrive", 1), ...
-
-    @property
-    def apb1_hz(self) -> int:
-        """Clock of the UARTs on APB1."""
-        return self.core_hz // self.ahb_divider // self.apb1_divider
-
-    @property
-    def apb2_hz(self) -> int:
-        """Clock of the UARTs on APB2."""
-        return self.core_hz // self.ahb_divider // self.apb2_divider
+_KB = 1024
 
 
-@dataclass(frozen=True)
-class Pin:
-    """A GPIO pin in an alternate function."""
-
-    name: str  # "PA2"
-    alternate_function: int
-
-    @property
-    def port(self) -> str:
-        """Letter of the port."""
-        return self.name[1]
-
-    @property
-    def number(self) -> int:
-        """Number within the port."""
-        return int(self.name[2:])
+def board_names() -> list[str]:
+    """Return the names of all boards, sorted."""
+    return sorted(path.stem for path in resources.boards().glob("*.toml"))
 
 
-@dataclass(frozen=True)
-class Uart:
-    """A UART with the pins that this board brings out."""
-
-    name: str  # "USART2", "LPUART1"
-    base_address: int
-    clock_hz: int  # kernel clock after the firmware has raised the clocks
-    is_low_power: bool  # LPUART: BRR counts 1/256 of a clock
-    irq_position: int
-    irq_name: str
-    enable_register: str  # "APBENR1": RCC-><register> |= RCC_<register>_<bit>
-    enable_bit: str  # "RCC_APBENR1_USART2EN"
-    tx: Pin
-    rx: Pin
-    connector: str  # where a wire goes: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host's
-
-    def divider(self, baud: int) -> int:
-        """Return the value of BRR that comes nearest to `baud` (oversampling by 16)."""
-        clock = self.clock_hz * (256 if self.is_low_power else 1)
-        return (clock + baud // 2) // baud
-
-    def actual_baud(self, baud: int) -> float:
-        """Return the baud rate that the hardware makes when asked for `baud`."""
-        clock = self.clock_hz * (256 if self.is_low_power else 1)
-        return clock / self.divider(baud)
+def load_boards() -> tuple[Board, ...]:
+    """Return all boards by name."""
+    return tuple(load_board(name) for name in board_names())
 
 
-@dataclass(frozen=True)
-class Board:
-    """A device with its clock source, host UART and link UARTs."""
+@lru_cache
+def load_board(name: str) -> Board:
+    """Return the board of boards/<name>.toml.
 
-    name: str  # "nucleo_g071rb", the name of boards/<name>.toml
-    title: str  # "NUCLEO-G071RB (STM32G071RB)"
-    device: Device
-    clock: ClockTree
-    host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
-    link_uarts: tuple[Uart, ...]
-    platformio_board: str  # name in PlatformIO's ststm32 platform
-    published_cpm: float  # cycles per MACC of seed 000, Table 3
-    published_flash_bytes: int  # Table 3, KB of 1024 bytes
-    published_ram_bytes: int
-    published_hz: int
+    Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
+    """
+    names = board_names()
+    if name not in names:
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3, cutoff=0.5)
+        raise UsageError(
+            f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
+        )
+    file = read_toml(resources.boards() / f"{name}.toml", BoardFile)
+    device = load_device(file.part, file.corrections)
+    family = read_toml(resources.boards() / "families" / f"{device.family}.toml", FamilyFile)
+    limits = wait_state_limits(file.part, file.corrections)
+    clock = clock_tree(file.pll or family.pll, file.clock, device.max_hz, limits)
+    return Board(
+        name=name,
+        title=file.title,
+        device=device,
+        clock=clock,
+        host_uart=_uart(file.host_uart, device, family, clock),
+        link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
+        platformio_board=file.platformio_board,
+        published_cpm=file.published.cpm,
+        published_flash_bytes=file.published.flash_kb * _KB,
+        published_ram_bytes=file.published.ram_kb * _KB,
+        published_hz=file.published.mhz * 1_000_000,
+    )
 
-    @property
-    def sha256(self) -> str:
-        """Hash of every fact of this board, to tell a split made for other boards."""
-        raise NotImplementedError
+
+def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTree) -> Uart:
+    peripheral = family.uarts.get(wiring.name)
+    if peripheral is None:
+        raise InputError(f"{device.name}: {device.family}.toml does not describe {wiring.name}")
+    pins = uart_pins(device.name, wiring.name)
+    interrupt = _interrupt(device, wiring.name)
+    return Uart(
+        name=wiring.name,
+        base_address=peripheral.base_address,
+        clock_hz=clock.apb1_hz if peripheral.bus == "apb1" else clock.apb2_hz,
+        is_low_power=wiring.name.startswith("LPUART"),
+        irq_position=interrupt.position,
+        irq_name=interrupt.name,
+        enable_register=peripheral.enable_register,
+        enable_bit=f"RCC_{peripheral.enable_register}_{wiring.name}EN",
+        tx=_pin(device, f"{wiring.name} TX", wiring.tx, pins.tx),
+        rx=_pin(device, f"{wiring.name} RX", wiring.rx, pins.rx),
+        connector=wiring.connector,
+    )
+
+
+def _pin(device: Device, signal: str, name: str, candidates: tuple[Pin, ...]) -> Pin:
+    for pin in candidates:
+        if pin.name == name:
+            return pin
+    possible = ", ".join(pin.name for pin in candidates) or "no pin"
+    raise InputError(f"{device.name}: {name} does not carry {signal}; {possible} does")
+
+
+def _interrupt(device: Device, uart: str) -> Interrupt:
+    """Return the vector of `uart`, also where several share one ("USART3_4_LPUART1" serves USART4)."""
+    for interrupt in device.interrupts:
+        kind = ""
+        for word in interrupt.name.split("_"):
+            kind = word.rstrip("0123456789") or kind
+            if uart == (word if not word.isdigit() else kind + word):
+                return interrupt
+    raise InputError(f"{device.name}: no interrupt vector serves {uart}")
+
+
+def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
+    """Return what `tinysplit boards --json` prints: sizes in bytes, frequencies in Hz."""
+    return [
+        {
+            "name": board.name,
+            "title": board.title,
+            "part": board.device.name,
+            "core": board.device.core,
+            "core_hz": board.clock.core_hz,
+            "flash_wait_states": board.clock.flash_wait_states,
+            "flash_bytes": board.device.flash.size_bytes,
+            "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
+            "arena_memory_bytes": board.device.arena_memory.size_bytes,
+            "published": {
+                "cpm": board.published_cpm,
+                "flash_bytes": board.published_flash_bytes,
+                "ram_bytes": board.published_ram_bytes,
+                "hz": board.published_hz,
+            },
+            "host_uart": _uart_to_json(board.host_uart),
+            "link_uarts": [_uart_to_json(uart) for uart in board.link_uarts],
+            "platformio_board": board.platformio_board,
+            "sha256": board.sha256,
+        }
+        for board in boards
+    ]
+
+
+def _uart_to_json(uart: Uart) -> dict[str, Any]:
+    return {
+        "name": uart.name,
+        "tx": uart.tx.name,
+        "rx": uart.rx.name,
+        "clock_hz": uart.clock_hz,
+        "connector": uart.connector,
+    }
+
+
+def print_boards(boards: Iterable[Board], console: Console) -> None:
+    """Print the boards as a table."""
+    table = Table(title="Boards")
+    for heading in ("board", "core", "MHz", "flash KB", "RAM KB", "CpM", "host UART", "link UARTs", "PlatformIO"):
+        table.add_column(heading, justify="right" if heading in {"MHz", "flash KB", "RAM KB", "CpM"} else "left")
+    for board in boards:
+        table.add_row(
+            board.name,
+            board.device.core.removeprefix("cortex-").replace("plus", "+"),
+            f"{board.clock.core_hz / 1e6:g}",
+            f"{board.device.flash.size_bytes // _KB}",
+            f"{sum(memory.size_bytes for memory in board.device.ram) // _KB}",
+            f"{board.published_cpm:g}",
+            _describe(board.host_uart),
+            ", ".join(uart.name for uart in board.link_uarts),
+            board.platformio_board,
+        )
+    console.print(table)
+
+
+def _describe(uart: Uart) -> str:
+    return f"{uart.name} {uart.tx.name}/{uart.rx.name}"

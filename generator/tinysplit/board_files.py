@@ -1,0 +1,133 @@
+"""What boards/*.toml and boards/families/*.toml may say. Facts without a source do not get in."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints, ValidationError
+
+from tinysplit.errors import InputError
+
+PinName = Annotated[str, StringConstraints(pattern=r"^P[A-K]([0-9]|1[0-5])$")]
+UartName = Annotated[str, StringConstraints(pattern=r"^(LPUART|USART|UART)[0-9]+$")]
+Source = Annotated[str, StringConstraints(min_length=8)]
+Range = tuple[PositiveInt, PositiveInt]
+FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UartWiring(_Table):
+    """The pins of a UART on this board, and where a wire goes."""
+
+    name: UartName
+    tx: PinName
+    rx: PinName
+    connector: str
+    source: Source
+
+
+class Published(_Table):
+    """Seed 000, Table 3."""
+
+    flash_kb: PositiveInt
+    ram_kb: PositiveInt
+    mhz: PositiveInt
+    cpm: float = Field(gt=0)
+
+
+class CorrectedHz(_Table):
+    """A frequency that modm-devices has wrong."""
+
+    value: PositiveInt
+    source: Source
+
+
+class CorrectedWaitStates(_Table):
+    """The highest HCLK for 0, 1, 2, ... wait states at the highest core voltage, in Hz."""
+
+    value: tuple[PositiveInt, ...]
+    source: Source
+
+
+class CorrectedMemory(_Table):
+    """Another name and address for a memory of modm-devices."""
+
+    name: str
+    start: PositiveInt
+    source: Source
+
+
+class Corrections(_Table):
+    """What modm-devices has wrong; memories by its name for them."""
+
+    max_hz: CorrectedHz | None = None
+    wait_states: CorrectedWaitStates | None = None
+    memories: dict[str, CorrectedMemory] = {}
+
+
+class BusLimits(_Table):
+    """The highest frequencies of the buses in Hz, and the settings of ClockTree that they need."""
+
+    ahb_max_hz: PositiveInt
+    apb1_max_hz: PositiveInt
+    apb2_max_hz: PositiveInt
+    settings: dict[Literal["vos", "overdrive", "boost", "vddio2"], int]
+    source: Source
+
+
+class PllRules(_Table):
+    """What the PLL of a family or device accepts: input and VCO in Hz, dividers and multiplier as numbers."""
+
+    oscillator_hz: PositiveInt
+    input_hz: Range
+    vco_hz: Range
+    m: Range
+    n: Range
+    r: tuple[PositiveInt, ...]
+    source: Source
+
+
+class BoardFile(_Table):
+    """boards/<name>.toml."""
+
+    title: str
+    part: str
+    platformio_board: str
+    source: Source
+    published: Published
+    clock: BusLimits
+    host_uart: UartWiring
+    link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
+    corrections: Corrections = Corrections()
+    pll: PllRules | None = None  # in place of the family's
+
+
+class UartPeripheral(_Table):
+    """A UART as every device of a family has it."""
+
+    base_address: PositiveInt
+    bus: Literal["apb1", "apb2"]  # whose clock it counts
+    enable_register: str
+
+
+class FamilyFile(_Table):
+    """boards/families/<family>.toml."""
+
+    pll: PllRules
+    uarts: dict[UartName, UartPeripheral]
+    uarts_source: Source
+
+
+def read_toml(path: Path, model: type[FileT]) -> FileT:
+    """Read and validate `path`; raise InputError with the first thing that is wrong in it."""
+    try:
+        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path.name}: not a TOML file: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise InputError(f"{path.name}: {where}: {first['msg']}") from error

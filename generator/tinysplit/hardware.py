@@ -1,0 +1,175 @@
+"""Boards and devices as data. Every fact that the generator, the firmware and the virtual boards need is here."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from tinysplit.errors import UsageError
+
+BAUD_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A contiguous memory of a device."""
+
+    name: str  # "flash", "sram", "dtcm", ...
+    start: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """An entry of the vector table: the handler of `position` is called `<name>_IRQHandler`."""
+
+    position: int
+    name: str  # "USART2", "USART3_4_LPUART1", ...
+
+
+@dataclass(frozen=True)
+class Device:
+    """An MCU."""
+
+    name: str  # "stm32g071rbt6"
+    family: str  # "stm32g0", "stm32f4", "stm32l4", "stm32h7": the folder in firmware/
+    core: str  # "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
+    max_hz: int
+    flash: Memory
+    ram: tuple[Memory, ...]  # physically contiguous memories are merged into one
+    interrupts: tuple[Interrupt, ...]  # by position, without the 16 of the core
+    vendor_header: str  # "stm32g0xx.h"
+    vendor_define: str  # "STM32G071xx"
+
+    @property
+    def arena_memory(self) -> Memory:
+        """The memory that holds arena, data and stack: the largest one."""
+        return max(self.ram, key=lambda memory: memory.size_bytes)
+
+
+@dataclass(frozen=True)
+class ClockTree:
+    """How the firmware reaches the maximum frequency from the internal oscillator; all frequencies in Hz.
+
+    The internal oscillator works whatever the solder bridges of a board are; ST trims it to about 1 % over 0..85 degC,
+    so the UARTs of two boards may differ by 2 % beside what their dividers add.
+
+    `settings` are facts that one family alone needs:
+
+    - ("vos", n): voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the register field;
+    - ("overdrive", 0 or 1): F446: PWR_CR ODEN and ODSWEN; H743: SYSCFG_PWRCR ODEN, which turns VOS1 into VOS0;
+    - ("boost", 0 or 1): L4+: range 1 boost, PWR_CR5 R1MODE = 0;
+    - ("vddio2", 0 or 1): L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
+    """
+
+    oscillator_hz: int  # HSI that feeds the PLL
+    pll_m: int  # divider before the PLL
+    pll_n: int  # multiplier
+    pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
+    core_hz: int
+    ahb_divider: int  # core to AHB (only H7 needs another than 1)
+    apb1_divider: int
+    apb2_divider: int
+    flash_wait_states: int
+    settings: tuple[tuple[str, int], ...]  # what one family alone needs: ("vos", 0), ("overdrive", 1), ...
+
+    @property
+    def apb1_hz(self) -> int:
+        """Clock of the UARTs on APB1."""
+        return self.core_hz // self.ahb_divider // self.apb1_divider
+
+    @property
+    def apb2_hz(self) -> int:
+        """Clock of the UARTs on APB2."""
+        return self.core_hz // self.ahb_divider // self.apb2_divider
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A GPIO pin in an alternate function."""
+
+    name: str  # "PA2"
+    alternate_function: int
+
+    @property
+    def port(self) -> str:
+        """Letter of the port."""
+        return self.name[1]
+
+    @property
+    def number(self) -> int:
+        """Number within the port."""
+        return int(self.name[2:])
+
+
+@dataclass(frozen=True)
+class Uart:
+    """A UART with the pins that this board brings out."""
+
+    name: str  # "USART2", "LPUART1"
+    base_address: int
+    clock_hz: int  # kernel clock after the firmware has raised the clocks
+    is_low_power: bool  # LPUART: BRR counts 1/256 of a clock
+    irq_position: int
+    irq_name: str
+    enable_register: str  # "APBENR1": RCC-><register> |= RCC_<register>_<bit>
+    enable_bit: str  # "RCC_APBENR1_USART2EN"
+    tx: Pin
+    rx: Pin
+    connector: str  # where a wire goes: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host's
+
+    @property
+    def divider_range(self) -> tuple[int, int]:
+        """Smallest and largest BRR that work: LPUARTs take 0x300..0xFFFFF, USARTs (oversampling by 16) 16..0xFFFF."""
+        return (0x300, 0xFFFFF) if self.is_low_power else (16, 0xFFFF)
+
+    @property
+    def _scaled_clock_hz(self) -> int:
+        return self.clock_hz * (256 if self.is_low_power else 1)
+
+    def divider(self, baud: int) -> int:
+        """Return the value of BRR that comes nearest to `baud` (oversampling by 16).
+
+        F4's BRR holds a mantissa and 4 fraction bits of clock / (16 * baud): as one number it is clock / baud too.
+        """
+        return (self._scaled_clock_hz + baud // 2) // baud
+
+    def actual_baud(self, baud: int) -> float:
+        """Return the baud rate that the hardware makes when asked for `baud`."""
+        return self._scaled_clock_hz / self.divider(baud)
+
+    def nearest_baud(self, baud: int) -> float:
+        """Return the possible baud rate that is nearest to `baud`."""
+        low, high = self.divider_range
+        return self._scaled_clock_hz / min(max(self.divider(baud), low), high)
+
+
+@dataclass(frozen=True)
+class Board:
+    """A device with its clock source, host UART and link UARTs."""
+
+    name: str  # "nucleo_g071rb", the name of boards/<name>.toml
+    title: str  # "NUCLEO-G071RB (STM32G071RB)"
+    device: Device
+    clock: ClockTree
+    host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
+    link_uarts: tuple[Uart, ...]
+    platformio_board: str  # name in PlatformIO's ststm32 platform
+    published_cpm: float  # cycles per MACC of seed 000, Table 3
+    published_flash_bytes: int  # Table 3, KB of 1024 bytes
+    published_ram_bytes: int
+    published_hz: int
+
+    @property
+    def sha256(self) -> str:
+        """Hash of every fact of this board, to tell a split made for other boards."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def check_baud(board: Board, uart: Uart, baud: int) -> None:
+    """Check that the hardware makes `baud` within 2 %; raise UsageError with the nearest possible one if not."""
+    nearest = uart.nearest_baud(baud) if baud > 0 else uart.nearest_baud(1)
+    if abs(nearest - baud) > BAUD_TOLERANCE * baud:
+        raise UsageError(
+            f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
+            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {nearest:.0f}"
+        )
