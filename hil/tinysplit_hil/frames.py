@@ -1,0 +1,86 @@
+"""Frames of docs/protocol.md: sync, type, tag, sequence, length, payload, CRC."""
+
+import struct
+from binascii import crc_hqx
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SYNC = 0xA5
+LARGEST_PAYLOAD_BYTES = 1024
+OVERHEAD_BYTES = 8
+
+_HEADER = struct.Struct("<BBBBH")
+_CRC = struct.Struct("<H")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame without its framing."""
+
+    type: int
+    sequence: int
+    payload: bytes = b""
+    tag: int = 0
+
+    def encode(self) -> bytes:
+        """Return the bytes on the wire."""
+        header = _HEADER.pack(SYNC, self.type, self.tag, self.sequence, len(self.payload))
+        return header + self.payload + _CRC.pack(crc(header[1:] + self.payload))
+
+
+def crc(data: bytes) -> int:
+    """Return CRC-16/CCITT-FALSE: polynomial 0x1021, start 0xFFFF, not reflected."""
+    return crc_hqx(data, 0xFFFF)
+
+
+class FrameDecoder:
+    """Finds frames in a stream of bytes; what is no frame is dropped.
+
+    After a damaged frame the search goes on behind its sync byte, so that a frame inside the damage is not lost.
+    """
+
+    def __init__(self, largest_payload_bytes: int = LARGEST_PAYLOAD_BYTES) -> None:
+        self._largest_payload_bytes = largest_payload_bytes
+        self._buffer = bytearray()
+
+    @property
+    def missing_bytes(self) -> int:
+        """How many bytes the next frame needs at least: as many can be read without waiting for too many."""
+        return self._frame_bytes() - len(self._buffer)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take `data` and yield the frames that it completes."""
+        self._buffer += data
+        self._drop_to_sync()
+        while len(self._buffer) >= self._frame_bytes():
+            frame = self._take()
+            if frame is not None:
+                yield frame
+            self._drop_to_sync()
+
+    def _frame_bytes(self) -> int:
+        """Return the bytes of the frame at the start of the buffer, as far as known."""
+        if len(self._buffer) < _HEADER.size:
+            return OVERHEAD_BYTES
+        return OVERHEAD_BYTES + int(_HEADER.unpack_from(self._buffer)[-1])
+
+    def _drop_to_sync(self) -> None:
+        """Drop bytes until the buffer starts like a frame or is empty."""
+        while self._buffer and not self._starts_frame():
+            next_sync = self._buffer.find(SYNC, 1)
+            del self._buffer[: next_sync if next_sync > 0 else len(self._buffer)]
+
+    def _starts_frame(self) -> bool:
+        return self._buffer[0] == SYNC and self._frame_bytes() - OVERHEAD_BYTES <= self._largest_payload_bytes
+
+    def _take(self) -> Frame | None:
+        """Remove the frame at the start of the buffer, or only its sync byte when the CRC is wrong."""
+        size = self._frame_bytes()
+        _, kind, tag, sequence, _ = _HEADER.unpack_from(self._buffer)
+        body_end = size - _CRC.size
+        if crc(bytes(self._buffer[1:body_end])) != _CRC.unpack_from(self._buffer, body_end)[0]:
+            del self._buffer[0]
+            return None
+        payload = bytes(self._buffer[_HEADER.size : body_end])
+        del self._buffer[:size]
+        return Frame(kind, sequence, payload, tag)

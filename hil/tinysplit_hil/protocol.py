@@ -1,0 +1,155 @@
+"""What frames mean on a host port: types, error codes and payloads of docs/protocol.md, all little endian."""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self
+
+REPLY_BIT = 0x80
+LOAD_BYTES = 248  # of the input in one LOAD
+READ_BYTES = 252  # of the output in one READ_OUTPUT
+RECORDS_PER_REPLY = 31
+HOST_PAYLOAD_BYTES = 252
+
+_IDENTITY = struct.Struct("<BBBxIIIII")
+_LOAD = struct.Struct("<I")
+_READ_OUTPUT = struct.Struct("<IH")
+_READ_TIMES = struct.Struct("<H")
+_RECORD = struct.Struct("<BxHI")
+_ERROR = struct.Struct("<B3xI")
+
+
+class MessageType(IntEnum):
+    """Types of frames on a host port; a reply is its request's type with `REPLY_BIT`."""
+
+    IDENTIFY = 0x01
+    RESET = 0x02
+    LOAD = 0x03
+    START = 0x04
+    READ_OUTPUT = 0x05
+    READ_TIMES = 0x06
+    DONE = 0xE0
+    ERROR = 0xEE
+
+
+class ErrorCode(IntEnum):
+    """Codes of ERROR frames."""
+
+    UNKNOWN_TYPE = 1
+    BAD_LENGTH = 2
+    BAD_RANGE = 3
+    NOT_FIRST = 4
+    BUSY = 5
+    LINK_TIMEOUT = 6
+    LINK_UNEXPECTED = 7
+    BAD_CRC = 8
+    CLOCK = 9
+    FAULT = 10
+    OVERRUN = 11
+
+
+class RecordKind(IntEnum):
+    """What a time stamp belongs to."""
+
+    LAYER = 0
+    TRANSFER = 1
+
+
+NO_CUT = 0xFFFFFFFF
+
+_MEANINGS = {
+    ErrorCode.UNKNOWN_TYPE: "the firmware does not know this request: build and flash the board again",
+    ErrorCode.BAD_LENGTH: "the request has the wrong length: build and flash the board again",
+    ErrorCode.BAD_RANGE: "the request reaches outside the tensor: build and flash the board again",
+    ErrorCode.NOT_FIRST: "only the board with the first layer takes inputs: are the ports in board order?",
+    ErrorCode.BUSY: "it still computes the last inference: reset it",
+    ErrorCode.LINK_TIMEOUT: "its neighbour does not acknowledge cut {cut}: is the link wired, TX to RX both ways?",
+    ErrorCode.LINK_UNEXPECTED: "cut {cut} arrived out of turn: is the link wired to the right board?",
+    ErrorCode.BAD_CRC: "requests arrive damaged: is the host's baud rate right?",
+    ErrorCode.CLOCK: "its clock could not be raised to the planned frequency",
+    ErrorCode.FAULT: "the processor stopped with a fault at 0x{detail:08x}",
+    ErrorCode.OVERRUN: "it lost bytes of {source}",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a board is; see IDENTIFY. `board_index` counts from 0."""
+
+    protocol: int
+    board_index: int
+    clock_ok: bool
+    project_hash: int
+    core_hz: int
+    timer_hz: int
+    input_bytes: int
+    output_bytes: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Read the payload of a reply; struct.error when its length is wrong."""
+        protocol, board_index, clock_ok, *numbers = _IDENTITY.unpack(payload)
+        return cls(protocol, board_index, bool(clock_ok), *numbers)
+
+    def pack(self) -> bytes:
+        """Return the payload of a reply."""
+        numbers = (self.project_hash, self.core_hz, self.timer_hz, self.input_bytes, self.output_bytes)
+        return _IDENTITY.pack(self.protocol, self.board_index, self.clock_ok, *numbers)
+
+
+@dataclass(frozen=True)
+class TimeRecord:
+    """One time stamp: timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0)."""
+
+    kind: RecordKind
+    index: int
+    ticks: int
+
+    def pack(self) -> bytes:
+        """Return the eight bytes of this record."""
+        return _RECORD.pack(self.kind, self.index, self.ticks)
+
+    @classmethod
+    def unpack_all(cls, payload: bytes) -> list[Self]:
+        """Return the records of a reply; ValueError or struct.error when they are not well-formed."""
+        return [cls(RecordKind(kind), index, ticks) for kind, index, ticks in _RECORD.iter_unpack(payload)]
+
+
+@dataclass(frozen=True)
+class BoardError:
+    """An ERROR frame."""
+
+    code: int
+    detail: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Read the payload of an ERROR frame; struct.error when its length is wrong."""
+        return cls(*_ERROR.unpack(payload))
+
+    def pack(self) -> bytes:
+        """Return the payload of an ERROR frame."""
+        return _ERROR.pack(self.code, self.detail)
+
+    def __str__(self) -> str:
+        try:
+            code = ErrorCode(self.code)
+        except ValueError:
+            return f"unknown error {self.code} (detail {self.detail})"
+        source = "the host port" if self.detail == NO_CUT else f"cut {self.detail + 1}"
+        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail, source=source)}"
+
+
+def pack_load(offset: int, data: bytes) -> bytes:
+    """Return the payload of LOAD."""
+    return _LOAD.pack(offset) + data
+
+
+def pack_read_output(offset: int, length: int) -> bytes:
+    """Return the payload of READ_OUTPUT."""
+    return _READ_OUTPUT.pack(offset, length)
+
+
+def pack_read_times(first_record: int) -> bytes:
+    """Return the payload of READ_TIMES."""
+    return _READ_TIMES.pack(first_record)
