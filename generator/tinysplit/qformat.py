@@ -1,6 +1,7 @@
 """The Q format of seed 004: sign bit + m integer bits + n fraction bits, Q0.7 and Q3.4 in 8 bits, Q5.10 in 16."""
 
 from dataclasses import dataclass
+from math import floor, log2
 from typing import Self
 
 import numpy as np
@@ -39,13 +40,14 @@ class QFormat:
         return np.dtype(f"int{self.bits}")
 
     @classmethod
-    def for_range(cls, bits: int, largest: float) -> Self:
-        """Return the format with most fraction bits that holds `largest` (an absolute value) within half a step."""
-        high = (1 << (bits - 1)) - 1
-        if largest <= 0:
-            return cls(bits, bits - 1)
-        fraction_bits = int(np.floor(np.log2((high + 0.5) / largest)))
-        return cls(bits, fraction_bits)
+    def for_range(cls, bits: int, low: float, high: float) -> Self:
+        """Return the format with most fraction bits that holds `low` to `high` within half a step; Q0.n if both are 0.
+
+        Two's complement reaches one step further below zero than above: -1 fits Q0.7, 1 does not.
+        """
+        limits = ((-low, (1 << (bits - 1)) + 0.5), (high, (1 << (bits - 1)) - 0.5))
+        fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value > 0]
+        return cls(bits, min(fraction_bits, default=bits - 1))
 
     def quantize(self, values: FloatArray) -> IntArray:
         """Round `values` to the nearest integer of this format (halves up) and saturate."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tinysplit import fixed_point
 from tinysplit.graph import Graph
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray, QFormat
@@ -29,6 +30,11 @@ class LayerFormats:
         """Bits by which the accumulator is shifted right to reach `y`; negative means left."""
         return self.accumulator.fraction_bits - self.y.fraction_bits
 
+    @property
+    def rounding(self) -> int:
+        """Half a step of `y` in the accumulator's steps, which is added before the shift."""
+        return 1 << (self.shift - 1) if self.shift > 0 else 0
+
 
 @dataclass(frozen=True, eq=False)
 class QuantizedLayer:
@@ -49,6 +55,15 @@ class QuantizedLayer:
         low = y.low if np.isneginf(activation.low) else int(y.quantize(np.array(activation.low)))
         high = y.high if np.isposinf(activation.high) else int(y.quantize(np.array(activation.high)))
         return low, high
+
+    def requantize(self, sums: IntArray) -> IntArray:
+        """Bring accumulators to the format of the output."""
+        return self.clamped(fixed_point.rounded_shift(sums, self.formats.shift))
+
+    def clamped(self, values: IntArray) -> IntArray:
+        """Saturate integers of the output's format and apply the fused activation."""
+        low, high = self.clamp
+        return values.clip(low, high).astype(self.formats.y.dtype)
 
     @property
     def weights_bytes(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.qformat import IntArray
+from tinysplit.qformat import IntArray, QFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -56,6 +56,8 @@ class Layer(ABC):
 
     kind: ClassVar[str]
     keeps_format: ClassVar[bool] = False  # the output's Q format is the input's
+    keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
+    channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 
     name: str
     inputs: tuple[str, ...]
@@ -105,6 +107,27 @@ class Layer(ABC):
             constants["weights"] = formats.w.quantize(self.parameters["weights"])
             constants["bias"] = formats.accumulator.quantize(self.parameters["bias"])
         return constants
+
+    def output_format(self, x: QFormat, wanted: QFormat) -> QFormat:
+        """Return the output's format, given the input's and the one that suits the range of the output."""
+        return x if self.keeps_format else wanted
+
+    def accumulator_bound(self, formats: "LayerFormats", x_bounds: tuple[int, int]) -> int:
+        """Return the largest absolute value that a 32-bit sum can take for inputs within `x_bounds` (low <= 0 <= high).
+
+        A sum starts at its bias and passes only values between bias + all negative and bias + all positive products,
+        whatever their order; half a step is added to it for rounding.
+        """
+        constants = self.constants(formats)
+        if "weights" not in constants:
+            return 0
+        weights = np.moveaxis(constants["weights"].astype(np.int64), self.channel_axis, 0)
+        weights = weights.reshape(weights.shape[0], -1)
+        positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+        bias, (x_low, x_high) = constants["bias"].astype(np.int64), x_bounds
+        highest = int((bias + positive * x_high + negative * x_low).max())
+        lowest = int((bias + positive * x_low + negative * x_high).min())
+        return max(highest + formats.rounding, -lowest)
 
     @abstractmethod
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit import fixed_point
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
@@ -47,4 +48,11 @@ class Conv(Layer):
 
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        raise NotImplementedError
+        patches = self.window.patches(x)
+        weights = np.split(quantized.constants["weights"], self.groups)
+        inputs = np.split(patches, self.groups, axis=-1)
+        sums = [
+            fixed_point.dot(group.reshape(*group.shape[:3], -1), kernels.reshape(len(kernels), -1))
+            for group, kernels in zip(inputs, weights, strict=True)
+        ]
+        return quantized.requantize(np.concatenate(sums, axis=-1) + quantized.constants["bias"])

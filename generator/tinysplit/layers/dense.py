@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit import fixed_point
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.qformat import IntArray
 
@@ -39,4 +40,5 @@ class Dense(Layer):
 
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        raise NotImplementedError
+        sums = fixed_point.dot(x.reshape(len(x), 1, 1, -1), quantized.constants["weights"])
+        return quantized.requantize(sums + quantized.constants["bias"])

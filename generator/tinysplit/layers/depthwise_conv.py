@@ -19,6 +19,7 @@ class DepthwiseConv(Layer):
     """`weights` are k_h x k_w x channels."""
 
     kind: ClassVar[str] = "depthwise_conv"
+    channel_axis: ClassVar[int] = -1
 
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -41,4 +42,5 @@ class DepthwiseConv(Layer):
 
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        raise NotImplementedError
+        products = self.window.patches(x).astype(np.int64) * quantized.constants["weights"]
+        return quantized.requantize(products.sum(axis=(3, 4)) + quantized.constants["bias"])

@@ -17,6 +17,7 @@ class MaxPool(Layer):
 
     kind: ClassVar[str] = "max_pool"
     keeps_format: ClassVar[bool] = True
+    keeps_sign: ClassVar[bool] = True
 
     window: Window
 
@@ -32,4 +33,5 @@ class MaxPool(Layer):
 
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        raise NotImplementedError
+        patches = self.window.patches(x, fill=quantized.formats.x.low)
+        return quantized.clamped(patches.max(axis=(3, 4)))

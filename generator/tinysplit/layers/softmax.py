@@ -3,18 +3,27 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
+from tinysplit import fixed_point
 from tinysplit.layers.base import FLOAT_BITS, Layer, Shape
-from tinysplit.qformat import IntArray
+from tinysplit.qformat import IntArray, QFormat
 
 if TYPE_CHECKING:
-    from tinysplit.quantized import QuantizedLayer
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
 
 MACC_PER_ELEMENT = 15  # X-CUBE-AI 7.1's count for exp, sum and division
+TABLE_SIZE = 256
+ONE = (1 << 15) - 1  # what stands for exp(0) in the tables: the common factor cancels in the division
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Softmax(Layer):
-    """exp(x_i) / sum_j exp(x_j), from tables of exp in Q0.15; the output is Q0.7 or Q0.15."""
+    """exp(x_i) / sum_j exp(x_j), from tables of exp in Q0.15; the output is Q0.7 or Q0.15.
+
+    The tables hold exp(-d) for the distance d to the largest input, in steps of the input's format. 16-bit distances
+    take one table for each of their bytes: exp(-(256 h + l)) = exp(-256 h) exp(-l).
+    """
 
     kind: ClassVar[str] = "softmax"
 
@@ -30,8 +39,30 @@ class Softmax(Layer):
 
     def weights_bytes(self, bits: int) -> int:
         """One table of 256 16-bit values for 8 bits, two for 16."""
-        return 0 if bits == FLOAT_BITS else 256 * 2 * (bits // 8)
+        return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8)
+
+    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+        """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
+        steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
+        distances = np.arange(TABLE_SIZE) * 2.0**-formats.x.fraction_bits
+        return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
+
+    def output_format(self, x: QFormat, wanted: QFormat) -> QFormat:  # noqa: ARG002 - the range of a softmax is known
+        """Return Q0.7 or Q0.15."""
+        return QFormat(x.bits, x.bits - 1)
+
+    def accumulator_bound(self, formats: "LayerFormats", x_bounds: tuple[int, int]) -> int:  # noqa: ARG002 - all inputs
+        """See `Layer.accumulator_bound`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
+        return self.in_shape.channels * ONE
 
     def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        raise NotImplementedError
+        tables = quantized.constants
+        distance = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+        exponentials = tables["exp_low"][distance % TABLE_SIZE].astype(np.int64)
+        if "exp_high" in tables:
+            products = exponentials * tables["exp_high"][distance // TABLE_SIZE]
+            exponentials = fixed_point.rounded_shift(products, 15)
+        sums = exponentials.sum(axis=-1, keepdims=True)
+        scaled = exponentials << quantized.formats.y.fraction_bits
+        return quantized.clamped(fixed_point.rounded_quotient(scaled, sums))

@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
 from tinysplit.layers.base import Shape
+from tinysplit.qformat import IntArray
 
 
 class Pads(NamedTuple):
@@ -28,6 +32,27 @@ class Window:
     def elements(self) -> int:
         """Positions of one window."""
         return self.kernel[0] * self.kernel[1]
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether windows at the border reach over the map."""
+        return any(self.pads)
+
+    def patches(self, x: IntArray, fill: int = 0) -> IntArray:
+        """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; `fill` stands in the padding."""
+        top, left, bottom, right = self.pads
+        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+        extent = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
+        views = sliding_window_view(padded, extent, axis=(1, 2))
+        (s_h, s_w), (d_h, d_w) = self.stride, self.dilation
+        patches: IntArray = views[:, ::s_h, ::s_w, :, ::d_h, ::d_w].transpose(0, 1, 2, 4, 5, 3)
+        return patches
+
+    def counts(self, in_shape: Shape) -> IntArray:
+        """Return how many elements of the map each window covers: 1 x out_h x out_w x 1."""
+        ones = np.ones((1, in_shape.height, in_shape.width, 1), dtype=np.int64)
+        counts: IntArray = self.patches(ones).sum(axis=(3, 4))
+        return counts
 
     def out_shape(self, in_shape: Shape, channels: int) -> Shape:
         """Return the shape after the window has moved over a padded `in_shape` (ONNX operators, Conv)."""
