@@ -1,0 +1,32 @@
+"""SCons script of the platform: compiles and links firmware.elf with the flags of the project's platformio.ini."""
+
+from SCons.Script import Default, DefaultEnvironment
+
+env = DefaultEnvironment()
+
+machine_flags = [
+    flag
+    for flag in env.ParseFlags(env.get("BUILD_FLAGS", []))["CCFLAGS"]
+    if isinstance(flag, str) and flag.startswith("-m")
+]
+
+env.Replace(
+    AR="arm-none-eabi-gcc-ar",
+    AS="arm-none-eabi-gcc",
+    CC="arm-none-eabi-gcc",
+    CXX="arm-none-eabi-g++",
+    LINK="arm-none-eabi-gcc",
+    RANLIB="arm-none-eabi-gcc-ranlib",
+    ARFLAGS=["rc"],
+    PROGNAME="firmware",
+    PROGSUFFIX=".elf",
+)
+env.Append(
+    # PlatformIO gives build_flags to the compiler alone; the linker chooses its libraries by the same -m options.
+    LINKFLAGS=[*machine_flags, "-nostartfiles", "--specs=nano.specs"],
+    LIBS=["c", "gcc"],
+)
+
+program = env.BuildProgram()
+env.Depends(program, "$PROJECT_DIR/linker.ld")
+Default(env.Alias("buildprog", program))
