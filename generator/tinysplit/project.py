@@ -1,7 +1,7 @@
 """The manifest of a generated folder: what was generated, what it promised, and how the boards are wired.
 
-`OUT/tinysplit.json` is written by `generate` and read by `build` and `measure`. Layers count from 1, boards from 1, cuts
-from 1, as users see them.
+`OUT/tinysplit.json` is written by `generate` and read by `build` and `measure`. Layers, boards and cuts count from 1,
+as users see them.
 """
 
 import json
@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tinysplit.errors import InputError
 
-SCHEMA_VERSION = 1
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
 
@@ -40,7 +39,7 @@ class ProjectLayer(_Frozen):
     y_fraction_bits: int
     w_fraction_bits: int | None
     weights_bytes: int
-    estimated_cycles: float
+    estimated_cycles: int
     estimated_s: float
 
 
@@ -71,7 +70,7 @@ class ProjectBoard(_Frozen):
     directory: str
     weights_bytes: int
     arena_bytes: int
-    timer_hz: int
+    core_hz: int
 
     def elf(self, folder: Path) -> Path:
         """Path of the ELF file that the build makes."""
@@ -81,7 +80,7 @@ class ProjectBoard(_Frozen):
 class Project(_Frozen):
     """The whole folder. `begins` and `ends` are the boards of the first and of the last layer."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     tinysplit_version: str
     model: ProjectModel
     bits: Literal[8, 16]
