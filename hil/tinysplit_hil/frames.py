@@ -58,6 +58,12 @@ class FrameDecoder:
                 yield frame
             self._drop_to_sync()
 
+    def give_up(self) -> Iterator[Frame]:
+        """Yield the frames inside an incomplete one: after a silence the rest will not come, so it was none."""
+        while self._buffer:
+            del self._buffer[0]
+            yield from self.feed(b"")
+
     def _frame_bytes(self) -> int:
         """Return the bytes of the frame at the start of the buffer, as far as known."""
         if len(self._buffer) < _HEADER.size:

@@ -1,0 +1,198 @@
+"""One board behind one port: requests with retries, and waits that always end."""
+
+import struct
+from collections.abc import Iterator
+from typing import Protocol
+
+from serial import SerialException
+
+from tinysplit.errors import ToolError
+from tinysplit_hil.frames import Frame, FrameDecoder
+from tinysplit_hil.protocol import (
+    HOST_PAYLOAD_BYTES,
+    LOAD_BYTES,
+    READ_BYTES,
+    RECORDS_PER_REPLY,
+    REPLY_BIT,
+    BoardError,
+    ErrorCode,
+    Identity,
+    MessageType,
+    TimeRecord,
+    pack_load,
+    pack_read_output,
+    pack_read_times,
+)
+
+REPLY_TIMEOUT_S = 0.5
+EVENT_TIMEOUT_S = 0.05
+ATTEMPTS = 4
+LARGEST_SEQUENCE = 255  # requests count 1..255, since events carry 0
+BIT_TIMES_PER_BYTE = 10
+
+
+class Port(Protocol):
+    """What is used of `serial.SerialBase`; `timeout` counts seconds of the port's own clock."""
+
+    baudrate: int
+    timeout: float | None
+
+    @property
+    def name(self) -> str | None:
+        """Device or URL."""
+
+    def read(self, size: int = 1, /) -> bytes:
+        """Return `size` bytes, or fewer after `timeout`."""
+
+    def write(self, data: bytes, /) -> int | None:
+        """Send `data`."""
+
+
+class BoardClient:
+    """Speaks the host protocol of docs/protocol.md with one board.
+
+    Every method raises ToolError with one line that names the board when it reports an error or does not answer.
+    """
+
+    def __init__(self, port: Port, name: str) -> None:
+        """`name` is what users see, such as "board 1 (nucleo_g071rb)"."""
+        self.name = f"{name} on {port.name}"
+        self._port = port
+        self._decoder = FrameDecoder(HOST_PAYLOAD_BYTES)
+        self._sequence = 0
+        self._is_done = False
+
+    def identify(self) -> Identity:
+        """Ask who the board is."""
+        payload = self._request(MessageType.IDENTIFY, is_fresh_start=True)
+        try:
+            return Identity.unpack(payload)
+        except struct.error:
+            raise ToolError(
+                f"{self.name} sends an unknown kind of identification: build and flash the board again"
+            ) from None
+
+    def reset(self) -> None:
+        """Put the schedule back to its first step and forget what the board said before."""
+        self._request(MessageType.RESET, is_fresh_start=True)
+        self._is_done = False
+
+    def load(self, data: bytes) -> None:
+        """Write the network's input into the first board."""
+        for offset in range(0, len(data), LOAD_BYTES):
+            self._request(MessageType.LOAD, pack_load(offset, data[offset : offset + LOAD_BYTES]))
+
+    def start(self) -> None:
+        """Run the schedule of the first board."""
+        self._request(MessageType.START)
+
+    def wait_done(self, timeout_s: float) -> None:
+        """Wait until the last board has the output."""
+        if self._is_done:
+            return
+        for frame in self._frames(timeout_s):
+            self._raise_if(self._note(frame))
+            if self._is_done:
+                return
+        raise ToolError(
+            f"{self.name} did not finish within {timeout_s:.3g} s: are the links wired, TX to RX both ways?"
+        )
+
+    def check_events(self) -> None:
+        """Raise the error that the board has reported unasked, if it has."""
+        for frame in self._frames(EVENT_TIMEOUT_S):
+            self._raise_if(self._note(frame))
+
+    def read_output(self, size_bytes: int) -> bytes:
+        """Return the network's output from the last board."""
+        output = b""
+        while len(output) < size_bytes:
+            length = min(READ_BYTES, size_bytes - len(output))
+            part = self._request(MessageType.READ_OUTPUT, pack_read_output(len(output), length))
+            if len(part) != length:
+                raise ToolError(f"{self.name} sent {len(part)} bytes of output when asked for {length}")
+            output += part
+        return output
+
+    def read_times(self) -> tuple[TimeRecord, ...]:
+        """Return the time stamps of the last inference in the order in which they were taken."""
+        records: list[TimeRecord] = []
+        while True:
+            payload = self._request(MessageType.READ_TIMES, pack_read_times(len(records)))
+            try:
+                part = TimeRecord.unpack_all(payload)
+            except (struct.error, ValueError):
+                raise ToolError(f"{self.name} sent time stamps that cannot be read") from None
+            records += part
+            if len(part) < RECORDS_PER_REPLY:
+                return tuple(records)
+
+    def _request(self, kind: MessageType, payload: bytes = b"", *, is_fresh_start: bool = False) -> bytes:
+        """Return the payload of the reply; the request is repeated when it or its reply is lost.
+
+        `is_fresh_start` says that errors reported before the reply belong to the past.
+        """
+        self._sequence = self._sequence % LARGEST_SEQUENCE + 1
+        request = Frame(kind, self._sequence, payload)
+        reported: BoardError | None = None
+        for _ in range(ATTEMPTS):
+            self._send(request)
+            for frame in self._frames(REPLY_TIMEOUT_S):
+                if frame.type == kind | REPLY_BIT and frame.sequence == self._sequence:
+                    return frame.payload
+                reported = self._note(frame) or reported
+                if reported and reported.code == ErrorCode.BAD_CRC:
+                    break  # the request was damaged on its way: send it again
+                if frame.sequence == self._sequence or not is_fresh_start:
+                    self._raise_if(reported)
+        self._raise_if(reported)
+        raise ToolError(f"{self.name} does not answer: is it powered, flashed and wired?")
+
+    def _note(self, frame: Frame) -> BoardError | None:
+        """Remember that the output is done, or return the error that the board reports."""
+        if frame.type == MessageType.DONE:
+            self._is_done = True
+        if frame.type != MessageType.ERROR:
+            return None
+        try:
+            return BoardError.unpack(frame.payload)
+        except struct.error:
+            raise ToolError(f"{self.name} sent an error report that cannot be read") from None
+
+    def _raise_if(self, error: BoardError | None) -> None:
+        if error:
+            raise ToolError(f"{self.name} reports {error}")
+
+    def _send(self, frame: Frame) -> None:
+        try:
+            self._port.write(frame.encode())
+        except SerialException as error:
+            raise self._port_failure(error) from None
+
+    def _frames(self, timeout_s: float) -> Iterator[Frame]:
+        """Yield what arrives within `timeout_s` of the port's own clock.
+
+        Virtual ports count virtual seconds, so no clock of the host is asked: every byte takes at least its time on
+        the line off what is left, and a read that ends early is a time-out. A babbling board thus cannot hold us.
+        """
+        byte_s = BIT_TIMES_PER_BYTE / self._port.baudrate
+        left_s = timeout_s
+        yield from self._decoder.feed(b"")
+        while left_s > 0:
+            wanted = self._decoder.missing_bytes
+            data = self._read(wanted, left_s)
+            left_s -= len(data) * byte_s
+            yield from self._decoder.feed(data)
+            if len(data) < wanted:
+                yield from self._decoder.give_up()
+                return
+
+    def _read(self, size: int, timeout_s: float) -> bytes:
+        try:
+            self._port.timeout = timeout_s
+            return self._port.read(size)
+        except SerialException as error:
+            raise self._port_failure(error) from None
+
+    def _port_failure(self, error: SerialException) -> ToolError:
+        return ToolError(f"{self.name}: the port failed ({error}): is the board still plugged in?")
