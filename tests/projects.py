@@ -14,7 +14,7 @@ MEMORY
 }
 SECTIONS
 {
-    .vectors : { KEEP(*(.vectors)) } > FLASH
+    .vectors : { KEEP(*(.vectors*)) } > FLASH
     .text : { *(.text*) *(.rodata*) } > FLASH
     .weights : { KEEP(*(.weights*)) } > FLASH
     .data : { *(.data*) } > RAM AT > FLASH

@@ -2,10 +2,9 @@
 
 import shutil
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from tinysplit import resources
 from tinysplit.boards import Board
+from tinysplit.rendering import render
 
 COMPILER = "arm-none-eabi-gcc"
 SYSTEM_ENVIRONMENT = "system"
@@ -17,13 +16,8 @@ def render_platformio_ini(board: Board) -> str:
 
     `pio run` without `-e` takes the system's compiler where there is one at this moment, else the stock environment.
     """
-    environment = Environment(
-        loader=FileSystemLoader(resources.templates() / "project"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - this is no HTML
-    )
-    return environment.get_template("platformio.ini.j2").render(
+    return render(
+        "project/platformio.ini.j2",
         board=board,
         system=SYSTEM_ENVIRONMENT,
         stock=STOCK_ENVIRONMENT,
