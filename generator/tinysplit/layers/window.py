@@ -28,6 +28,10 @@ class Window:
     dilation: tuple[int, int] = (1, 1)
     pads: Pads = Pads()
 
+    def __str__(self) -> str:
+        (k_h, k_w), (s_h, s_w), (d_h, d_w) = self.kernel, self.stride, self.dilation
+        return f"window {k_h}x{k_w}, stride {s_h}x{s_w}, dilation {d_h}x{d_w}, padding {'/'.join(map(str, self.pads))}"
+
     @property
     def elements(self) -> int:
         """Positions of one window."""

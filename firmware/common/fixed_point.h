@@ -1,0 +1,41 @@
+/* The fixed-point arithmetic that all layers share; tinysplit/fixed_point.py does the same in NumPy.
+ *
+ * Right shifts of negative numbers are arithmetic, as GCC defines them.
+ */
+#ifndef FIXED_POINT_H
+#define FIXED_POINT_H
+
+#include <stdint.h>
+
+/* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. */
+#define TINYSPLIT_WEIGHTS(name) __attribute__((used, section(".weights." #name)))
+
+/* For the inner functions of a kernel, which become fast when their loop counts are constants. */
+#define TINYSPLIT_INLINE static inline __attribute__((always_inline))
+
+static inline int32_t fixed_point_clamp(int32_t value, int32_t low, int32_t high)
+{
+    return value < low ? low : (value > high ? high : value);
+}
+
+/* Divides by 2^shift (0 to 30) and rounds to nearest, halves up. */
+static inline int32_t fixed_point_shift(int32_t sum, int32_t shift)
+{
+    return (sum + ((1 << shift) >> 1)) >> shift;
+}
+
+/* Brings a sum to the output's format and applies the fused activation. */
+static inline int32_t fixed_point_requantize(int32_t sum, int32_t shift, int32_t low, int32_t high)
+{
+    return fixed_point_clamp(fixed_point_shift(sum, shift), low, high);
+}
+
+/* Divides by a positive count and rounds to nearest, halves up: C's division truncates, this one floors. */
+static inline int32_t fixed_point_quotient(int32_t sum, int32_t count)
+{
+    const int32_t numerator = sum + count / 2;
+    const int32_t quotient = numerator / count;
+    return quotient * count > numerator ? quotient - 1 : quotient;
+}
+
+#endif
