@@ -90,6 +90,18 @@ class PllRules(_Table):
     source: Source
 
 
+class PllOverride(_Table):
+    """What a device's PLL does beyond the rules of its family."""
+
+    vco_hz: Range | None = None
+    r: tuple[PositiveInt, ...] | None = None
+    source: Source
+
+    def applied_to(self, pll: PllRules) -> PllRules:
+        """Return `pll` with what is given here."""
+        return pll.model_copy(update=self.model_dump(exclude_none=True))
+
+
 class BoardFile(_Table):
     """boards/<name>.toml."""
 
@@ -102,7 +114,7 @@ class BoardFile(_Table):
     host_uart: UartWiring
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
-    pll: PllRules | None = None  # in place of the family's
+    pll: PllOverride | None = None
 
 
 class UartPeripheral(_Table):

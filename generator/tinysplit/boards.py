@@ -69,7 +69,8 @@ def load_board(name: str) -> Board:
     device = load_device(file.part, file.corrections)
     family = read_toml(resources.boards() / "families" / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
-    clock = clock_tree(file.pll or family.pll, file.clock, device.max_hz, limits)
+    pll = file.pll.applied_to(family.pll) if file.pll else family.pll
+    clock = clock_tree(pll, file.clock, device.max_hz, limits)
     return Board(
         name=name,
         title=file.title,
@@ -177,7 +178,7 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             f"{sum(memory.size_bytes for memory in board.device.ram) // _KB}",
             f"{board.published_cpm:g}",
             _describe(board.host_uart),
-            ", ".join(uart.name for uart in board.link_uarts),
+            " ".join(uart.name for uart in board.link_uarts),
             board.platformio_board,
         )
     console.print(table)

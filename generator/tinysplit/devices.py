@@ -2,20 +2,17 @@
 
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import modm_devices
-from modm_devices.parser import DeviceParser
-
 from tinysplit.board_files import Corrections
 from tinysplit.errors import InputError
 from tinysplit.hardware import Device, Interrupt, Memory, Pin
 
-_DEVICES = Path(modm_devices.__path__[0]) / "resources" / "devices"
 _NOT_FOR_DATA = ("itcm", "backup")
 _NO_CORRECTIONS = Corrections()
 
@@ -29,19 +26,20 @@ class UartPins:
 
 
 @lru_cache
-def _database() -> dict[str, dict[str, str]]:
-    content: dict[str, dict[str, str]] = json.loads((_DEVICES / "db.json").read_text(encoding="utf-8"))
-    return content
-
-
-@lru_cache
 def _drivers(part: str) -> Mapping[str, Any]:
     """Return the raw drivers of `part` by name; all values are strings."""
-    for parts in _database().values():
-        if part in parts:
-            devices = DeviceParser().parse(str(_DEVICES / parts[part])).get_devices()
-            device = next(device for device in devices if device.partname == part)
-            return {driver["name"]: driver for driver in device.properties["driver"]}
+    with warnings.catch_warnings():
+        # modm-devices calls pkgutil.get_loader, deprecated since Python 3.12, already when it is imported.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import modm_devices  # noqa: PLC0415
+
+        folder = Path(modm_devices.__path__[0]) / "resources" / "devices"
+        families: dict[str, dict[str, str]] = json.loads((folder / "db.json").read_text(encoding="utf-8"))
+        for parts in families.values():
+            if part in parts:
+                devices = modm_devices.parser.DeviceParser().parse(str(folder / parts[part])).get_devices()
+                device = next(device for device in devices if device.partname == part)
+                return {driver["name"]: driver for driver in device.properties["driver"]}
     raise InputError(f"{part}: modm-devices does not know this part; write it in full, as in stm32g071rbt6")
 
 

@@ -53,12 +53,15 @@ class ClockTree:
     The internal oscillator works whatever the solder bridges of a board are; ST trims it to about 1 % over 0..85 degC,
     so the UARTs of two boards may differ by 2 % beside what their dividers add.
 
-    `settings` are facts that one family alone needs:
+    `settings` are facts that some families need, each present on every board of these families:
 
-    - ("vos", n): voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the register field;
-    - ("overdrive", 0 or 1): F446: PWR_CR ODEN and ODSWEN; H743: SYSCFG_PWRCR ODEN, which turns VOS1 into VOS0;
-    - ("boost", 0 or 1): L4+: range 1 boost, PWR_CR5 R1MODE = 0;
-    - ("vddio2", 0 or 1): L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
+    - ("vos", n), all: voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the field's
+      value;
+    - ("overdrive", 0 or 1), F4 and H7: F446: PWR_CR ODEN and ODSWEN; H743: SYSCFG_PWRCR ODEN, which turns VOS1 into
+      VOS0;
+    - ("boost", 0 or 1), L4 and H7: L4+: range 1 boost, PWR_CR5 R1MODE = 0; H723: the clock is right only if the
+      option bit FLASH_OPTSR2 CPUFREQ_BOOST is set;
+    - ("vddio2", 0 or 1), L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
     """
 
     oscillator_hz: int  # HSI that feeds the PLL
@@ -167,7 +170,9 @@ class Board:
 
 def check_baud(board: Board, uart: Uart, baud: int) -> None:
     """Check that the hardware makes `baud` within 2 %; raise UsageError with the nearest possible one if not."""
-    nearest = uart.nearest_baud(baud) if baud > 0 else uart.nearest_baud(1)
+    if baud <= 0:
+        raise UsageError(f"{baud} baud is no baud rate: it has to be positive")
+    nearest = uart.nearest_baud(baud)
     if abs(nearest - baud) > BAUD_TOLERANCE * baud:
         raise UsageError(
             f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
