@@ -111,8 +111,8 @@ def _pin(device: Device, signal: str, name: str, candidates: tuple[Pin, ...]) ->
     for pin in candidates:
         if pin.name == name:
             return pin
-    possible = ", ".join(pin.name for pin in candidates) or "no pin"
-    raise InputError(f"{device.name}: {name} does not carry {signal}; {possible} does")
+    possible = ", ".join(pin.name for pin in candidates) or "none"
+    raise InputError(f"{device.name}: {name} does not carry {signal}; these pins do: {possible}")
 
 
 def _interrupt(device: Device, uart: str) -> Interrupt:
