@@ -1,0 +1,102 @@
+"""Underestimates of what the layers that are left cost, and devices that can change places."""
+
+from collections.abc import Sequence
+from math import inf, isfinite
+from operator import mul
+
+from tinysplit.split.problem import Problem
+
+PRICE_STEPS = 100
+FIRST_STRIDE = 1.0  # of the bound
+SHORTENING = 0.95  # where a step did not raise the bound
+
+Table = list[list[float]]
+
+
+def fastest_devices(problem: Problem) -> Table:
+    """Return [layers done][device of the last]: each layer left on its fastest device, without transfers (seed 000)."""
+    rest = [0.0]
+    for seconds in reversed(problem.usable_seconds):
+        rest.insert(0, rest[0] + min(seconds))
+    return [[value] * len(problem.devices) for value in rest]
+
+
+def unlimited_flash(problem: Problem, prices: Sequence[float] | None = None) -> Table:
+    """Return [layers done][device of the last]: the cheapest way through what is left if all flash were unlimited.
+
+    Each byte of flash on a device costs its price in seconds, nothing without `prices`.
+    """
+    devices = range(len(problem.devices))
+    prices = prices or [0.0] * len(devices)
+    no_transfer = ((0.0,) * len(devices),) * len(devices)
+    before = (no_transfer, *problem.transfer_seconds[:-1])  # transfers before each layer
+    rest = [[0.0] * len(devices)]
+    for layer, seconds, transfer in zip(
+        reversed(problem.layers), reversed(problem.usable_seconds), reversed(before), strict=True
+    ):
+        onward = [seconds[h] + layer.flash_bytes * prices[h] + rest[-1][h] for h in devices]
+        rest.append([min(transfer[device][h] + onward[h] for h in devices) for device in devices])
+    return rest[::-1]
+
+
+def flash_prices(problem: Problem) -> list[float]:
+    """Return seconds a byte of flash on each device that make the priced bound of the whole problem nearly greatest.
+
+    Lagrangian relaxation: I >= (cheapest way with prices and unlimited flash) - prices * flash of the devices, for any
+    prices. Subgradient ascent: what is overfull becomes dearer, what has room becomes cheaper.
+    """
+    limits = [device.flash_bytes for device in problem.devices]
+    prices = best_prices = [0.0] * len(limits)
+    best, stride = -inf, FIRST_STRIDE
+    for _ in range(PRICE_STEPS):
+        rest = unlimited_flash(problem, prices)
+        bound = min(rest[0]) - sum(map(mul, prices, limits))
+        if bound > best:
+            best, best_prices = bound, prices
+        else:
+            stride *= SHORTENING
+        excess = [use - limit for use, limit in zip(_flash_of_cheapest(problem, prices, rest), limits, strict=True)]
+        is_optimal = not any(e > 0 or (price and e) for e, price in zip(excess, prices, strict=True))
+        if is_optimal or not best or not isfinite(bound):
+            break
+        step = stride * best / sum(e * e for e in excess)
+        prices = [max(0.0, price + step * e) for price, e in zip(prices, excess, strict=True)]
+    return best_prices
+
+
+def _flash_of_cheapest(problem: Problem, prices: Sequence[float], rest: Table) -> list[int]:
+    """Return the flash of every device on the way that `rest` is the cost of."""
+    flash_bytes = [0] * len(prices)
+    device, transfer = 0, ((0.0,) * len(prices),) * len(prices)
+    for number, layer in enumerate(problem.layers):
+        onward = [
+            transfer[device][h]
+            + problem.usable_seconds[number][h]
+            + layer.flash_bytes * prices[h]
+            + rest[number + 1][h]
+            for h in range(len(prices))
+        ]
+        device = onward.index(min(onward))
+        flash_bytes[device] += layer.flash_bytes
+        transfer = problem.transfer_seconds[number]
+    return flash_bytes
+
+
+def earlier_twins(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    """Return for each device those before it that could change places with it and no cost would change."""
+    devices = range(len(problem.devices))
+    return tuple(tuple(twin for twin in range(device) if _are_twins(problem, twin, device)) for device in devices)
+
+
+def _are_twins(problem: Problem, a: int, b: int) -> bool:
+    limits_a, limits_b = problem.devices[a], problem.devices[b]
+    if (limits_a.flash_bytes, limits_a.ram_bytes) != (limits_b.flash_bytes, limits_b.ram_bytes):
+        return False
+    swapped = list(range(len(problem.devices)))
+    swapped[a], swapped[b] = b, a
+    return all(layer.seconds[a] == layer.seconds[b] for layer in problem.layers) and all(
+        table[i][h] == table[swapped[i]][swapped[h]]
+        for table in problem.transfer_seconds
+        for i in (a, b)
+        for h in swapped
+    )

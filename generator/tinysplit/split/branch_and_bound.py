@@ -1,0 +1,43 @@
+"""Branch and bound: layers in their order, depth first, the most promising device first (seed 000, section 3.3).
+
+Seed 000 underestimates what is left by each layer's fastest device. Here the bound is the exact cost of the rest with
+unlimited flash, transfers included, from dynamic programming backwards over (layer, device). What is left then is
+the packing, and of two partial assignments that leave the same free flash only the faster one is followed.
+"""
+
+from time import perf_counter
+
+from tinysplit.split.infeasible import check_memories, explain, explain_timeout
+from tinysplit.split.problem import Problem
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Progress, Split
+from tinysplit.split.tree_search import TreeSearch
+
+
+def branch_and_bound(
+    problem: Problem,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    progress: Progress | None = None,
+    as_published: bool = False,
+) -> Split:
+    """Return a fastest split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+
+    `as_published` leaves out everything that seed 000 does not have: its bound, no memory of states, no symmetry, and
+    the rules of the problem are only looked at once all layers are assigned. CheckFailedError says why nothing fits.
+    """
+    check_memories(problem)
+    start = perf_counter()
+    search = TreeSearch(problem, as_published=as_published)
+    search.run(time_limit_s, progress)
+    if search.best is None:
+        raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
+    assignment = search.best.assignment()
+    best_s = problem.figures(assignment).i_s
+    return Split(
+        problem=problem,
+        assignment=assignment,
+        lower_bound=min([best_s, *(node.bound for node in search.open_nodes)]),
+        explored=search.explored,
+        solver="branch-and-bound",
+        spent_s=perf_counter() - start,
+    )

@@ -1,0 +1,115 @@
+"""Full search: every one of the d^n assignments (seed 000, section 3.1).
+
+The last layers are enumerated once, as arrays; each assignment of the first layers is then joined with all of them in
+a few array operations.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.errors import UsageError
+from tinysplit.split.bounds import unlimited_flash
+from tinysplit.split.infeasible import check_memories, explain, explain_timeout
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Progress, Split
+
+MAX_CANDIDATES = 2**30
+MAX_TAILS = 2**16
+
+
+def full_search(
+    problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, progress: Progress | None = None
+) -> Split:
+    """Return a fastest split, or after `time_limit_s` the best one found, with `proved` False.
+
+    UsageError when there are more than 2^30 candidates; CheckFailedError says why nothing fits.
+    """
+    n_layers, n_devices = len(problem.layers), len(problem.devices)
+    if problem.n_candidates > MAX_CANDIDATES:
+        raise UsageError(
+            f"full search would look at {n_devices}^{n_layers} = {float(problem.n_candidates):.2g} candidates, more "
+            f"than {MAX_CANDIDATES}: take --solver branch-and-bound, which proves the same optimum"
+        )
+    check_memories(problem)
+    start = perf_counter()
+    tails = _Tails.enumerate(problem)
+    n_head = n_layers - len(tails.devices)
+    best_s, explored = inf, 0
+    best: Assignment = ()
+    for head in product(range(n_devices), repeat=n_head):
+        seconds = _join(problem, head, tails)
+        explored += len(seconds)
+        index = int(np.argmin(seconds))
+        if seconds[index] < best_s:
+            best_s, best = float(seconds[index]), (*head, *map(int, tails.devices[:, index]))
+        if progress:
+            progress(explored, best_s)
+        if perf_counter() - start > time_limit_s:
+            break
+    ended = explored == problem.n_candidates
+    if not best:
+        raise explain(problem) if ended else explain_timeout(problem, time_limit_s)
+    return Split(
+        problem=problem,
+        assignment=best,
+        lower_bound=problem.figures(best).i_s if ended else min(best_s, unlimited_flash(problem)[0][0]),
+        explored=explored,
+        solver="full",
+        spent_s=perf_counter() - start,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tails:
+    """All assignments of the last layers, one a column."""
+
+    devices: NDArray[np.intp]  # layer x tail
+    seconds: NDArray[np.float64]  # infinite where a rule is broken or a layer does not fit
+    flash_bytes: NDArray[np.int64]  # device x tail
+    used: NDArray[np.bool_]  # device x tail
+
+    @classmethod
+    def enumerate(cls, problem: Problem) -> "_Tails":
+        n_layers, n_devices = len(problem.layers), len(problem.devices)
+        n_tail = 1
+        while n_tail < n_layers and n_devices ** (n_tail + 1) <= MAX_TAILS:
+            n_tail += 1
+        devices = np.indices((n_devices,) * n_tail).reshape(n_tail, -1)
+        seconds = np.zeros(devices.shape[1])
+        flash_bytes = np.zeros((n_devices, devices.shape[1]), dtype=np.int64)
+        used = np.zeros(flash_bytes.shape, dtype=bool)
+        for row, layer in enumerate(range(n_layers - n_tail, n_layers)):
+            owner = devices[row]
+            seconds += np.array(problem.usable_seconds[layer])[owner]
+            if row:
+                seconds += np.array(problem.transfer_seconds[layer - 1])[devices[row - 1], owner]
+            for device in range(n_devices):
+                flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes, 0)
+                used[device] |= owner == device
+        if problem.keep_last_two and n_layers > 1:
+            seconds[devices[-1] != devices[-2]] = inf
+        return cls(devices, seconds, flash_bytes, used)
+
+
+def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
+    """Return I of `head` followed by each of `tails`, infinite where that is infeasible."""
+    head_flash = [0] * len(problem.devices)
+    head_s = 0.0
+    for layer, device in enumerate(head):
+        head_flash[device] += problem.layers[layer].flash_bytes
+        head_s += problem.usable_seconds[layer][device]
+        if layer:
+            head_s += problem.transfer_seconds[layer - 1][head[layer - 1]][device]
+    seconds = tails.seconds + head_s
+    if head:
+        seconds += np.array(problem.transfer_seconds[len(head) - 1][head[-1]])[tails.devices[0]]
+    for device, limits in enumerate(problem.devices):
+        seconds[tails.flash_bytes[device] > limits.flash_bytes - head_flash[device]] = inf
+        if problem.must_use_all and device not in head:
+            seconds[~tails.used[device]] = inf
+    return seconds

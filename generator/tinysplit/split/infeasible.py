@@ -1,0 +1,113 @@
+"""Why no split exists: which layer or which memory is short by how many bytes on which board."""
+
+from dataclasses import replace
+from math import inf, isfinite
+
+from tinysplit.errors import CheckFailedError
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.tree_search import TreeSearch
+
+EXPLANATION_LIMIT_S = 1.0  # a board: an explanation may not take longer than the search
+
+
+def check_memories(problem: Problem) -> None:
+    """Raise CheckFailedError for a layer that fits into no device, and for flash that is too small in all."""
+    for number, layer in enumerate(problem.layers, 1):
+        if not any(map(isfinite, problem.usable_seconds[number - 1])):
+            raise CheckFailedError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
+    needed = sum(layer.flash_bytes for layer in problem.layers)
+    available = sum(device.flash_bytes for device in problem.devices)
+    if needed > available:
+        names = {1: f"{_board(problem, 0)} has", 2: "both boards together have"}
+        have = names.get(len(problem.devices), f"all {len(problem.devices)} boards together have")
+        raise CheckFailedError(
+            f"the network needs {needed} bytes of flash, {have} {available}: {needed - available} bytes short"
+        )
+    if problem.must_use_all and len(problem.devices) > len(problem.layers):
+        raise CheckFailedError(
+            f"every one of {len(problem.devices)} boards must be used, but the network has {len(problem.layers)} layers"
+        )
+
+
+def explain(problem: Problem) -> CheckFailedError:
+    """Return why an exhausted search found nothing, although `check_memories` had no complaint."""
+    shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
+    if shortages:
+        missing, device = min(shortages)
+        return CheckFailedError(
+            "every layer fits somewhere and so does their sum, but no assignment packs them: "
+            f"{missing} more bytes of flash on {_board(problem, device)} would do"
+        )
+    if problem.must_use_all:
+        return CheckFailedError("no assignment that uses every board fits: leave one out")
+    return CheckFailedError("no assignment fits: the boards that hold the layers are not linked, or several lack flash")
+
+
+def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
+    """Return that the search ended before it found anything."""
+    return CheckFailedError(
+        f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
+        "and none excluded: raise the time limit"
+    )
+
+
+def _board(problem: Problem, device: int) -> str:
+    return f"board {device + 1} ({problem.devices[device].name})"
+
+
+def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
+    """Return in words what keeps `layer` from the device that comes nearest to holding it."""
+    can_run = [device for device, seconds in enumerate(layer.seconds) if isfinite(seconds)]
+    if not can_run:
+        return "can run on none of the boards"
+    for what, needed, free in (
+        ("RAM", layer.ram_bytes, [device.ram_bytes for device in problem.devices]),
+        ("flash", layer.flash_bytes, [device.flash_bytes for device in problem.devices]),
+    ):
+        largest = max(can_run, key=free.__getitem__)
+        if needed > free[largest]:
+            return (
+                f"needs {needed} bytes of {what}; the largest free is {free[largest]} on {_board(problem, largest)}: "
+                f"{needed - free[largest]} bytes short"
+            )
+    shortages = (
+        f"{_board(problem, device)} is {_short(layer, problem.devices[device])} bytes short" for device in can_run
+    )
+    return f"needs {layer.flash_bytes} bytes of flash and {layer.ram_bytes} of RAM: {', '.join(shortages)}"
+
+
+def _short(layer: LayerCosts, limits: DeviceLimits) -> str:
+    missing = {"flash": layer.flash_bytes - limits.flash_bytes, "RAM": layer.ram_bytes - limits.ram_bytes}
+    return " and ".join(f"{what} {n}" for what, n in missing.items() if n > 0)
+
+
+def _missing(problem: Problem, device: int) -> int:
+    """Return the fewest bytes more of flash on `device` that were found to make the problem feasible; 0 for none.
+
+    This is a splitting problem itself: the device has unlimited flash, and each byte on it costs a second.
+    """
+    total = sum(layer.flash_bytes for layer in problem.layers)
+    layers = tuple(
+        replace(
+            layer,
+            seconds=tuple(
+                inf if not isfinite(seconds) else float(layer.flash_bytes) if other == device else 0.0
+                for other, seconds in enumerate(layer.seconds)
+            ),
+        )
+        for layer in problem.layers
+    )
+    limits = problem.devices[device]
+    devices = (
+        *problem.devices[:device],
+        replace(limits, flash_bytes=max(total, limits.flash_bytes)),
+        *problem.devices[device + 1 :],
+    )
+    transfers = tuple(
+        tuple(tuple(0.0 if isfinite(seconds) else inf for seconds in row) for row in table)
+        for table in problem.transfer_seconds
+    )
+    relaxed = replace(problem, layers=layers, devices=devices, transfer_seconds=transfers)
+    search = TreeSearch(relaxed)
+    search.run(EXPLANATION_LIMIT_S)
+    return round(search.best_s) - limits.flash_bytes if search.best else 0

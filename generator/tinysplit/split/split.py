@@ -1,0 +1,55 @@
+"""A split: a solved assignment with its figures and a proof or bound."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tinysplit.split.problem import Assignment, Cut, Figures, Problem, SubModel, sub_models
+
+DEFAULT_TIME_LIMIT_S = 10.0
+
+# Called now and then by a long search with the candidates explored so far and the best objective (infinite if none).
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a solver found. `objective` and `lower_bound` are I in seconds; no split is faster than `lower_bound`."""
+
+    problem: Problem = field(repr=False)
+    assignment: Assignment
+    lower_bound: float
+    explored: int  # candidates looked at
+    solver: str
+    spent_s: float
+    picked_because: str = ""  # why `auto` took this solver
+
+    @cached_property
+    def figures(self) -> Figures:
+        """L, T, I and the memory of every device."""
+        return self.problem.figures(self.assignment)
+
+    @property
+    def objective(self) -> float:
+        """What was minimized: I in seconds."""
+        return self.figures.i_s
+
+    @property
+    def gap(self) -> float:
+        """Part of the objective that a better split could save at most; 0 when proved."""
+        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
+
+    @property
+    def proved(self) -> bool:
+        """Whether no split is better, but for rounding."""
+        return self.lower_bound >= self.objective * (1 - 1e-9)
+
+    @property
+    def sub_models(self) -> tuple[SubModel, ...]:
+        """Runs of consecutive layers on one device."""
+        return sub_models(self.assignment)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Tensors that cross between devices."""
+        return self.problem.cuts(self.assignment)
