@@ -199,8 +199,8 @@ def test_uart_facts_are_those_of_the_reference_manual(
 @pytest.mark.parametrize(
     ("name", "baud", "brr"),
     [
-        ("nucleo_f401re", 115200, 0x16D),  # RM0368 19.3.4: 42 MHz / (16 * 115200) = 22.8125, so 22 and 13/16
-        ("nucleo_f401re", 9600, 0x1117),  # RM0368 table 79: 273.4375, so 273 and 7/16
+        ("nucleo_f401re", 115200, 0x16D),  # RM0368: 42 MHz / (16 * 115200) = 22.79, nearest 22 + 13/16
+        ("nucleo_f401re", 9600, 0x1117),  # RM0368: 42 MHz / (16 * 9600) = 273.4375 = 273 + 7/16
         ("nucleo_g071rb", 115200, 556),  # RM0444: USARTDIV = 64 MHz / 115200 = 555.6
         ("nucleo_l4r5zi", 115200, 266667),  # RM0432: 256 * 120 MHz / 115200
     ],

@@ -53,9 +53,9 @@ def test_the_arena_of_an_h7_is_its_axi_sram() -> None:
     [
         ("stm32g071rbt6", Interrupt(29, "USART3_4_LPUART1")),  # RM0444 table Vector table
         ("stm32g071rbt6", Interrupt(15, "TIM2")),
-        ("stm32f401ret6", Interrupt(38, "USART2")),  # RM0368 table 38
+        ("stm32f401ret6", Interrupt(38, "USART2")),  # RM0368 table Vector table
         ("stm32f401ret6", Interrupt(71, "USART6")),
-        ("stm32l433rct6p", Interrupt(70, "LPUART1")),  # RM0394 table 46
+        ("stm32l433rct6p", Interrupt(70, "LPUART1")),  # RM0394 table Vector table
         ("stm32h743zit6", Interrupt(39, "USART3")),  # RM0433 table NVIC
         ("stm32h743zit6", Interrupt(82, "UART7")),
     ],
@@ -71,11 +71,11 @@ def test_vectors_are_those_of_the_reference_manual(part: str, interrupt: Interru
     ("part", "limits_mhz"),
     [
         ("stm32g071rbt6", (24, 48, 64)),  # RM0444 table Number of wait states, range 1
-        ("stm32f401ret6", (30, 60, 84)),  # RM0368 table 6, 2.7..3.6 V
-        ("stm32f446ret6", (30, 60, 90, 120, 150, 180)),  # RM0390 table 5, 2.7..3.6 V
-        ("stm32l433rct6p", (16, 32, 48, 64, 80)),  # RM0394 table 9, range 1
-        ("stm32h743zit6", (70, 140, 210, 225, 240)),  # RM0433 table 17, VOS0, of the AXI clock
-        ("stm32h723zgt6", (70, 140, 210, 275)),  # RM0468 table 16, VOS0, of the AXI clock
+        ("stm32f401ret6", (30, 60, 84)),  # RM0368 table Number of wait states, 2.7..3.6 V
+        ("stm32f446ret6", (30, 60, 90, 120, 150, 180)),  # RM0390 the same, 2.7..3.6 V
+        ("stm32l433rct6p", (16, 32, 48, 64, 80)),  # RM0394 the same, range 1
+        ("stm32h743zit6", (70, 140, 210, 225, 240)),  # RM0433 the same, VOS0, of the AXI clock
+        ("stm32h723zgt6", (70, 140, 210, 275)),  # RM0468 the same, VOS0, of the AXI clock
     ],
 )
 def test_wait_states_are_those_of_the_reference_manual(part: str, limits_mhz: tuple[int, ...]) -> None:
@@ -87,8 +87,8 @@ def test_wait_states_are_those_of_the_reference_manual(part: str, limits_mhz: tu
     [
         ("stm32g071rbt6", "USART2", Pin("PA2", 1), Pin("PA3", 1)),  # DS12232 table Port A alternate function
         ("stm32g071rbt6", "LPUART1", Pin("PA2", 6), Pin("PA3", 6)),
-        ("stm32f401ret6", "USART6", Pin("PC6", 8), Pin("PC7", 8)),  # DS10086 table 9
-        ("stm32f446ret6", "UART4", Pin("PC10", 8), Pin("PC11", 8)),  # DS10693 table 11
+        ("stm32f401ret6", "USART6", Pin("PC6", 8), Pin("PC7", 8)),  # DS10086 table Alternate function mapping
+        ("stm32f446ret6", "UART4", Pin("PC10", 8), Pin("PC11", 8)),  # DS10693 table Alternate function
         ("stm32l412kbu6", "USART2", Pin("PA2", 7), Pin("PA15", 3)),  # DS12469 table Alternate function
         ("stm32l4r5zit6", "LPUART1", Pin("PG7", 8), Pin("PG8", 8)),  # DS12023 table Alternate function
         ("stm32h743zit6", "USART3", Pin("PD8", 7), Pin("PD9", 7)),  # DS12110 table Port D alternate functions
