@@ -50,9 +50,9 @@ class Device:
 class ClockTree:
     """How the firmware reaches the maximum frequency from the internal oscillator; all frequencies in Hz.
 
-    The internal oscillator works whatever the solder bridges of a board are. ST trims it to about 1 % at 25 degC (L4 and
-    G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086): at room temperature the UARTs
-    of two boards differ by up to 2 %, beside what their dividers add.
+    The internal oscillator works whatever the solder bridges of a board are. ST trims it to about 1 % at 25 degC (L4
+    and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086): at room temperature the
+    UARTs of two boards differ by up to 2 %, beside what their dividers add.
 
     `settings` are facts that some families need, each present on every board of these families:
 
