@@ -1,0 +1,128 @@
+"""Cycles and bytes of our own kernels: the measured table data/cycles.json, and the fit that it is made with."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
+
+from tinysplit.errors import ToolError
+from tinysplit.layers.base import Layer
+from tinysplit.layers.window import Window
+
+TABLE_NAME = "cycles.json"
+TIE = 1e-12  # of squared relative errors: then the fewer costs the better
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class KernelCosts(_Frozen):
+    """What the kernels of one kind cost on one core with values of one width, in cycles and bytes of code."""
+
+    per_macc: NonNegativeFloat
+    per_output: NonNegativeFloat
+    per_layer: NonNegativeFloat
+    code_bytes: NonNegativeInt
+
+    def cycles(self, layer: Layer) -> float:
+        """Return the cycles of `layer`."""
+        work = Work.of(layer)
+        return self.per_macc * work.macc + self.per_output * work.outputs + self.per_layer
+
+
+class FirmwareBytes(_Frozen):
+    """What the firmware takes of a board before any layer; `ram_bytes` with the stack's reserve."""
+
+    flash_bytes: NonNegativeInt
+    ram_bytes: NonNegativeInt
+
+
+class CycleTable(_Frozen):
+    """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Layer.cost_kind`."""
+
+    schema_version: Literal[1]
+    made_by: str  # command
+    compiler: str
+    flags: str
+    cores: dict[str, dict[str, dict[str, KernelCosts]]]
+    firmware: dict[str, FirmwareBytes]  # by family
+    link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer, at either end
+
+    def kernel(self, core: str, bits: int, kind: str) -> KernelCosts:
+        """Return the costs of a kind of layer; ToolError when it was never measured."""
+        try:
+            return self.cores[core][str(bits)][kind]
+        except KeyError:
+            raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}") from None
+
+
+@cache
+def load_cycle_table() -> CycleTable:
+    """Read the table of this installation."""
+    text = files("tinysplit").joinpath("data", TABLE_NAME).read_text(encoding="utf-8")
+    try:
+        return CycleTable.model_validate(json.loads(text))
+    except (ValidationError, ValueError) as error:
+        raise ToolError(f"{TABLE_NAME} of this installation is damaged ({error}): install tinysplit again") from None
+
+
+class Work(NamedTuple):
+    """What a kernel does: multiply-accumulates (or comparisons) on real elements, padding left out, and outputs."""
+
+    macc: float
+    outputs: int
+
+    @classmethod
+    def of(cls, layer: Layer) -> "Work":
+        """Return the work of `layer`."""
+        window: Window | None = getattr(layer, "window", None)
+        share = _share_of_real_elements(layer, window) if window else 1.0
+        return cls(layer.operator_macc * share, layer.out_shape.size)
+
+
+def _share_of_real_elements(layer: Layer, window: Window) -> float:
+    """Return which part of all window positions lies on the map and not on its padding."""
+    share = 1.0
+    axes = (
+        (layer.in_shape.height, layer.out_shape.height, window.pads.top),
+        (layer.in_shape.width, layer.out_shape.width, window.pads.left),
+    )
+    for (size, out_size, pad), kernel, stride, dilation in zip(
+        axes, window.kernel, window.stride, window.dilation, strict=True
+    ):
+        positions = np.arange(out_size)[:, None] * stride + np.arange(kernel) * dilation - pad
+        share *= float(np.mean((positions >= 0) & (positions < size)))
+    return share
+
+
+def fit(measured: Iterable[tuple[Layer, float]]) -> Mapping[str, Sequence[float]]:
+    """Return (per_macc, per_output, per_layer) by `cost_kind` from pairs of a layer and its measured cycles.
+
+    Least squares of the relative error, so that small layers count as much as large ones, with no negative cost.
+    """
+    rows: dict[str, list[tuple[float, float, float, float]]] = {}
+    for layer, cycles in measured:
+        rows.setdefault(layer.cost_kind, []).append((*Work.of(layer), 1.0, cycles))
+    return {kind: _fit_kind(np.array(table, dtype=float)) for kind, table in rows.items()}
+
+
+def _fit_kind(table: NDArray[np.float64]) -> list[float]:
+    """Solve non-negative least squares by trying every set of positive columns: there are seven."""
+    relative = table[:, :-1] / table[:, -1:]
+    target = np.ones(len(table))
+    best, best_error = np.zeros(relative.shape[1]), np.inf
+    for count in range(1, relative.shape[1] + 1):
+        for columns in map(list, combinations(range(relative.shape[1]), count)):
+            solution, *_ = np.linalg.lstsq(relative[:, columns], target, rcond=None)
+            error = float(np.sum((relative[:, columns] @ solution - target) ** 2))
+            if np.all(solution >= 0) and error < best_error - TIE:
+                best, best_error = np.zeros(relative.shape[1]), error
+                best[columns] = solution
+    return [float(cost) for cost in best]

@@ -1,0 +1,75 @@
+"""A split as tables: who runs what, what memories hold, what crosses, and L, T and I."""
+
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from tinysplit.split.split import Split
+
+BAR_WIDTH = 20
+MS = 1000
+
+
+def print_split(console: Console, split: Split) -> None:
+    """Print boards with their layers and memories, cuts, figures, and how far they are proved."""
+    console.print(_boards(split))
+    if split.cuts:
+        console.print(_cuts(split))
+    figures = split.figures
+    console.print(
+        f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms (estimated)",
+        highlight=False,
+    )
+    console.print(_proof(split), highlight=False)
+
+
+def _boards(split: Split) -> Table:
+    table = _table("board", "layers", "flash", "", "RAM", "", right=("L ms",))
+    seconds = [0.0] * len(split.problem.devices)
+    for layer, device in zip(split.problem.layers, split.assignment, strict=True):
+        seconds[device] += layer.seconds[device]
+    for index, limits in enumerate(split.problem.devices):
+        runs = [
+            f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
+            for run in split.sub_models
+            if run.device == index
+        ]
+        table.add_row(
+            f"{index + 1} {limits.name}",
+            ", ".join(runs) or "none",
+            *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
+            *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
+            f"{seconds[index] * MS:.2f}",
+        )
+    return table
+
+
+def _cuts(split: Split) -> Table:
+    table = _table("cut after layer", "from", "to", right=("bytes", "T ms"))
+    for cut in split.cuts:
+        layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
+        ends = (str(cut.sender + 1), str(cut.receiver + 1))
+        table.add_row(layer, *ends, str(cut.n_bytes), f"{cut.seconds * MS:.2f}")
+    return table
+
+
+def _table(*columns: str, right: tuple[str, ...]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name)
+    for name in right:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
+    total = max(total_bytes, 1)
+    return ProgressBar(total, used_bytes, width=BAR_WIDTH, complete_style="green"), f"{used_bytes} of {total_bytes}"
+
+
+def _proof(split: Split) -> str:
+    picked = f" ({split.picked_because})" if split.picked_because else ""
+    work = f"{split.solver}{picked}: {split.explored} candidates explored in {split.spent_s:.2f} s"
+    if split.proved:
+        return f"{work}, proved optimal"
+    return f"{work}, not proved: no split is below {split.lower_bound * MS:.2f} ms, a gap of {split.gap:.1%}"

@@ -1,0 +1,244 @@
+"""The file between `split` and `generate`: readable JSON, numbers from 1 as users see them."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tinysplit.boards import Board
+from tinysplit.cost_model import CostSettings
+from tinysplit.errors import InputError
+from tinysplit.graph import Graph
+from tinysplit.split.problem import Assignment, crossings, sub_models
+from tinysplit.split.split import Split
+
+SCHEMA_VERSION = 1
+HASH_DIGITS = 12  # of a SHA-256, in messages
+
+Number = Annotated[int, Field(ge=1)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SplitModel(_Frozen):
+    """The network that was split."""
+
+    name: str
+    sha256: str
+
+
+class SplitBoard(_Frozen):
+    """A board with what the split puts on it, and what it has free for layers."""
+
+    number: Number
+    name: str
+    sha256: str
+    flash_bytes: int
+    flash_free_bytes: int
+    ram_bytes: int
+    ram_free_bytes: int
+
+
+class SplitSubModel(_Frozen):
+    """A maximal run of consecutive layers on one board."""
+
+    board: Number
+    first_layer: Number
+    last_layer: Number
+
+
+class SplitCut(_Frozen):
+    """A tensor that crosses between two boards."""
+
+    after_layer: Number
+    from_board: Number
+    to_board: Number
+    payload_bytes: int
+    seconds: float
+
+
+class SplitFigures(_Frozen):
+    """Formulas 2, 4 and 5 of seed 000, in seconds; no split has a smaller objective than `lower_bound`."""
+
+    L: float
+    T: float
+    I: float  # noqa: E741 (the name of formula 5)
+    lower_bound: float
+    gap: float
+
+
+class SplitFile(_Frozen):
+    """The whole file. `assignment` has the number of the board of every layer."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    model: SplitModel
+    boards: tuple[SplitBoard, ...] = Field(min_length=1)
+    bits: Literal[8, 16]
+    baud: Number
+    bits_per_byte: Number
+    use_all: bool
+    paper: bool
+    objective: Literal["latency"] = "latency"
+    solver: str
+    picked_because: str
+    assignment: tuple[Number, ...] = Field(min_length=1)
+    sub_models: tuple[SplitSubModel, ...]
+    cuts: tuple[SplitCut, ...]
+    figures: SplitFigures
+    proved: bool
+    explored: int
+    spent_s: float
+
+    @property
+    def settings(self) -> CostSettings:
+        """What the costs were computed with."""
+        return CostSettings(self.bits, self.baud, self.bits_per_byte, self.use_all, self.paper)
+
+    @property
+    def devices(self) -> Assignment:
+        """0-based device of every layer."""
+        return tuple(number - 1 for number in self.assignment)
+
+    @property
+    def board_names(self) -> tuple[str, ...]:
+        """Names of all boards, also those without a layer."""
+        return tuple(board.name for board in self.boards)
+
+    @classmethod
+    def of(cls, split: Split, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Self:
+        """Return what will be written about `split`."""
+        figures = split.figures
+        return cls(
+            model=SplitModel(name=graph.name, sha256=graph.sha256),
+            boards=tuple(
+                SplitBoard(
+                    number=index + 1,
+                    name=board.name,
+                    sha256=board.sha256,
+                    flash_bytes=figures.flash_bytes[index],
+                    flash_free_bytes=split.problem.devices[index].flash_bytes,
+                    ram_bytes=figures.ram_bytes[index],
+                    ram_free_bytes=split.problem.devices[index].ram_bytes,
+                )
+                for index, board in enumerate(boards)
+            ),
+            bits=8 if settings.bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
+            baud=settings.baud,
+            bits_per_byte=settings.bits_per_byte,
+            use_all=settings.use_all,
+            paper=settings.paper,
+            solver=split.solver,
+            picked_because=split.picked_because,
+            assignment=tuple(device + 1 for device in split.assignment),
+            sub_models=_sub_models(split.assignment),
+            cuts=tuple(
+                SplitCut(
+                    after_layer=cut.after_layer + 1,
+                    from_board=cut.sender + 1,
+                    to_board=cut.receiver + 1,
+                    payload_bytes=cut.n_bytes,
+                    seconds=cut.seconds,
+                )
+                for cut in split.cuts
+            ),
+            figures=SplitFigures(
+                L=figures.l_s, T=figures.t_s, I=figures.i_s, lower_bound=split.lower_bound, gap=split.gap
+            ),
+            proved=split.proved,
+            explored=split.explored,
+            spent_s=split.spent_s,
+        )
+
+    @model_validator(mode="after")
+    def _follows_from_assignment(self) -> Self:
+        if max(self.assignment) > len(self.boards):
+            raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
+        cuts = [(cut.after_layer - 1, cut.from_board - 1, cut.to_board - 1) for cut in self.cuts]
+        if cuts != crossings(self.devices) or self.sub_models != _sub_models(self.devices):
+            raise ValueError("cuts or sub_models do not follow from the assignment")
+        return self
+
+
+def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:
+    return tuple(
+        SplitSubModel(board=run.device + 1, first_layer=run.first + 1, last_layer=run.last + 1)
+        for run in sub_models(assignment)
+    )
+
+
+def write_split(path: Path, split_file: SplitFile) -> None:
+    """Write the file whole or not at all; InputError when it cannot be written."""
+    text = split_file.model_dump_json(indent=2) + "\n"
+    temporary: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.absolute().parent, prefix=f".{path.name}.", delete=False
+        ) as stream:
+            temporary = Path(stream.name)
+            stream.write(text)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        if temporary:
+            temporary.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_split(path: Path) -> SplitFile:
+    """Read what `write_split` wrote; InputError when there is no such file, or it is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): make it with `tinysplit split`") from None
+    except ValueError:
+        raise InputError(f"{path} is no JSON: make it with `tinysplit split`") from None
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path} is no split file of schema version {SCHEMA_VERSION} (it says {version!r}): "
+            "make it again with `tinysplit split`"
+        )
+    try:
+        return SplitFile.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{path}: {where}: {first['msg']}: make it again with `tinysplit split`") from None
+
+
+def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:
+    """Raise InputError, both hashes named, when the split was made for another network or other boards."""
+    made_for = split_file.model
+    if made_for.sha256 != graph.sha256:
+        raise InputError(
+            f"the split was made for another model: {made_for.name} ({_short(made_for.sha256)}), "
+            f"not {graph.name} ({_short(graph.sha256)}): split again"
+        )
+    if len(split_file.assignment) != len(graph.layers):
+        raise InputError(
+            f"the split assigns {len(split_file.assignment)} layers, {graph.name} has {len(graph.layers)}: split again"
+        )
+    if len(split_file.boards) != len(boards):
+        raise InputError(f"the split was made for {len(split_file.boards)} boards, not {len(boards)}: split again")
+    for there, here in zip(split_file.boards, boards, strict=True):
+        if there.sha256 != here.sha256:
+            raise InputError(
+                f"the split was made for another board {there.number}: {there.name} ({_short(there.sha256)}), "
+                f"not {here.name} ({_short(here.sha256)}): split again"
+            )
+
+
+def _short(sha256: str) -> str:
+    return sha256[:HASH_DIGITS]
