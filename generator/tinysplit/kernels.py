@@ -1,18 +1,16 @@
 """C of single layers, from the template of the layer's kind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from tinysplit import resources
-from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
+from tinysplit.rendering import render
 
-HEADER_NAME = "layers.h"
+if TYPE_CHECKING:
+    from tinysplit.layers import Layer, Window
+
 LONGEST_TITLE = 100  # exporters join the names of all fused operators
 NUMBERS_A_LINE = 16
 
@@ -67,7 +65,7 @@ def render_layer(quantized: QuantizedLayer, number: int) -> str:
             formats=quantized.formats,
             function=function,
             value=_value_type(quantized),
-            window=window,
+            window=_window(layer),
             title=_title(quantized, number),
             description=_description(quantized),
             sizes=_sizes(quantized),
@@ -80,27 +78,19 @@ def render_layer(quantized: QuantizedLayer, number: int) -> str:
     )
 
 
-def render_header(layers: Sequence[tuple[int, QuantizedLayer]]) -> str:
-    """Return `layers.h`: the prototypes of (number, layer) pairs, in their order."""
+def render_header(layers: Mapping[int, QuantizedLayer]) -> str:
+    """Return `layers.h`: the prototypes of layers by number, in their order."""
     prototypes = [
         {"title": _title(quantized, number), "function": function_name(number), "value": _value_type(quantized)}
-        for number, quantized in layers
+        for number, quantized in layers.items()
     ]
-    return _environment().get_template("layers.h.j2").render(layers=prototypes)
+    return render("layers.h.j2", layers=prototypes)
 
 
-@cache
-def _environment() -> Environment:
-    """Templates with `%%` line statements; an unknown name in a template is an error."""
-    return Environment(
-        loader=FileSystemLoader(resources.templates()),
-        undefined=StrictUndefined,
-        line_statement_prefix="%%",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - the output is C
-    )
+def _window(layer: "Layer") -> "Window | None":
+    """Return the window of a layer that has one."""
+    window: Window | None = getattr(layer, "window", None)
+    return window
 
 
 def _value_type(quantized: QuantizedLayer) -> str:
@@ -120,7 +110,7 @@ def _title(quantized: QuantizedLayer, number: int) -> str:
 def _description(quantized: QuantizedLayer) -> Iterator[str]:
     """Yield what the head of the C file says about shapes and formats."""
     layer, formats = quantized.layer, quantized.formats
-    window: Window | None = getattr(layer, "window", None)
+    window = _window(layer)
     yield f"{layer.in_shape} {formats.x} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
     if window:
         yield str(window)
@@ -139,7 +129,7 @@ def _sizes(quantized: QuantizedLayer) -> dict[str, int]:
         for side, shape in (("IN", layer.in_shape), ("OUT", layer.out_shape))
         for axis, size in shape._asdict().items()
     }
-    window: Window | None = getattr(layer, "window", None)
+    window = _window(layer)
     if window:
         for name, pair in (("KERNEL", window.kernel), ("STRIDE", window.stride), ("DILATION", window.dilation)):
             sizes |= {f"{name}_HEIGHT": pair[0], f"{name}_WIDTH": pair[1]}
