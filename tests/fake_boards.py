@@ -26,6 +26,8 @@ class FakeBoard:
 
     identity: Identity
     run: Callable[[bytes], None] = lambda _: None
+    on_request: Callable[[Frame], None] = lambda _: None
+    takes_input: bool = True
     input: bytearray = field(default_factory=bytearray)
     output: bytes = b""
     records: list[TimeRecord] = field(default_factory=list)
@@ -38,6 +40,7 @@ class FakeBoard:
     def receive(self, data: bytes) -> None:
         for frame in self.decoder.feed(data):
             self.requests.append(frame)
+            self.on_request(frame)
             self.answer(frame)
 
     def answer(self, frame: Frame) -> None:
@@ -56,6 +59,8 @@ class FakeBoard:
         elif kind is MessageType.READ_TIMES:
             (first,) = struct.unpack("<H", frame.payload)
             payload = b"".join(record.pack() for record in self.records[first : first + RECORDS_PER_REPLY])
+        if self.wrong_reply is not None:
+            payload = self.wrong_reply
         if error != NO_ERROR:
             self.send(Frame(MessageType.ERROR, frame.sequence, error.pack()))
         elif kind is not MessageType.START:
@@ -65,7 +70,7 @@ class FakeBoard:
 
     def load(self, payload: bytes) -> BoardError:
         (offset,) = struct.unpack_from("<I", payload)
-        if self.identity.input_bytes == 0:
+        if not self.takes_input:
             return BoardError(ErrorCode.NOT_FIRST, 0)
         if offset + len(payload) - 4 > self.identity.input_bytes:
             return BoardError(ErrorCode.BAD_RANGE, offset)
@@ -73,7 +78,7 @@ class FakeBoard:
         return NO_ERROR
 
     def start(self, sequence: int) -> BoardError:
-        if self.identity.input_bytes == 0:
+        if not self.takes_input:
             return BoardError(ErrorCode.NOT_FIRST, 0)
         self.send(Frame(MessageType.START | REPLY_BIT, sequence))
         self.run(bytes(self.input))

@@ -110,7 +110,7 @@ def test_late_reply_to_an_older_request_is_ignored(client: BoardClient, board: F
 
 
 def test_error_reply(client: BoardClient, board: FakeBoard) -> None:
-    board.identity = make_identity(input_bytes=0)
+    board.takes_input = False
     with pytest.raises(ToolError) as caught:
         client.load(b"abc")
     assert str(caught.value).startswith(f"{NAME} reports NOT_FIRST: only the board with the first layer takes inputs")

@@ -1,0 +1,184 @@
+"""Run samples on the boards of a rig and read what every layer and every cut took on the boards' own clocks."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tinysplit.errors import ToolError
+from tinysplit.project import Project, ProjectBoard
+from tinysplit.qformat import IntArray
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
+from tinysplit_hil.rig import Rig
+
+PROTOCOL_VERSION = 1
+PATIENCE = 5.0  # times the estimated inference until a board counts as stuck
+LINK_GIVES_UP_S = 6.0  # so that a board can tell of a dead link before we call it stuck
+
+Key = tuple[RecordKind, int]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, smallest and largest over all samples."""
+
+    mean: float
+    smallest: float
+    largest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Summarise `values`, which are not empty."""
+        return cls(sum(values) / len(values), min(values), max(values))
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """Layer `number` (from 1) on board `board` (from 1), on that board's clock."""
+
+    number: int
+    board: int
+    cycles: Spread
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CutTime:
+    """Cut `number` (from 1): from the call that sends its tensor to the last acknowledgement, on the sender's clock."""
+
+    number: int
+    seconds: Spread
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What the boards took and gave; `outputs` is samples x elements in the boards' HWC order."""
+
+    rig: Rig
+    identities: Mapping[int, Identity]
+    layers: tuple[LayerTime, ...]
+    cuts: tuple[CutTime, ...]
+    outputs: IntArray
+
+    @property
+    def compute_s(self) -> float:
+        """L in seconds (seed 000, formula 2), mean over samples."""
+        return sum(layer.seconds for layer in self.layers)
+
+    @property
+    def transfer_s(self) -> float:
+        """T in seconds (seed 000, formula 4), mean over samples."""
+        return sum(cut.seconds.mean for cut in self.cuts)
+
+
+def measure(
+    project: Project, rig: Rig, inputs: IntArray, on_sample: Callable[[int], None] = lambda _: None
+) -> Measurement:
+    """Run `inputs` (N x H x W x C, in the network's input format) one after the other.
+
+    `on_sample` is told how many are done. Raises ToolError when a board is not the planned one, reports an error, or
+    does not answer in time.
+    """
+    clients = rig.clients(project)
+    identities = {board.number: clients[board.number].identify() for board in project.boards}
+    for board in project.boards:
+        _check_identity(project, board, identities[board.number], clients[board.number].name)
+    _check_input(project, identities[project.begins], inputs)
+    output_bytes = identities[project.ends].output_bytes
+    ticks: dict[Key, list[int]] = defaultdict(list)
+    outputs = []
+    for count, sample in enumerate(inputs, start=1):
+        outputs.append(_infer(project, clients, sample.tobytes(), output_bytes))
+        for record in _read_times(project, clients):
+            ticks[record.kind, record.index].append(record.ticks)
+        on_sample(count)
+    integers = np.frombuffer(b"".join(outputs), np.dtype(f"<i{project.bits // 8}")).reshape(len(inputs), -1)
+    layers = _layer_times(project, identities, ticks)
+    return Measurement(rig, identities, layers, _cut_times(project, identities, ticks), integers)
+
+
+def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
+    """Raise ToolError when another firmware answers than the one that was generated for `board`."""
+    if identity.protocol != PROTOCOL_VERSION:
+        raise ToolError(f"{name} speaks protocol {identity.protocol}, not {PROTOCOL_VERSION}: build and flash it again")
+    if identity.project_hash != project.project_hash:
+        raise ToolError(
+            f"{name} runs firmware of project {identity.project_hash:08x}, not of {project.project_hash:08x}: "
+            "build and flash it again"
+        )
+    if identity.board_index != board.number - 1:
+        raise ToolError(f"{name} runs the firmware of board {identity.board_index + 1}: are the ports in board order?")
+    if not identity.clock_ok:
+        raise ToolError(
+            f"{name} could not raise its clock to {board.core_hz / 1e6:g} MHz: are supply and oscillator good?"
+        )
+    if identity.core_hz != board.core_hz:
+        raise ToolError(
+            f"{name} runs at {identity.core_hz / 1e6:g} MHz, not at the planned {board.core_hz / 1e6:g} MHz: "
+            "build and flash it again"
+        )
+
+
+def _check_input(project: Project, identity: Identity, inputs: IntArray) -> None:
+    sample_bytes = inputs.nbytes // len(inputs)
+    if identity.input_bytes != sample_bytes:
+        raise ToolError(
+            f"board {project.begins} takes inputs of {identity.input_bytes} bytes, not {sample_bytes}: "
+            "generate, build and flash the project again"
+        )
+
+
+def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
+    """Run one inference and return the output's bytes."""
+    for number in sorted(clients, reverse=True):
+        clients[number].reset()
+    clients[project.begins].load(data)
+    clients[project.begins].start()
+    estimated_s = project.estimated_compute_s + project.estimated_transfer_s
+    try:
+        clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)
+    except ToolError:
+        for client in clients.values():
+            client.check_events()  # a board that knows why says it better
+        raise
+    return clients[project.ends].read_output(output_bytes)
+
+
+def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterable[TimeRecord]:
+    """Yield the time stamps of all boards, each board's exactly those of its layers and cuts."""
+    for board in project.boards:
+        client = clients[board.number]
+        records = client.read_times()
+        layers = [layer.number for layer in project.layers if layer.board == board.number]
+        cuts = [cut.number - 1 for cut in project.cuts if cut.from_board == board.number]
+        expected = [(RecordKind.LAYER, i) for i in layers] + [(RecordKind.TRANSFER, i) for i in cuts]
+        if sorted(expected) != sorted((record.kind, record.index) for record in records):
+            raise ToolError(f"{client.name} sent {len(records)} time stamps that are not of its layers and cuts")
+        yield from records
+
+
+def _layer_times(
+    project: Project, identities: Mapping[int, Identity], ticks: Mapping[Key, Sequence[int]]
+) -> tuple[LayerTime, ...]:
+    times = []
+    for layer in project.layers:
+        identity = identities[layer.board]
+        own = Spread.of(ticks[RecordKind.LAYER, layer.number])
+        scale = identity.core_hz / identity.timer_hz
+        cycles = Spread(own.mean * scale, own.smallest * scale, own.largest * scale)
+        times.append(LayerTime(layer.number, layer.board, cycles, own.mean / identity.timer_hz))
+    return tuple(times)
+
+
+def _cut_times(
+    project: Project, identities: Mapping[int, Identity], ticks: Mapping[Key, Sequence[int]]
+) -> tuple[CutTime, ...]:
+    times = []
+    for cut in project.cuts:
+        timer_hz = identities[cut.from_board].timer_hz
+        seconds = [value / timer_hz for value in ticks[RecordKind.TRANSFER, cut.number - 1]]
+        times.append(CutTime(cut.number, Spread.of(seconds)))
+    return tuple(times)

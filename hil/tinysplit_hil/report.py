@@ -1,0 +1,140 @@
+"""A measurement beside what was estimated, with the outputs' check, as JSON and as tables."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.project import Project
+from tinysplit_hil.measure import Measurement
+from tinysplit_hil.outputs import OutputCheck
+from tinysplit_hil.tables import print_tables
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Latency:
+    """L, T and I = L + T in seconds."""
+
+    compute_s: float
+    transfer_s: float
+
+    @property
+    def inference_s(self) -> float:
+        """I."""
+        return self.compute_s + self.transfer_s
+
+    @property
+    def values(self) -> tuple[float, float, float]:
+        """L, T, I."""
+        return self.compute_s, self.transfer_s, self.inference_s
+
+
+@dataclass(frozen=True)
+class MeasureReport:
+    """A project, what was measured on its boards, and the check of the outputs."""
+
+    project: Project
+    measurement: Measurement
+    outputs: OutputCheck
+
+    @property
+    def estimated(self) -> Latency:
+        """What the cost model promised."""
+        return Latency(self.project.estimated_compute_s, self.project.estimated_transfer_s)
+
+    @property
+    def measured(self) -> Latency:
+        """What the boards took, mean over samples."""
+        return Latency(self.measurement.compute_s, self.measurement.transfer_s)
+
+    def check(self) -> None:
+        """Raise CheckFailedError unless all outputs are bit-exact."""
+        self.outputs.check()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values, times in seconds."""
+        rig, outputs = self.measurement.rig, self.outputs
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "model": self.project.model.model_dump(),
+            "bits": self.project.bits,
+            "baud": self.project.baud,
+            "project_hash": self.project.project_hash,
+            "rig": {"kind": rig.kind, "note": rig.note},
+            "boards": self._boards_json(),
+            "latency": {
+                "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
+                "measured": dict(zip("LTI", self.measured.values, strict=True)),
+            },
+            "layers": self._layers_json(),
+            "cuts": self._cuts_json(),
+            "output": {
+                "bit_exact": outputs.bit_exact,
+                "samples": outputs.samples,
+                "differing": list(outputs.differing),
+                "reference_samples": outputs.reference_samples,
+                "top1": outputs.top1,
+                "float_top1": outputs.float_top1,
+                "agreement": outputs.agreement,
+                "rmse": outputs.rmse,
+                "mae": outputs.mae,
+                "l2r": outputs.l2r,
+            },
+        }
+
+    def _boards_json(self) -> list[dict[str, Any]]:
+        identities = self.measurement.identities
+        return [
+            {
+                "number": board.number,
+                "name": board.name,
+                "core_hz": identities[board.number].core_hz,
+                "timer_hz": identities[board.number].timer_hz,
+                "measured_compute_s": self.board_compute_s(board.number),
+            }
+            for board in self.project.boards
+        ]
+
+    def board_compute_s(self, number: int) -> float:
+        """Return what the layers of board `number` took together, mean over samples."""
+        return sum(layer.seconds for layer in self.measurement.layers if layer.board == number)
+
+    def _layers_json(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": layer.number,
+                "name": layer.name,
+                "kind": layer.kind,
+                "board": layer.board,
+                "macc": layer.macc,
+                "cycles": time.cycles.mean,
+                "cycles_min": time.cycles.smallest,
+                "cycles_max": time.cycles.largest,
+                "estimated_cycles": layer.estimated_cycles,
+                "estimated_s": layer.estimated_s,
+                "measured_s": time.seconds,
+            }
+            for layer, time in zip(self.project.layers, self.measurement.layers, strict=True)
+        ]
+
+    def _cuts_json(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": cut.number,
+                "after_layer": cut.after_layer,
+                "from_board": cut.from_board,
+                "to_board": cut.to_board,
+                "payload_bytes": cut.payload_bytes,
+                "estimated_s": cut.estimated_s,
+                "measured_s": time.seconds.mean,
+                "measured_min_s": time.seconds.smallest,
+                "measured_max_s": time.seconds.largest,
+            }
+            for cut, time in zip(self.project.cuts, self.measurement.cuts, strict=True)
+        ]
+
+    def print(self, console: Console) -> None:
+        """Print all tables; they fit into 100 columns."""
+        print_tables(self, console)

@@ -1,0 +1,148 @@
+"""The tables of a measurement: L per layer and board, T per cut, the outputs, and L, T, I as in seed 000's Table 5."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from tinysplit_hil.report import MeasureReport
+
+MS = 1e3
+LABEL_WIDTH = 36
+TIMES = ("est. ms", "meas. ms", "diff.")
+
+# Seed 000, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
+PUBLISHED_BOARDS = ("nucleo_g071rb", "nucleo_g071rb")
+PUBLISHED_MACC = 809_146
+PUBLISHED_ROWS = (
+    ("Table 5 of seed 000, Model", 3.88, 0.22, 4.10),
+    ("Table 5 of seed 000, Experimental", 3.56, 0.25, 3.81),
+)
+PUBLISHED_NOTE = "Table 5: float32, X-CUBE-AI 7.1 on real boards; Model counts 8 bit times a byte."
+
+
+def print_tables(report: "MeasureReport", console: Console) -> None:
+    """Print everything; each table says on what it was measured and fits into 100 columns."""
+    console.print(_layer_table(report), "")
+    if report.project.cuts:
+        console.print(_cut_table(report), "")
+    _print_outputs(report, console)
+    console.print(_latency_table(report))
+
+
+def _layer_table(report: "MeasureReport") -> Table:
+    """One row a layer and one a board."""
+    project, measured = report.project, report.measurement.layers
+    table = _table(report, f"Computation: L of {project.model.name} by layer and board")
+    _columns(table, "#", "layer", "kind", "board", right=("cycles", "per MACC", *TIMES))
+    for layer, time in zip(project.layers, measured, strict=True):
+        table.add_row(
+            *(str(layer.number), layer.name, layer.kind, str(layer.board)),
+            *_cycles(time.cycles.mean, layer.macc),
+            *_times(layer.estimated_s, time.seconds),
+        )
+    table.add_section()
+    for board in project.boards:
+        own = [layer for layer in project.layers if layer.board == board.number]
+        table.add_row(
+            *("", f"all of board {board.number}", "", str(board.number)),
+            *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
+            *_times(sum(layer.estimated_s for layer in own), report.board_compute_s(board.number)),
+        )
+    return table
+
+
+def _cut_table(report: "MeasureReport") -> Table:
+    """One row a cut."""
+    table = _table(report, "Communication: T by cut")
+    _columns(table, "cut", "behind layer", "boards", right=("bytes", *TIMES, "min ms", "max ms"))
+    for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
+        table.add_row(
+            *(str(cut.number), str(cut.after_layer), f"{cut.from_board} to {cut.to_board}"),
+            _grouped(cut.payload_bytes),
+            *_times(cut.estimated_s, time.seconds.mean),
+            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}"),
+        )
+    return table
+
+
+def _print_outputs(report: "MeasureReport", console: Console) -> None:
+    outputs = report.outputs
+    good = outputs.samples - len(outputs.differing)
+    style = "green" if outputs.bit_exact else "red"
+    console.print(
+        f"Outputs of the {_rig(report)}: [{style}]{good} of {outputs.samples} bit-exact[/{style}] "
+        "with the integer reference",
+        highlight=False,
+    )
+    agreement = f"same top-1 as float in {100 * outputs.agreement:.2f} %, l2r {outputs.l2r:.4f}"
+    if outputs.top1 is not None and outputs.float_top1 is not None:
+        agreement = f"top-1 {outputs.top1:.4f}, float {outputs.float_top1:.4f}; {agreement}"
+    console.print(f"Integer reference, {outputs.reference_samples} samples: {agreement}\n", highlight=False)
+
+
+def _latency_table(report: "MeasureReport") -> Table:
+    """Return seed 000's Table 5 with our rows, and its own figures where they are of the same network and boards."""
+    table = _table(report, "Latency of one inference")
+    _columns(table, "case", right=("L (s)", "T (s)", "I = L + T (s)"))
+    if _is_published_case(report):
+        table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"
+        for case, *seconds in PUBLISHED_ROWS:
+            table.add_row(case, *(f"{value:.2f}" for value in seconds), style="dim")
+        table.add_section()
+    estimated, measured = report.estimated.values, report.measured.values
+    table.add_row(f"tinysplit, {report.project.bits} bits, estimated", *(f"{value:.4f}" for value in estimated))
+    table.add_row(
+        f"tinysplit, {report.project.bits} bits, {_rig(report)}", *(f"{value:.4f}" for value in measured), style="bold"
+    )
+    table.add_row("difference", *(_difference(a, b) for a, b in zip(estimated, measured, strict=True)))
+    return table
+
+
+def _is_published_case(report: "MeasureReport") -> bool:
+    boards = tuple(board.name for board in report.project.boards)
+    return boards == PUBLISHED_BOARDS and sum(layer.macc for layer in report.project.layers) == PUBLISHED_MACC
+
+
+def _rig(report: "MeasureReport") -> str:
+    return f"{report.measurement.rig.kind} boards"
+
+
+def _table(report: "MeasureReport", title: str) -> Table:
+    rig = report.measurement.rig
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption=f"Measured on {rig.note}.",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+
+
+def _columns(table: Table, *left: str, right: Sequence[str]) -> None:
+    for name in left:
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=LABEL_WIDTH)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+
+
+def _cycles(cycles: float, macc: int) -> tuple[str, str]:
+    return _grouped(cycles), f"{cycles / macc:.2f}" if macc else ""
+
+
+def _times(estimated_s: float, measured_s: float) -> tuple[str, str, str]:
+    return f"{MS * estimated_s:.2f}", f"{MS * measured_s:.2f}", _difference(estimated_s, measured_s)
+
+
+def _difference(estimated: float, measured: float) -> str:
+    """Return how far `measured` lies above `estimated`, in percent."""
+    return f"{100 * (measured / estimated - 1):+.1f} %" if estimated else ""
+
+
+def _grouped(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")
