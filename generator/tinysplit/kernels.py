@@ -55,26 +55,20 @@ def function_name(number: int) -> str:
 def render_layer(quantized: QuantizedLayer, number: int) -> str:
     """Return the C file of a layer: its constants in flash and `void layer_<number>(input, output)`."""
     layer, function = quantized.layer, function_name(number)
-    window: Window | None = getattr(layer, "window", None)
     low, high = quantized.clamp
-    return (
-        _environment()
-        .get_template(f"layers/{layer.kind}.c.j2")
-        .render(
-            layer=layer,
-            formats=quantized.formats,
-            function=function,
-            value=_value_type(quantized),
-            window=_window(layer),
-            title=_title(quantized, number),
-            description=_description(quantized),
-            sizes=_sizes(quantized),
-            low=low,
-            high=high,
-            constants={
-                name: ConstantArray(f"{function}_{name}", values) for name, values in quantized.constants.items()
-            },
-        )
+    return render(
+        f"layers/{layer.kind}.c.j2",
+        layer=layer,
+        formats=quantized.formats,
+        function=function,
+        value=_value_type(quantized),
+        window=_window(layer),
+        title=_title(quantized, number),
+        description=_description(quantized),
+        sizes=_sizes(quantized),
+        low=low,
+        high=high,
+        constants={name: ConstantArray(f"{function}_{name}", values) for name, values in quantized.constants.items()},
     )
 
 
