@@ -1,8 +1,8 @@
-"""Small boards and PlatformIO projects for the tests of the build."""
+"""Small PlatformIO projects for the tests of the build."""
 
 from pathlib import Path
 
-from tinysplit.boards import Board, ClockTree, Device, Memory, Pin, Uart
+from tinysplit.boards import load_board
 from tinysplit.platformio_project import render_platformio_ini
 
 LINKER_SCRIPT = """\
@@ -32,50 +32,10 @@ __attribute__((section(".vectors"), used)) void (*const vectors[])(void) = {rese
 """
 
 
-def make_board(core: str = "cortex-m0plus") -> Board:
-    """Return a board with the memories of the linker script above."""
-    uart = Uart(
-        "USART2",
-        0x40004400,
-        64_000_000,
-        False,
-        28,
-        "USART2",
-        "APBENR1",
-        "RCC_APBENR1_USART2EN",
-        Pin("PA2", 1),
-        Pin("PA3", 1),
-        "ST-LINK",
-    )
-    return Board(
-        name="nucleo_g071rb",
-        title="NUCLEO-G071RB (STM32G071RB)",
-        device=Device(
-            name="stm32g071rbt6",
-            family="stm32g0",
-            core=core,
-            max_hz=64_000_000,
-            flash=Memory("flash", 0x08000000, 128 * 1024),
-            ram=(Memory("sram1", 0x20000000, 36 * 1024),),
-            interrupts=(),
-            vendor_header="stm32g0xx.h",
-            vendor_define="STM32G071xx",
-        ),
-        clock=ClockTree(16_000_000, 1, 8, 2, 64_000_000, 1, 1, 1, 2, ()),
-        host_uart=uart,
-        link_uarts=(),
-        platformio_board="nucleo_g071rb",
-        published_cpm=1.0,
-        published_flash_bytes=128 * 1024,
-        published_ram_bytes=36 * 1024,
-        published_hz=64_000_000,
-    )
-
-
-def make_project(directory: Path, board: Board, source: str = "") -> Path:
+def make_project(directory: Path, source: str = "", board_name: str = "nucleo_g071rb") -> Path:
     """Write a project laid out as the generated ones: src, include, lib/tinysplit_firmware, linker.ld."""
     files = {
-        "platformio.ini": render_platformio_ini(board),
+        "platformio.ini": render_platformio_ini(load_board(board_name)),
         "linker.ld": LINKER_SCRIPT,
         "include/board.h": "#define BOARD_HZ 64000000u\n",
         "src/main.c": source + VECTORS,

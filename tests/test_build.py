@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from projects import make_board, make_project
+from projects import make_project
 from tinysplit import build
+from tinysplit.boards import load_boards
 from tinysplit.errors import CheckFailedError, InputError, ToolError
+from tinysplit.hardware import Board
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,6 +25,7 @@ def environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
 
 
+ARCHITECTURES = {"cortex-m0plus": "v6S-M", "cortex-m4": "v7E-M", "cortex-m7": "v7E-M"}
 OVERFLOW = '__attribute__((section(".weights"), used)) const char much[200000] = {1};\n'
 
 
@@ -31,31 +34,28 @@ def machine_flags(elf: Path) -> str:
     return subprocess.run(["arm-none-eabi-readelf", "-A", str(elf)], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize(
-    ("core", "architecture"),
-    [("cortex-m0plus", "v6S-M"), ("cortex-m4", "v7E-M"), ("cortex-m7", "v7E-M")],
-)
-def test_builds_for_every_core(core: str, architecture: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "a board", make_board(core))
+@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "a board", board_name=board.name)
     built: list[Path] = []
     (elf,) = build.build_projects([project], built.append)
     assert built == [project]
     attributes = machine_flags(elf)
-    assert f"Tag_CPU_arch: {architecture}" in attributes
+    assert f"Tag_CPU_arch: {ARCHITECTURES[board.device.core]}\n" in attributes
     assert "Tag_ABI_VFP_args" not in attributes  # soft float
     assert elf.with_suffix(".map").is_file()
 
 
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
     shutil.rmtree(cache / "tinysplit", ignore_errors=True)  # both callers want to prepare
-    pairs = [[make_project(tmp_path / f"{caller}{n}", make_board()) for n in range(2)] for caller in "ab"]
+    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in "ab"]
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(build.build_projects, pairs))
     assert all(elf.is_file() for elves in results for elf in elves)
 
 
 def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "board", make_board())
+    project = make_project(tmp_path / "board")
     (elf,) = build.build_projects([project])
     script = project / "linker.ld"
     script.write_text(script.read_text().replace("0x08000000", "0x08001000"))
@@ -69,7 +69,7 @@ def test_works_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    (elf,) = build.build_projects([make_project(tmp_path / "board", make_board())])
+    (elf,) = build.build_projects([make_project(tmp_path / "board")])
     assert elf.is_file()
     assert (tmp_path / f"tinysplit-{os.getuid()}" / "tinysplit").is_dir()
 
@@ -78,12 +78,12 @@ def test_the_users_platformio_variables_change_nothing(tmp_path: Path, monkeypat
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DBREAK_IT")
     monkeypatch.setenv("PLATFORMIO_BUILD_DIR", str(tmp_path / "elsewhere"))
     source = "#ifdef BREAK_IT\n#error not ours\n#endif\n"
-    (elf,) = build.build_projects([make_project(tmp_path / "board", make_board(), source)])
+    (elf,) = build.build_projects([make_project(tmp_path / "board", source)])
     assert elf.is_file()
 
 
 def test_a_compile_error_is_named_with_the_log(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "board", make_board(), "int broken = missing;\n")
+    project = make_project(tmp_path / "board", "int broken = missing;\n")
     with pytest.raises(ToolError, match=r"main\.c:1:14: error: 'missing' undeclared") as caught:
         build.build_projects([project])
     assert str(project / build.LOG_IN_PROJECT) in str(caught.value)
@@ -92,7 +92,7 @@ def test_a_compile_error_is_named_with_the_log(tmp_path: Path) -> None:
 
 
 def test_flash_that_overflows_is_named(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "board", make_board(), OVERFLOW)
+    project = make_project(tmp_path / "board", OVERFLOW)
     with pytest.raises(CheckFailedError, match=r"^the program of board is \d+ bytes too large for FLASH$"):
         build.build_projects([project])
 
@@ -138,6 +138,6 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     monkeypatch.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
     monkeypatch.setattr(build, "TIME_LIMIT_S", 4.0)
     with pytest.raises(ToolError, match="took more than 4 s and was stopped"):
-        build.build_projects([make_project(tmp_path / "board", make_board())])
+        build.build_projects([make_project(tmp_path / "board")])
     state = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from projects import make_board, make_project
+from projects import make_project
+from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.elf import ElfSizes, check_memory, print_memory, read_elf
 from tinysplit.errors import CheckFailedError, ToolError
 from tinysplit.hardware import Memory
+
+DEVICE = load_board("nucleo_g071rb").device
 
 SOURCE = """
 #include <stdint.h>
@@ -34,13 +37,13 @@ __attribute__((section(".vectors.kept"), used)) void (*const kept[])(void) = {la
 
 @pytest.fixture(scope="module")
 def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    project = make_project(tmp_path_factory.mktemp("elf") / "board", make_board(), SOURCE)
+    project = make_project(tmp_path_factory.mktemp("elf") / "board", SOURCE)
     return build_projects([project])[0]
 
 
 @pytest.fixture(scope="module")
 def sizes(elf: Path) -> ElfSizes:
-    return read_elf(elf, make_board().device)
+    return read_elf(elf, DEVICE)
 
 
 def test_weights_and_arena_to_the_byte(sizes: ElfSizes) -> None:
@@ -65,12 +68,12 @@ def test_layer_code_is_what_gnu_nm_says(elf: Path, sizes: ElfSizes) -> None:
 
 def test_sections_are_counted_in_the_memory_where_they_lie(elf: Path, sizes: ElfSizes) -> None:
     split = (Memory("sram1", 0x20000000, 4), Memory("sram2", 0x20000004, 36 * 1024 - 4))
-    uses = read_elf(elf, replace(make_board().device, ram=split)).ram
+    uses = read_elf(elf, replace(DEVICE, ram=split)).ram
     assert [use.used_bytes for use in uses] == [4, sizes.ram[0].used_bytes - 4]
 
 
 def test_a_memory_over_budget_is_named_with_its_bytes(elf: Path) -> None:
-    small = replace(make_board().device, ram=(Memory("sram1", 0x20000000, 1000),))
+    small = replace(DEVICE, ram=(Memory("sram1", 0x20000000, 1000),))
     sizes = read_elf(elf, small)
     over = sizes.ram[0].used_bytes - 1000
     with pytest.raises(
@@ -88,7 +91,7 @@ def test_every_memory_gets_a_line(sizes: ElfSizes) -> None:
     print_memory(Console(file=output, width=100), [("board 1", sizes), ("board 2", sizes)])
     lines = output.getvalue().splitlines()
     assert [line.split()[:3] for line in lines[1:]] == [
-        ["board", number, memory] for number in "12" for memory in ("flash", "sram1")
+        ["board", number, memory] for number in "12" for memory in ("flash", DEVICE.ram[0].name)
     ]
     assert f"{100 * sizes.ram[0].used_bytes / 36864:.1f}" in lines[2]
 
@@ -97,4 +100,4 @@ def test_a_file_that_is_no_elf_is_named(tmp_path: Path) -> None:
     path = tmp_path / "firmware.elf"
     path.write_bytes(b"no elf")
     with pytest.raises(ToolError, match=r"firmware\.elf is no readable ELF file .*build the project again"):
-        read_elf(path, make_board().device)
+        read_elf(path, DEVICE)
