@@ -1,10 +1,16 @@
+import shutil
+import subprocess
 from binascii import crc_hqx
+from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tinysplit_hil.frames import SYNC, Frame, FrameDecoder, crc
 
+ROOT = Path(__file__).parent.parent
 FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=300), tag=st.integers(0, 255))
 
 
@@ -71,3 +77,38 @@ def test_impossible_length_is_not_waited_for() -> None:
     good = Frame(0x82, 2)
     header_of_huge_frame = bytes([SYNC, 0x81, 0, 1, 0xFF, 0xFF])
     assert list(FrameDecoder(252).feed(header_of_huge_frame + good.encode())) == [good]
+
+
+@pytest.fixture(scope="module")
+def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The firmware's frames.c, compiled for the host: sends back every frame that it is sent."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not installed")
+    program = tmp_path_factory.mktemp("frames") / "echo"
+    sources = [ROOT / "tests" / "c" / "frames_echo.c", ROOT / "firmware" / "common" / "frames.c"]
+    warnings = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    subprocess.run([compiler, *warnings, "-I", ROOT / "firmware" / "common", "-o", program, *sources], check=True)
+    return program
+
+
+def echoed(program: Path, stream: bytes) -> list[Frame]:
+    answer = subprocess.run([program], input=stream, capture_output=True, check=True).stdout
+    decoder = FrameDecoder()
+    frames = list(decoder.feed(answer))
+    assert b"".join(frame.encode() for frame in frames) == answer
+    return frames
+
+
+def test_firmware_reads_and_writes_the_same_frames(echo: Path) -> None:
+    random = Random(0)  # noqa: S311 (test data)
+    sizes = [0, 1, 2, 252, 1023, 1024, *(random.randrange(1025) for _ in range(50))]
+    frames = [Frame(random.randrange(256), i % 256, random.randbytes(size), i % 3) for i, size in enumerate(sizes)]
+    assert echoed(echo, b"".join(frame.encode() for frame in frames)) == frames
+
+
+def test_firmware_drops_damaged_frames(echo: Path) -> None:
+    good = Frame(0x05, 2, b"\xa5\xa5 payload")
+    damaged = bytearray(good.encode())
+    damaged[-1] ^= 0x10
+    assert echoed(echo, b"noise" + bytes(damaged) + good.encode()) == [good]
