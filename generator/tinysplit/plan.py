@@ -23,8 +23,8 @@ class Link:
 class SubModelPlan:
     """A sub-model in its board's arena.
 
-    Tensor i is the input of layer `run.first + i`, the last one is the output; `offsets` and `sizes_bytes` have one entry
-    a tensor. `cut_in` and `cut_out` index `Plan.cuts`; None where the host gives the input or takes the output.
+    Tensor i is the input of layer `run.first + i`, the last one is the output; `offsets` and `sizes_bytes` have one
+    entry a tensor. `cut_in` and `cut_out` index `Plan.cuts`; None where the host gives the input or takes the output.
     """
 
     run: SubModel

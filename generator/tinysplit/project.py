@@ -11,6 +11,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tinysplit.errors import InputError
+from tinysplit.qformat import QFormat
+from tinysplit.quantized import LayerFormats
 
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
@@ -112,6 +114,18 @@ class Project(_Frozen):
     def estimated_transfer_s(self) -> float:
         """T in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
+
+    @property
+    def formats(self) -> tuple[LayerFormats, ...]:
+        """Q formats of all layers."""
+        return tuple(
+            LayerFormats(
+                QFormat(self.bits, layer.x_fraction_bits),
+                QFormat(self.bits, layer.y_fraction_bits),
+                None if layer.w_fraction_bits is None else QFormat(self.bits, layer.w_fraction_bits),
+            )
+            for layer in self.layers
+        )
 
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""

@@ -1,0 +1,33 @@
+"""A generated folder as a table: what each board holds, and how the boards are to be wired."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.project import Project
+
+
+def print_project(project: Project, out: Path, console: Console) -> None:
+    """Print the boards with their layers, weights and arena, and one line a wire."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("board", "project", "layers"):
+        table.add_column(name)
+    for name in ("weights bytes", "arena bytes"):
+        table.add_column(name, justify="right")
+    for board in project.boards:
+        layers = [str(layer.number) for layer in project.layers if layer.board == board.number]
+        directory = str(out / board.directory)
+        title = f"{board.number} {board.name}"
+        table.add_row(title, directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
+    console.print(table)
+    for link in project.links:
+        ends = [
+            f"board {board} {uart} ({connector})"
+            for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
+        ]
+        console.print(
+            f"wire: {ends[0]} with {ends[1]}, TX to RX both ways, and their grounds; {project.baud} baud",
+            highlight=False,
+            soft_wrap=True,
+        )
