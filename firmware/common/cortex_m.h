@@ -1,0 +1,126 @@
+/* The parts of the core that the firmware uses, under CMSIS's names, from ARM's architecture reference manuals
+ * (DDI 0419 for ARMv6-M, DDI 0403 for ARMv7-M). Only where the build offers no core_cm*.h of ARM's.
+ * The including header defines __CORTEX_M and __NVIC_PRIO_BITS.
+ */
+#ifndef CORTEX_M_H
+#define CORTEX_M_H
+
+#include <stdint.h>
+
+typedef enum { SysTick_IRQn = -1 } IRQn_Type;
+
+typedef struct {
+  volatile uint32_t ISER[8];
+} NVIC_Type;
+
+typedef struct {
+  volatile uint32_t CPUID;
+  volatile uint32_t ICSR;
+  volatile uint32_t VTOR;
+  volatile uint32_t AIRCR;
+  volatile uint32_t SCR;
+  volatile uint32_t CCR;
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t SHPR3; /* CMSIS: part of SHPR[] */
+  volatile uint32_t reserved_1[23];
+  volatile uint32_t CCSIDR; /* 0xD80 */
+  volatile uint32_t CSSELR;
+  volatile uint32_t reserved_2[114];
+  volatile uint32_t ICIALLU; /* 0xF50 */
+  volatile uint32_t reserved_3[3];
+  volatile uint32_t DCISW; /* 0xF60 */
+} SCB_Type;
+
+typedef struct {
+  volatile uint32_t CTRL;
+  volatile uint32_t LOAD;
+  volatile uint32_t VAL;
+} SysTick_Type;
+
+typedef struct {
+  volatile uint32_t CTRL;
+  volatile uint32_t CYCCNT;
+  volatile uint32_t reserved_0[1002];
+  volatile uint32_t LAR; /* 0xFB0 */
+} DWT_Type;
+
+typedef struct {
+  volatile uint32_t DHCSR;
+  volatile uint32_t DCRSR;
+  volatile uint32_t DCRDR;
+  volatile uint32_t DEMCR;
+} CoreDebug_Type;
+
+#define NVIC ((NVIC_Type *)0xE000E100u)
+#define SCB ((SCB_Type *)0xE000ED00u)
+#define SysTick ((SysTick_Type *)0xE000E010u)
+
+#define SysTick_CTRL_ENABLE_Msk 0x00000001u
+#define SysTick_CTRL_TICKINT_Msk 0x00000002u
+#define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
+
+#if __CORTEX_M >= 3
+#define DWT ((DWT_Type *)0xE0001000u)
+#define CoreDebug ((CoreDebug_Type *)0xE000EDF0u)
+#define DWT_CTRL_CYCCNTENA_Msk 0x00000001u
+#define CoreDebug_DEMCR_TRCENA_Msk 0x01000000u
+#endif
+
+static inline void __disable_irq(void) { __asm volatile("cpsid i" ::: "memory"); }
+static inline void __enable_irq(void) { __asm volatile("cpsie i" ::: "memory"); }
+static inline void __DSB(void) { __asm volatile("dsb 0xF" ::: "memory"); }
+static inline void __ISB(void) { __asm volatile("isb 0xF" ::: "memory"); }
+
+static inline uint32_t __get_PRIMASK(void) {
+  uint32_t value;
+  __asm volatile("mrs %0, primask" : "=r"(value)::"memory");
+  return value;
+}
+
+static inline void __set_PRIMASK(uint32_t value) { __asm volatile("msr primask, %0" ::"r"(value) : "memory"); }
+
+static inline void NVIC_EnableIRQ(IRQn_Type interrupt) {
+  uint32_t number = (uint32_t)interrupt;
+  NVIC->ISER[number / 32u] = 1u << (number % 32u);
+}
+
+/* Of the exceptions and interrupts only SysTick ever gets another priority than the highest, which all have at reset. */
+static inline void NVIC_SetPriority(IRQn_Type interrupt, uint32_t priority) {
+  if (interrupt == SysTick_IRQn) SCB->SHPR3 = (SCB->SHPR3 & 0x00FFFFFFu) | priority << (32 - __NVIC_PRIO_BITS);
+}
+
+#if __CORTEX_M == 7
+#define SCB_CCR_IC_Msk 0x00020000u
+#define SCB_CCR_DC_Msk 0x00010000u
+
+static inline void SCB_EnableICache(void) {
+  __DSB();
+  __ISB();
+  SCB->ICIALLU = 0;
+  __DSB();
+  __ISB();
+  SCB->CCR |= SCB_CCR_IC_Msk;
+  __DSB();
+  __ISB();
+}
+
+/* Invalidates every line by set and way (DDI 0403, B2.2.7), then enables; line size, ways and sets are in CCSIDR. */
+static inline void SCB_EnableDCache(void) {
+  SCB->CSSELR = 0; /* level 1, data */
+  __DSB();
+  uint32_t geometry = SCB->CCSIDR;
+  uint32_t line_shift = (geometry & 7u) + 4u;
+  uint32_t last_way = (geometry >> 3) & 0x3FFu;
+  uint32_t last_set = (geometry >> 13) & 0x7FFFu;
+  uint32_t way_shift = last_way ? (uint32_t)__builtin_clz(last_way) : 0u;
+  for (uint32_t set = 0; set <= last_set; set++) {
+    for (uint32_t way = 0; way <= last_way; way++) SCB->DCISW = way << way_shift | set << line_shift;
+  }
+  __DSB();
+  SCB->CCR |= SCB_CCR_DC_Msk;
+  __DSB();
+  __ISB();
+}
+#endif
+
+#endif

@@ -1,0 +1,18 @@
+/* A free-running 32-bit counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. */
+#ifndef CYCLE_COUNTER_H
+#define CYCLE_COUNTER_H
+
+#include "device.h"
+
+#ifdef DWT
+static inline uint32_t cycle_counter_now(void) { return DWT->CYCCNT; }
+#else
+static inline uint32_t cycle_counter_now(void) { return TIM2->CNT; }
+#endif
+
+void cycle_counter_begin(void);
+
+/* Frequency of the counter, given that of the core: no bus that the timer hangs on is divided. */
+static inline uint32_t cycle_counter_hz(uint32_t core_hz) { return core_hz; }
+
+#endif

@@ -1,0 +1,87 @@
+/* Frames of docs/protocol.md, byte by byte in both directions; knows no hardware. */
+#ifndef FRAMES_H
+#define FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  FRAME_SYNC = 0xA5,
+  FRAME_HEADER_BYTES = 6,
+  FRAME_OVERHEAD_BYTES = 8,
+  FRAME_MAX_PAYLOAD = 1024,
+  FRAME_QUIET_MS = 50, /* a pause that long inside a frame ends it */
+};
+
+enum {
+  FRAME_IDENTIFY = 0x01,
+  FRAME_RESET = 0x02,
+  FRAME_LOAD = 0x03,
+  FRAME_START = 0x04,
+  FRAME_READ_OUTPUT = 0x05,
+  FRAME_READ_TIMES = 0x06,
+  FRAME_STOP = 0x07,
+  FRAME_DATA = 0x40,
+  FRAME_ACK = 0x41,
+  FRAME_NAK = 0x42,
+  FRAME_REPLY = 0x80, /* added to the type of a request */
+  FRAME_DONE = 0xE0,
+  FRAME_ERROR = 0xEE,
+};
+
+typedef struct {
+  uint8_t type;
+  uint8_t tag;
+  uint8_t sequence;
+  uint16_t length;
+} frame_header_t;
+
+typedef struct {
+  uint8_t *(*begin)(void *owner, const frame_header_t *header); /* where the payload goes, NULL to drop it */
+  void (*end)(void *owner, const frame_header_t *header, bool crc_good);
+  void *owner;
+  uint8_t *destination;
+  uint16_t remaining;
+  uint16_t crc;
+  uint8_t position;
+  volatile uint8_t quiet_ms;
+  frame_header_t header;
+} frame_receiver_t;
+
+typedef struct {
+  const uint8_t *payload;
+  uint16_t remaining;
+  uint16_t crc;
+  uint8_t position;
+  uint8_t header[FRAME_HEADER_BYTES];
+} frame_transmitter_t;
+
+/* One byte of CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected). Without a table: 10 instructions, no loads. */
+static inline uint16_t frame_crc(uint16_t crc, uint8_t byte) {
+  uint32_t x = ((uint32_t)crc >> 8) ^ byte;
+  x ^= x >> 4;
+  return (uint16_t)(((uint32_t)crc << 8) ^ (x << 12) ^ (x << 5) ^ x);
+}
+
+void frame_receiver_begin(frame_receiver_t *receiver, void *owner,
+                          uint8_t *(*begin)(void *, const frame_header_t *),
+                          void (*end)(void *, const frame_header_t *, bool));
+void frame_receive(frame_receiver_t *receiver, uint8_t byte);
+
+/* Forgets the frame that is under way. */
+void frame_receiver_reset(frame_receiver_t *receiver);
+
+/* To be called once a millisecond: forgets a frame whose bytes have stopped. */
+void frame_receiver_tick(frame_receiver_t *receiver);
+
+/* Begins a frame; `payload` has to stay until the frame has left. */
+void frame_transmit(frame_transmitter_t *transmitter, const frame_header_t *header, const uint8_t *payload);
+
+/* Gives the next byte; false when nothing is left. A transmitter that is all zeros has nothing to send. */
+bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte);
+
+/* Cuts off the frame that is under way. */
+void frame_transmitter_reset(frame_transmitter_t *transmitter);
+
+#endif

@@ -1,0 +1,7 @@
+/* The first code that runs. */
+#ifndef STARTUP_H
+#define STARTUP_H
+
+void startup_reset(void);
+
+#endif

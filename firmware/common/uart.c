@@ -1,0 +1,64 @@
+#include "uart.h"
+
+#include "interrupts.h"
+
+#define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 thousand of them on the fastest core */
+
+/* clock / baud, in 1/256 for a low-power UART, rounded to nearest; 32 bits suffice for both. */
+static uint32_t divider(uint32_t clock_hz, uint32_t baud, bool is_low_power) {
+  if (!is_low_power) return (clock_hz + baud / 2) / baud;
+  return clock_hz / baud * 256u + (clock_hz % baud * 256u + baud / 2) / baud;
+}
+
+void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver,
+                bool (*next_byte)(void *owner, uint8_t *byte), void *owner) {
+  uart->receiver = receiver;
+  uart->next_byte = next_byte;
+  uart->owner = owner;
+  uart->registers->BRR = divider(clock_hz, uart->baud, uart->is_low_power);
+  uart->registers->CR1 = USART_CR1_TE | USART_CR1_RE | USART_CR1_UE | UART_RECEIVE_INTERRUPT;
+  NVIC_EnableIRQ((IRQn_Type)uart->interrupt);
+}
+
+static void send_bytes(uart_t *uart) {
+  USART_TypeDef *registers = uart->registers;
+  while (uart_status(registers) & UART_SENDABLE) {
+    uint8_t byte;
+    if (!uart->next_byte(uart->owner, &byte)) {
+      registers->CR1 &= ~UART_SEND_INTERRUPT;
+      uart->is_sending = false;
+      return;
+    }
+    uart_put(registers, byte);
+  }
+  if (!uart->is_sending) {
+    uart->is_sending = true;
+    registers->CR1 |= UART_SEND_INTERRUPT;
+  }
+}
+
+void uart_wake(void *port) {
+  uint32_t lock = interrupts_lock();
+  send_bytes(port);
+  interrupts_unlock(lock);
+}
+
+void uart_interrupt(uart_t *uart) {
+  USART_TypeDef *registers = uart->registers;
+  uint32_t status = uart_status(registers);
+  if (status & (UART_RECEIVED | UART_LINE_ERRORS)) {
+    uint8_t byte = uart_data(registers);
+    if (status & UART_LINE_ERRORS) {
+      uart_clear_line_errors(registers);
+      if (uart->line_errors < UINT8_MAX) uart->line_errors++;
+    }
+    if (status & UART_RECEIVED) frame_receive(uart->receiver, byte);
+  }
+  if (uart->is_sending) send_bytes(uart);
+}
+
+void uart_put_polling(uart_t *uart, uint8_t byte) {
+  for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(uart->registers) & UART_SENDABLE); polls--) {
+  }
+  uart_put(uart->registers, byte);
+}

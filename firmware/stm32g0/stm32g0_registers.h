@@ -1,0 +1,134 @@
+/* The registers of the STM32G0 that the firmware uses, from RM0444, under ST's names. */
+#ifndef STM32G0_REGISTERS_H
+#define STM32G0_REGISTERS_H
+
+#define __CORTEX_M 0
+#define __NVIC_PRIO_BITS 2
+#include "cortex_m.h"
+
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t ICSCR;
+  volatile uint32_t CFGR;
+  volatile uint32_t PLLCFGR;
+  volatile uint32_t reserved_0[9];
+  volatile uint32_t IOPENR; /* 0x34 */
+  volatile uint32_t AHBENR;
+  volatile uint32_t APBENR1;
+  volatile uint32_t APBENR2;
+} RCC_TypeDef;
+
+typedef struct {
+  volatile uint32_t ACR;
+} FLASH_TypeDef;
+
+typedef struct {
+  volatile uint32_t MODER;
+  volatile uint32_t OTYPER;
+  volatile uint32_t OSPEEDR;
+  volatile uint32_t PUPDR;
+  volatile uint32_t reserved_0[4];
+  volatile uint32_t AFR[2]; /* 0x20 */
+} GPIO_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t CR2;
+  volatile uint32_t CR3;
+  volatile uint32_t BRR;
+  volatile uint32_t GTPR;
+  volatile uint32_t RTOR;
+  volatile uint32_t RQR;
+  volatile uint32_t ISR;
+  volatile uint32_t ICR;
+  volatile uint32_t RDR;
+  volatile uint32_t TDR;
+} USART_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t reserved_0[4];
+  volatile uint32_t EGR; /* 0x14 */
+  volatile uint32_t reserved_1[3];
+  volatile uint32_t CNT; /* 0x24 */
+  volatile uint32_t PSC;
+  volatile uint32_t ARR;
+} TIM_TypeDef;
+
+#define RCC_BASE 0x40021000u
+#define FLASH_R_BASE 0x40022000u
+#define TIM2_BASE 0x40000000u
+#define GPIOA_BASE 0x50000000u
+#define GPIOB_BASE 0x50000400u
+#define GPIOC_BASE 0x50000800u
+#define GPIOD_BASE 0x50000C00u
+#define GPIOF_BASE 0x50001400u
+#define USART1_BASE 0x40013800u
+#define USART2_BASE 0x40004400u
+#define USART3_BASE 0x40004800u
+#define USART4_BASE 0x40004C00u
+#define LPUART1_BASE 0x40008000u
+
+#define RCC ((RCC_TypeDef *)RCC_BASE)
+#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define TIM2 ((TIM_TypeDef *)TIM2_BASE)
+#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
+#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
+#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
+#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
+#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
+#define USART1 ((USART_TypeDef *)USART1_BASE)
+#define USART2 ((USART_TypeDef *)USART2_BASE)
+#define USART3 ((USART_TypeDef *)USART3_BASE)
+#define USART4 ((USART_TypeDef *)USART4_BASE)
+#define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
+
+#define RCC_CR_HSION (1u << 8)
+#define RCC_CR_HSIRDY (1u << 10)
+#define RCC_CR_PLLON (1u << 24)
+#define RCC_CR_PLLRDY (1u << 25)
+#define RCC_CFGR_SW (7u << 0)
+#define RCC_CFGR_SW_1 (2u << 0) /* alone: the PLL's R output */
+#define RCC_CFGR_SWS (7u << 3)
+#define RCC_CFGR_SWS_1 (2u << 3)
+#define RCC_CFGR_HPRE_Pos 8u
+#define RCC_CFGR_PPRE_Pos 12u
+#define RCC_PLLCFGR_PLLSRC_HSI (2u << 0)
+#define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLN_Pos 8u
+#define RCC_PLLCFGR_PLLREN (1u << 28)
+#define RCC_PLLCFGR_PLLR_Pos 29u
+#define RCC_IOPENR_GPIOAEN (1u << 0)
+#define RCC_IOPENR_GPIOBEN (1u << 1)
+#define RCC_IOPENR_GPIOCEN (1u << 2)
+#define RCC_IOPENR_GPIODEN (1u << 3)
+#define RCC_IOPENR_GPIOFEN (1u << 5)
+#define RCC_APBENR1_TIM2EN (1u << 0)
+#define RCC_APBENR1_USART2EN (1u << 17)
+#define RCC_APBENR1_USART3EN (1u << 18)
+#define RCC_APBENR1_USART4EN (1u << 19)
+#define RCC_APBENR1_LPUART1EN (1u << 20)
+#define RCC_APBENR2_USART1EN (1u << 14)
+
+#define FLASH_ACR_LATENCY (7u << 0)
+#define FLASH_ACR_PRFTEN (1u << 8)
+#define FLASH_ACR_ICEN (1u << 9)
+
+#define TIM_CR1_CEN (1u << 0)
+#define TIM_EGR_UG (1u << 0)
+
+#define USART_CR1_UE (1u << 0)
+#define USART_CR1_RE (1u << 2)
+#define USART_CR1_TE (1u << 3)
+#define USART_CR1_RXNEIE_RXFNEIE (1u << 5)
+#define USART_CR1_TXEIE_TXFNFIE (1u << 7)
+#define USART_ISR_FE (1u << 1)
+#define USART_ISR_NE (1u << 2)
+#define USART_ISR_ORE (1u << 3)
+#define USART_ISR_RXNE_RXFNE (1u << 5)
+#define USART_ISR_TXE_TXFNF (1u << 7)
+#define USART_ICR_FECF (1u << 1)
+#define USART_ICR_NECF (1u << 2)
+#define USART_ICR_ORECF (1u << 3)
+
+#endif

@@ -1,0 +1,175 @@
+/* The registers of the STM32H7 that the firmware uses, from RM0433 (H743) and RM0468 (H723), under ST's names. */
+#ifndef STM32H7_REGISTERS_H
+#define STM32H7_REGISTERS_H
+
+#define __CORTEX_M 7
+#define __NVIC_PRIO_BITS 4
+#include "cortex_m.h"
+
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t reserved_0[3];
+  volatile uint32_t CFGR; /* 0x10 */
+  volatile uint32_t reserved_1;
+  volatile uint32_t D1CFGR; /* 0x18 */
+  volatile uint32_t D2CFGR;
+  volatile uint32_t D3CFGR;
+  volatile uint32_t reserved_2;
+  volatile uint32_t PLLCKSELR; /* 0x28 */
+  volatile uint32_t PLLCFGR;
+  volatile uint32_t PLL1DIVR;
+  volatile uint32_t reserved_3[43];
+  volatile uint32_t AHB4ENR; /* 0xE0 */
+  volatile uint32_t reserved_4;
+  volatile uint32_t APB1LENR; /* 0xE8 */
+  volatile uint32_t APB1HENR;
+  volatile uint32_t APB2ENR;
+  volatile uint32_t APB4ENR;
+} RCC_TypeDef;
+
+typedef struct {
+  volatile uint32_t ACR;
+  volatile uint32_t reserved_0[27];
+  volatile uint32_t OPTSR2_CUR; /* 0x70, H723 only */
+} FLASH_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t CSR1;
+  volatile uint32_t CR2;
+  volatile uint32_t CR3;
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t D3CR; /* 0x18 */
+} PWR_TypeDef;
+
+typedef struct {
+  volatile uint32_t reserved_0[11];
+  volatile uint32_t PWRCR; /* 0x2C, H743 only */
+} SYSCFG_TypeDef;
+
+typedef struct {
+  volatile uint32_t MODER;
+  volatile uint32_t OTYPER;
+  volatile uint32_t OSPEEDR;
+  volatile uint32_t PUPDR;
+  volatile uint32_t reserved_0[4];
+  volatile uint32_t AFR[2]; /* 0x20 */
+} GPIO_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t CR2;
+  volatile uint32_t CR3;
+  volatile uint32_t BRR;
+  volatile uint32_t GTPR;
+  volatile uint32_t RTOR;
+  volatile uint32_t RQR;
+  volatile uint32_t ISR;
+  volatile uint32_t ICR;
+  volatile uint32_t RDR;
+  volatile uint32_t TDR;
+} USART_TypeDef;
+
+#define RCC_BASE 0x58024400u
+#define FLASH_R_BASE 0x52002000u
+#define PWR_BASE 0x58024800u
+#define SYSCFG_BASE 0x58000400u
+#define GPIOA_BASE 0x58020000u
+#define GPIOB_BASE 0x58020400u
+#define GPIOC_BASE 0x58020800u
+#define GPIOD_BASE 0x58020C00u
+#define GPIOE_BASE 0x58021000u
+#define GPIOF_BASE 0x58021400u
+#define GPIOG_BASE 0x58021800u
+#define GPIOH_BASE 0x58021C00u
+#define USART1_BASE 0x40011000u
+#define USART2_BASE 0x40004400u
+#define USART3_BASE 0x40004800u
+#define UART4_BASE 0x40004C00u
+#define UART5_BASE 0x40005000u
+#define USART6_BASE 0x40011400u
+#define UART7_BASE 0x40007800u
+#define UART8_BASE 0x40007C00u
+
+#define RCC ((RCC_TypeDef *)RCC_BASE)
+#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define PWR ((PWR_TypeDef *)PWR_BASE)
+#define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
+#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
+#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
+#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
+#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
+#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
+#define GPIOG ((GPIO_TypeDef *)GPIOG_BASE)
+#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
+#define USART1 ((USART_TypeDef *)USART1_BASE)
+#define USART2 ((USART_TypeDef *)USART2_BASE)
+#define USART3 ((USART_TypeDef *)USART3_BASE)
+#define UART4 ((USART_TypeDef *)UART4_BASE)
+#define UART5 ((USART_TypeDef *)UART5_BASE)
+#define USART6 ((USART_TypeDef *)USART6_BASE)
+#define UART7 ((USART_TypeDef *)UART7_BASE)
+#define UART8 ((USART_TypeDef *)UART8_BASE)
+
+#define RCC_CR_PLL1ON (1u << 24)
+#define RCC_CR_PLL1RDY (1u << 25)
+#define RCC_CFGR_SW_PLL1 (3u << 0)
+#define RCC_CFGR_SWS (7u << 3)
+#define RCC_CFGR_SWS_PLL1 (3u << 3)
+#define RCC_D1CFGR_HPRE_Pos 0u
+#define RCC_D1CFGR_D1PPRE_Pos 4u
+#define RCC_D2CFGR_D2PPRE1_Pos 4u
+#define RCC_D2CFGR_D2PPRE2_Pos 8u
+#define RCC_D3CFGR_D3PPRE_Pos 4u
+#define RCC_PLLCKSELR_DIVM1_Pos 4u
+#define RCC_PLLCFGR_PLL1RGE_Pos 2u
+#define RCC_PLLCFGR_DIVP1EN (1u << 16)
+#define RCC_PLL1DIVR_N1_Pos 0u
+#define RCC_PLL1DIVR_P1_Pos 9u
+#define RCC_AHB4ENR_GPIOAEN (1u << 0)
+#define RCC_AHB4ENR_GPIOBEN (1u << 1)
+#define RCC_AHB4ENR_GPIOCEN (1u << 2)
+#define RCC_AHB4ENR_GPIODEN (1u << 3)
+#define RCC_AHB4ENR_GPIOEEN (1u << 4)
+#define RCC_AHB4ENR_GPIOFEN (1u << 5)
+#define RCC_AHB4ENR_GPIOGEN (1u << 6)
+#define RCC_AHB4ENR_GPIOHEN (1u << 7)
+#define RCC_APB1LENR_USART2EN (1u << 17)
+#define RCC_APB1LENR_USART3EN (1u << 18)
+#define RCC_APB1LENR_UART4EN (1u << 19)
+#define RCC_APB1LENR_UART5EN (1u << 20)
+#define RCC_APB1LENR_UART7EN (1u << 30)
+#define RCC_APB1LENR_UART8EN (1u << 31)
+#define RCC_APB2ENR_USART1EN (1u << 4)
+#define RCC_APB2ENR_USART6EN (1u << 5)
+#define RCC_APB4ENR_SYSCFGEN (1u << 1)
+
+#define FLASH_ACR_LATENCY (0xFu << 0)
+#define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)
+
+#define PWR_CSR1_ACTVOSRDY (1u << 13)
+#define PWR_CR3_BYPASS (1u << 0)
+#define PWR_CR3_LDOEN (1u << 1)
+#define PWR_CR3_SCUEN (1u << 2)
+#define PWR_D3CR_VOSRDY (1u << 13)
+#define PWR_D3CR_VOS (3u << 14)
+#define PWR_D3CR_VOS_Pos 14u
+
+#define SYSCFG_PWRCR_ODEN (1u << 0)
+
+#define USART_CR1_UE (1u << 0)
+#define USART_CR1_RE (1u << 2)
+#define USART_CR1_TE (1u << 3)
+#define USART_CR1_RXNEIE_RXFNEIE (1u << 5)
+#define USART_CR1_TXEIE_TXFNFIE (1u << 7)
+#define USART_ISR_FE (1u << 1)
+#define USART_ISR_NE (1u << 2)
+#define USART_ISR_ORE (1u << 3)
+#define USART_ISR_RXNE_RXFNE (1u << 5)
+#define USART_ISR_TXE_TXFNF (1u << 7)
+#define USART_ICR_FECF (1u << 1)
+#define USART_ICR_NECF (1u << 2)
+#define USART_ICR_ORECF (1u << 3)
+
+#endif

@@ -1,0 +1,14 @@
+/* Registers of the STM32L4 and L4+: ST's header where the build offers it, else our own. */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#if __has_include("stm32l4xx.h")
+#include "stm32l4xx.h"
+#else
+#include "stm32l4_registers.h"
+#endif
+#include "uart_v2.h"
+
+#define CLOCK_RESET_HZ 4000000u /* MSI */
+
+#endif

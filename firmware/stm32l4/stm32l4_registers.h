@@ -1,0 +1,145 @@
+/* The registers of the STM32L4 and L4+ that the firmware uses, from RM0394 (L412, L433, L452) and RM0432 (L4R5),
+ * under ST's names.
+ */
+#ifndef STM32L4_REGISTERS_H
+#define STM32L4_REGISTERS_H
+
+#define __CORTEX_M 4
+#define __NVIC_PRIO_BITS 4
+#include "cortex_m.h"
+
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t ICSCR;
+  volatile uint32_t CFGR;
+  volatile uint32_t PLLCFGR;
+  volatile uint32_t reserved_0[15];
+  volatile uint32_t AHB2ENR; /* 0x4C */
+  volatile uint32_t AHB3ENR;
+  volatile uint32_t reserved_1;
+  volatile uint32_t APB1ENR1; /* 0x58 */
+  volatile uint32_t APB1ENR2;
+  volatile uint32_t APB2ENR;
+} RCC_TypeDef;
+
+typedef struct {
+  volatile uint32_t ACR;
+} FLASH_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t CR2;
+  volatile uint32_t reserved_0[30];
+  volatile uint32_t CR5; /* 0x80, L4+ only */
+} PWR_TypeDef;
+
+typedef struct {
+  volatile uint32_t MODER;
+  volatile uint32_t OTYPER;
+  volatile uint32_t OSPEEDR;
+  volatile uint32_t PUPDR;
+  volatile uint32_t reserved_0[4];
+  volatile uint32_t AFR[2]; /* 0x20 */
+} GPIO_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR1;
+  volatile uint32_t CR2;
+  volatile uint32_t CR3;
+  volatile uint32_t BRR;
+  volatile uint32_t reserved_0[3];
+  volatile uint32_t ISR; /* 0x1C */
+  volatile uint32_t ICR;
+  volatile uint32_t RDR; /* 16 bits wide in ST's headers, as TDR; any access up to a word will do */
+  volatile uint32_t TDR;
+} USART_TypeDef;
+
+#define RCC_BASE 0x40021000u
+#define FLASH_R_BASE 0x40022000u
+#define PWR_BASE 0x40007000u
+#define GPIOA_BASE 0x48000000u
+#define GPIOB_BASE 0x48000400u
+#define GPIOC_BASE 0x48000800u
+#define GPIOD_BASE 0x48000C00u
+#define GPIOE_BASE 0x48001000u
+#define GPIOF_BASE 0x48001400u
+#define GPIOG_BASE 0x48001800u
+#define GPIOH_BASE 0x48001C00u
+#define USART1_BASE 0x40013800u
+#define USART2_BASE 0x40004400u
+#define USART3_BASE 0x40004800u
+#define UART4_BASE 0x40004C00u
+#define UART5_BASE 0x40005000u
+#define LPUART1_BASE 0x40008000u
+
+#define RCC ((RCC_TypeDef *)RCC_BASE)
+#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define PWR ((PWR_TypeDef *)PWR_BASE)
+#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
+#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
+#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
+#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
+#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
+#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
+#define GPIOG ((GPIO_TypeDef *)GPIOG_BASE)
+#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
+#define USART1 ((USART_TypeDef *)USART1_BASE)
+#define USART2 ((USART_TypeDef *)USART2_BASE)
+#define USART3 ((USART_TypeDef *)USART3_BASE)
+#define UART4 ((USART_TypeDef *)UART4_BASE)
+#define UART5 ((USART_TypeDef *)UART5_BASE)
+#define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
+
+#define RCC_CR_HSION (1u << 8)
+#define RCC_CR_HSIRDY (1u << 10)
+#define RCC_CR_PLLON (1u << 24)
+#define RCC_CR_PLLRDY (1u << 25)
+#define RCC_CFGR_SW_PLL (3u << 0)
+#define RCC_CFGR_SWS (3u << 2)
+#define RCC_CFGR_SWS_PLL (3u << 2)
+#define RCC_CFGR_HPRE_Pos 4u
+#define RCC_CFGR_PPRE1_Pos 8u
+#define RCC_CFGR_PPRE2_Pos 11u
+#define RCC_PLLCFGR_PLLSRC_HSI (2u << 0)
+#define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLN_Pos 8u
+#define RCC_PLLCFGR_PLLREN (1u << 24)
+#define RCC_PLLCFGR_PLLR_Pos 25u
+#define RCC_AHB2ENR_GPIOAEN (1u << 0)
+#define RCC_AHB2ENR_GPIOBEN (1u << 1)
+#define RCC_AHB2ENR_GPIOCEN (1u << 2)
+#define RCC_AHB2ENR_GPIODEN (1u << 3)
+#define RCC_AHB2ENR_GPIOEEN (1u << 4)
+#define RCC_AHB2ENR_GPIOFEN (1u << 5)
+#define RCC_AHB2ENR_GPIOGEN (1u << 6)
+#define RCC_AHB2ENR_GPIOHEN (1u << 7)
+#define RCC_APB1ENR1_USART2EN (1u << 17)
+#define RCC_APB1ENR1_USART3EN (1u << 18)
+#define RCC_APB1ENR1_UART4EN (1u << 19)
+#define RCC_APB1ENR1_UART5EN (1u << 20)
+#define RCC_APB1ENR1_PWREN (1u << 28)
+#define RCC_APB1ENR2_LPUART1EN (1u << 0)
+#define RCC_APB2ENR_USART1EN (1u << 14)
+
+#define FLASH_ACR_PRFTEN (1u << 8)
+#define FLASH_ACR_ICEN (1u << 9)
+#define FLASH_ACR_DCEN (1u << 10)
+
+#define PWR_CR2_IOSV (1u << 9)
+#define PWR_CR5_R1MODE (1u << 8)
+
+#define USART_CR1_UE (1u << 0)
+#define USART_CR1_RE (1u << 2)
+#define USART_CR1_TE (1u << 3)
+#define USART_CR1_RXNEIE (1u << 5)
+#define USART_CR1_TXEIE (1u << 7)
+#define USART_ISR_FE (1u << 1)
+#define USART_ISR_NE (1u << 2)
+#define USART_ISR_ORE (1u << 3)
+#define USART_ISR_RXNE (1u << 5)
+#define USART_ISR_TXE (1u << 7)
+#define USART_ICR_FECF (1u << 1)
+#define USART_ICR_NECF (1u << 2)
+#define USART_ICR_ORECF (1u << 3)
+
+#endif
