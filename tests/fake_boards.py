@@ -122,4 +122,4 @@ class FakePort:
 
 
 def make_identity(board_index: int = 0, input_bytes: int = 784, output_bytes: int = 10) -> Identity:
-    return Identity(1, board_index, True, 0x12345678, CORE_HZ, CORE_HZ, input_bytes, output_bytes)
+    return Identity(1, board_index, True, 0, 0x12345678, CORE_HZ, CORE_HZ, input_bytes, output_bytes)

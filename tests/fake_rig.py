@@ -66,7 +66,7 @@ class FakeRig:
     @classmethod
     def make(cls) -> "FakeRig":
         first, last = (
-            FakeBoard(Identity(1, i, True, HASH, CORE_HZ, CORE_HZ, INPUT_BYTES, INPUT_BYTES)) for i in range(2)
+            FakeBoard(Identity(1, i, True, 0, HASH, CORE_HZ, CORE_HZ, INPUT_BYTES, INPUT_BYTES)) for i in range(2)
         )
         last.takes_input = False
         first.records = [

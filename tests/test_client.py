@@ -135,6 +135,13 @@ def test_reset_leaves_old_errors_behind(client: BoardClient, board: FakeBoard) -
     client.check_events()
 
 
+def test_stop_waits_for_a_long_layer(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
+    board.frames_to_lose = ALL
+    with pytest.raises(ToolError, match="does not answer"):
+        client.stop(3.0)
+    assert port.clock_s == pytest.approx(ATTEMPTS * 3.0)
+
+
 def test_old_error_explains_why_a_board_does_not_answer(client: BoardClient, board: FakeBoard) -> None:
     board.send(error_frame(ErrorCode.FAULT, 0x08000000))
     board.frames_to_lose = ALL

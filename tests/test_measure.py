@@ -56,12 +56,16 @@ def test_spread_over_samples(fake: FakeRig) -> None:
     assert cycles == Spread(LAYER_TICKS[2] + 200, LAYER_TICKS[2] + 100, LAYER_TICKS[2] + 300)
 
 
-def test_boards_are_reset_last_first_before_every_sample(fake: FakeRig) -> None:
+def test_all_boards_are_silent_before_the_last_listens(fake: FakeRig) -> None:
     everything: list[tuple[int, Frame]] = []
     for number, board in enumerate(fake.boards, start=1):
         board.on_request = partial(lambda number, frame: everything.append((number, frame)), number)
     measure(make_project(), fake.rig, make_inputs(2))
-    assert [number for number, frame in everything if frame.type == MessageType.RESET] == [2, 1, 2, 1]
+    kinds = MessageType.STOP, MessageType.RESET
+    assert [(number, frame.type) for number, frame in everything if frame.type in kinds] == 2 * [
+        *((1, MessageType.STOP), (2, MessageType.STOP)),
+        *((2, MessageType.RESET), (1, MessageType.RESET)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,20 @@ def test_the_board_that_knows_why_is_heard(fake: FakeRig) -> None:
     first.run = lambda _: first.send(Frame(MessageType.ERROR, 0, error.pack()))
     with pytest.raises(ToolError, match=r"board 1 .* reports LINK_TIMEOUT"):
         measure(make_project(), fake.rig, make_inputs())
+
+
+def test_line_errors_are_told(fake: FakeRig) -> None:
+    first, last = fake.boards
+    first.run = lambda _: None
+    last.identity = replace(last.identity, line_errors=12)
+    with pytest.raises(ToolError, match=r"board 2 .* saw 12 line errors: are pins, ground and baud rate right"):
+        measure(make_project(), fake.rig, make_inputs())
+
+
+def test_repeats_are_added_up(fake: FakeRig) -> None:
+    first = fake.boards[0]
+    first.records[2] = replace(first.records[2], repeats=2)
+    assert measure(make_project(), fake.rig, make_inputs(3)).cuts[0].repeats == 6
 
 
 def test_missing_time_stamps(fake: FakeRig) -> None:

@@ -72,8 +72,12 @@ class BoardClient:
                 f"{self.name} sends an unknown kind of identification: build and flash the board again"
             ) from None
 
+    def stop(self, timeout_s: float) -> None:
+        """End what the board does; it answers when the layer that it runs is done, so `timeout_s` covers one."""
+        self._request(MessageType.STOP, is_fresh_start=True, timeout_s=timeout_s)
+
     def reset(self) -> None:
-        """Put the schedule back to its first step and forget what the board said before."""
+        """Put the schedule of a stopped board to its first step and forget what the board said before."""
         self._request(MessageType.RESET, is_fresh_start=True)
         self._is_done = False
 
@@ -127,7 +131,14 @@ class BoardClient:
             if len(part) < RECORDS_PER_REPLY:
                 return tuple(records)
 
-    def _request(self, kind: MessageType, payload: bytes = b"", *, is_fresh_start: bool = False) -> bytes:
+    def _request(
+        self,
+        kind: MessageType,
+        payload: bytes = b"",
+        *,
+        is_fresh_start: bool = False,
+        timeout_s: float = REPLY_TIMEOUT_S,
+    ) -> bytes:
         """Return the payload of the reply; the request is repeated when it or its reply is lost.
 
         `is_fresh_start` says that errors reported before the reply belong to the past.
@@ -137,7 +148,7 @@ class BoardClient:
         reported: BoardError | None = None
         for _ in range(ATTEMPTS):
             self._send(request)
-            for frame in self._frames(REPLY_TIMEOUT_S):
+            for frame in self._frames(timeout_s):
                 if frame.type == kind | REPLY_BIT and frame.sequence == self._sequence:
                     return frame.payload
                 reported = self._note(frame) or reported

@@ -10,7 +10,7 @@ import numpy as np
 from tinysplit.errors import ToolError
 from tinysplit.project import Project, ProjectBoard
 from tinysplit.qformat import IntArray
-from tinysplit_hil.client import BoardClient
+from tinysplit_hil.client import REPLY_TIMEOUT_S, BoardClient
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
 
@@ -18,7 +18,7 @@ PROTOCOL_VERSION = 1
 PATIENCE = 5.0  # times the estimated inference until a board counts as stuck
 LINK_GIVES_UP_S = 6.0  # so that a board can tell of a dead link before we call it stuck
 
-Key = tuple[RecordKind, int]
+Records = dict[tuple[RecordKind, int], list[TimeRecord]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class CutTime:
 
     number: int
     seconds: Spread
+    repeats: int  # how often the sender had to go back, over all samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +89,16 @@ def measure(
         _check_identity(project, board, identities[board.number], clients[board.number].name)
     _check_input(project, identities[project.begins], inputs)
     output_bytes = identities[project.ends].output_bytes
-    ticks: dict[Key, list[int]] = defaultdict(list)
+    records: Records = defaultdict(list)
     outputs = []
     for count, sample in enumerate(inputs, start=1):
         outputs.append(_infer(project, clients, sample.tobytes(), output_bytes))
         for record in _read_times(project, clients):
-            ticks[record.kind, record.index].append(record.ticks)
+            records[record.kind, record.index].append(record)
         on_sample(count)
     integers = np.frombuffer(b"".join(outputs), np.dtype(f"<i{project.bits // 8}")).reshape(len(inputs), -1)
-    layers = _layer_times(project, identities, ticks)
-    return Measurement(rig, identities, layers, _cut_times(project, identities, ticks), integers)
+    layers = _layer_times(project, identities, records)
+    return Measurement(rig, identities, layers, _cut_times(project, identities, records), integers)
 
 
 def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
@@ -133,18 +134,35 @@ def _check_input(project: Project, identity: Identity, inputs: IntArray) -> None
 
 def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
     """Run one inference and return the output's bytes."""
-    for number in sorted(clients, reverse=True):
-        clients[number].reset()
+    _begin_afresh(project, clients)
     clients[project.begins].load(data)
     clients[project.begins].start()
     estimated_s = project.estimated_compute_s + project.estimated_transfer_s
     try:
         clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)
     except ToolError:
-        for client in clients.values():
-            client.check_events()  # a board that knows why says it better
+        _ask_for_the_cause(clients)
         raise
     return clients[project.ends].read_output(output_bytes)
+
+
+def _begin_afresh(project: Project, clients: Mapping[int, BoardClient]) -> None:
+    """Silence every board before the first one listens again: nothing of an older inference is on the links then."""
+    longest_layer_s = max(layer.estimated_s for layer in project.layers)
+    for client in clients.values():
+        client.stop(REPLY_TIMEOUT_S + PATIENCE * longest_layer_s)
+    for number in sorted(clients, reverse=True):
+        clients[number].reset()
+
+
+def _ask_for_the_cause(clients: Mapping[int, BoardClient]) -> None:
+    """Raise what another board knows about an inference that does not end; it says it better than a time-out."""
+    for client in clients.values():
+        client.check_events()
+    for client in clients.values():
+        count = client.identify().line_errors
+        if count:
+            raise ToolError(f"{client.name} saw {count} line errors: are pins, ground and baud rate right?")
 
 
 def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterable[TimeRecord]:
@@ -160,25 +178,20 @@ def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterabl
         yield from records
 
 
-def _layer_times(
-    project: Project, identities: Mapping[int, Identity], ticks: Mapping[Key, Sequence[int]]
-) -> tuple[LayerTime, ...]:
+def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[LayerTime, ...]:
     times = []
     for layer in project.layers:
         identity = identities[layer.board]
-        own = Spread.of(ticks[RecordKind.LAYER, layer.number])
-        scale = identity.core_hz / identity.timer_hz
-        cycles = Spread(own.mean * scale, own.smallest * scale, own.largest * scale)
-        times.append(LayerTime(layer.number, layer.board, cycles, own.mean / identity.timer_hz))
+        cycles_per_tick = identity.core_hz / identity.timer_hz
+        cycles = Spread.of([r.ticks * cycles_per_tick for r in records[RecordKind.LAYER, layer.number]])
+        times.append(LayerTime(layer.number, layer.board, cycles, cycles.mean / identity.core_hz))
     return tuple(times)
 
 
-def _cut_times(
-    project: Project, identities: Mapping[int, Identity], ticks: Mapping[Key, Sequence[int]]
-) -> tuple[CutTime, ...]:
+def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[CutTime, ...]:
     times = []
     for cut in project.cuts:
-        timer_hz = identities[cut.from_board].timer_hz
-        seconds = [value / timer_hz for value in ticks[RecordKind.TRANSFER, cut.number - 1]]
-        times.append(CutTime(cut.number, Spread.of(seconds)))
+        own = records[RecordKind.TRANSFER, cut.number - 1]
+        seconds = Spread.of([record.ticks / identities[cut.from_board].timer_hz for record in own])
+        times.append(CutTime(cut.number, seconds, sum(record.repeats for record in own)))
     return tuple(times)

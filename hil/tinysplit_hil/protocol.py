@@ -11,11 +11,11 @@ READ_BYTES = 252  # of the output in one READ_OUTPUT
 RECORDS_PER_REPLY = 31
 HOST_PAYLOAD_BYTES = 252
 
-_IDENTITY = struct.Struct("<BBBxIIIII")
+_IDENTITY = struct.Struct("<BBBBIIIII")
 _LOAD = struct.Struct("<I")
 _READ_OUTPUT = struct.Struct("<IH")
 _READ_TIMES = struct.Struct("<H")
-_RECORD = struct.Struct("<BxHI")
+_RECORD = struct.Struct("<BBHI")
 _ERROR = struct.Struct("<B3xI")
 
 
@@ -28,6 +28,7 @@ class MessageType(IntEnum):
     START = 0x04
     READ_OUTPUT = 0x05
     READ_TIMES = 0x06
+    STOP = 0x07
     DONE = 0xE0
     ERROR = 0xEE
 
@@ -74,11 +75,12 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a board is; see IDENTIFY. `board_index` counts from 0."""
+    """Who a board is; see IDENTIFY. `board_index` counts from 0; `line_errors` saturate at 255, RESET clears them."""
 
     protocol: int
     board_index: int
     clock_ok: bool
+    line_errors: int
     project_hash: int
     core_hz: int
     timer_hz: int
@@ -94,25 +96,29 @@ class Identity:
     def pack(self) -> bytes:
         """Return the payload of a reply."""
         numbers = (self.project_hash, self.core_hz, self.timer_hz, self.input_bytes, self.output_bytes)
-        return _IDENTITY.pack(self.protocol, self.board_index, self.clock_ok, *numbers)
+        return _IDENTITY.pack(self.protocol, self.board_index, self.clock_ok, self.line_errors, *numbers)
 
 
 @dataclass(frozen=True)
 class TimeRecord:
-    """One time stamp: timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0)."""
+    """One time stamp: timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0).
+
+    `repeats` counts how often the sender of a transfer had to go back.
+    """
 
     kind: RecordKind
     index: int
     ticks: int
+    repeats: int = 0
 
     def pack(self) -> bytes:
         """Return the eight bytes of this record."""
-        return _RECORD.pack(self.kind, self.index, self.ticks)
+        return _RECORD.pack(self.kind, self.repeats, self.index, self.ticks)
 
     @classmethod
     def unpack_all(cls, payload: bytes) -> list[Self]:
         """Return the records of a reply; ValueError or struct.error when they are not well-formed."""
-        return [cls(RecordKind(kind), index, ticks) for kind, index, ticks in _RECORD.iter_unpack(payload)]
+        return [cls(RecordKind(k), index, ticks, repeats) for k, repeats, index, ticks in _RECORD.iter_unpack(payload)]
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ class MeasureReport:
                 "measured_s": time.seconds.mean,
                 "measured_min_s": time.seconds.smallest,
                 "measured_max_s": time.seconds.largest,
+                "repeats": time.repeats,
             }
             for cut, time in zip(self.project.cuts, self.measurement.cuts, strict=True)
         ]

@@ -58,13 +58,13 @@ def _layer_table(report: "MeasureReport") -> Table:
 def _cut_table(report: "MeasureReport") -> Table:
     """One row a cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "behind layer", "boards", right=("bytes", *TIMES, "min ms", "max ms"))
+    _columns(table, "cut", "behind layer", "boards", right=("bytes", *TIMES, "min ms", "max ms", "repeats"))
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
             *(str(cut.number), str(cut.after_layer), f"{cut.from_board} to {cut.to_board}"),
             _grouped(cut.payload_bytes),
             *_times(cut.estimated_s, time.seconds.mean),
-            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}"),
+            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
         )
     return table
 
