@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def chain() -> Graph:
             weights=np.zeros((outputs, inputs), np.float32),
             bias=np.zeros(outputs, np.float32),
         )
-        for i, (inputs, outputs) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False))
+        for i, (inputs, outputs) in enumerate(itertools.pairwise(WIDTHS))
     )
     order = np.arange(WIDTHS[0])
     return Graph("chain", "0" * 64, layers, "t0", (WIDTHS[0],), order, (WIDTHS[-1],), np.arange(WIDTHS[-1]))
@@ -60,7 +62,7 @@ def test_tensors_that_live_together_do_not_meet(bits: int) -> None:
 
     spans = list(zip(sub_model.offsets, sub_model.sizes_bytes, strict=True))
     assert [size for _, size in spans] == [width * bits // 8 for width in WIDTHS]
-    for (a, a_size), (b, b_size) in zip(spans, spans[1:], strict=False):
+    for (a, a_size), (b, b_size) in itertools.pairwise(spans):
         assert a + a_size <= b or b + b_size <= a
     assert all(offset % 4 == 0 and offset + size <= board_plan.arena_bytes for offset, size in spans)
 
@@ -83,4 +85,4 @@ def test_too_few_link_uarts_are_named() -> None:
 def test_a_baud_rate_that_a_uart_cannot_make_is_refused() -> None:
     boards = (load_board("nucleo_g071rb"), load_board("nucleo_g071rb"))
     with pytest.raises(UsageError, match="baud"):
-        make_plan(chain(), 8, boards, problem(2), (0, 0, 1, 1), 3_500_000)
+        make_plan(chain(), 8, boards, problem(2), (0, 0, 1, 1), 4_500_000)
