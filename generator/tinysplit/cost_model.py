@@ -97,7 +97,7 @@ def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
     ram_bytes = board.device.arena_memory.size_bytes - own.ram_bytes
     if flash_bytes < 0 or ram_bytes < 0:
         raise CheckFailedError(
-            f"{board.name} is too small for the firmware alone: {own.flash_bytes} bytes of flash, {own.ram_bytes} of RAM"
+            f"{board.name} is too small for the firmware: {own.flash_bytes} bytes of flash and {own.ram_bytes} of RAM"
         )
     return DeviceLimits(board.name, flash_bytes, ram_bytes)
 

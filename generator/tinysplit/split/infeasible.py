@@ -70,15 +70,13 @@ def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
                 f"needs {needed} bytes of {what}; the largest free is {free[largest]} on {_board(problem, largest)}: "
                 f"{needed - free[largest]} bytes short"
             )
-    shortages = (
-        f"{_board(problem, device)} is {_short(layer, problem.devices[device])} bytes short" for device in can_run
-    )
+    shortages = (f"{_board(problem, device)} lacks {_lack(layer, problem.devices[device])}" for device in can_run)
     return f"needs {layer.flash_bytes} bytes of flash and {layer.ram_bytes} of RAM: {', '.join(shortages)}"
 
 
-def _short(layer: LayerCosts, limits: DeviceLimits) -> str:
-    missing = {"flash": layer.flash_bytes - limits.flash_bytes, "RAM": layer.ram_bytes - limits.ram_bytes}
-    return " and ".join(f"{what} {n}" for what, n in missing.items() if n > 0)
+def _lack(layer: LayerCosts, limits: DeviceLimits) -> str:
+    lacks = {"flash": layer.flash_bytes - limits.flash_bytes, "RAM": layer.ram_bytes - limits.ram_bytes}
+    return " and ".join(f"{n_bytes} bytes of {what}" for what, n_bytes in lacks.items() if n_bytes > 0)
 
 
 def _missing(problem: Problem, device: int) -> int:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -16,7 +15,7 @@ from tinysplit.graph import Graph
 from tinysplit.split.problem import Assignment, crossings, sub_models
 from tinysplit.split.split import Split
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 HASH_DIGITS = 12  # of a SHA-256, in messages
 
 Number = Annotated[int, Field(ge=1)]
@@ -174,26 +173,13 @@ def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:
 
 def write_split(path: Path, split_file: SplitFile) -> None:
     """Write the file whole or not at all; InputError when it cannot be written."""
-    text = split_file.model_dump_json(indent=2) + "\n"
-    temporary: Path | None = None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.absolute().parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            temporary = Path(stream.name)
-            stream.write(text)
-        temporary.chmod(0o666 & ~_umask())
+        temporary.write_text(split_file.model_dump_json(indent=2) + "\n", encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        if temporary:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def read_split(path: Path) -> SplitFile:

@@ -1,0 +1,184 @@
+"""Costs against hand counts, the wire protocol and the published tables of seed 000."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from networks import mobilenet_v1, tiny_cnn, yamnet_256
+from tinysplit.boards import Board, load_board
+from tinysplit.cost_model import CostSettings, layer_cycles, link_seconds, make_problem
+from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
+from tinysplit.errors import CheckFailedError, ToolError, UsageError
+from tinysplit.graph import Graph
+from tinysplit.layers import KINDS, Layer
+from tinysplit.plan import make_plan
+from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.full_search import full_search
+
+PAPER = CostSettings(paper=True)
+
+
+def boards(*names: str) -> tuple[Board, ...]:
+    return tuple(load_board(name) for name in names)
+
+
+G0_TWICE = boards("nucleo_g071rb", "nucleo_g071rb")
+H7_AND_L4 = boards("nucleo_h743zi", "nucleo_l4r5zi")
+H7_AND_F4 = boards("nucleo_h743zi", "nucleo_f401re")
+
+
+@pytest.mark.parametrize(
+    ("graph", "pair", "latency_s", "n_splits", "nodes"),
+    [
+        (mobilenet_v1(0.25), H7_AND_L4, "0.2683", 2, 66),
+        (mobilenet_v1(0.30), H7_AND_F4, "1.8388", 3, 69),
+        (mobilenet_v1(0.35), H7_AND_L4, "0.4484", 2, 63),
+        (yamnet_256(), H7_AND_L4, "4.3311", 2, 60),
+    ],
+    ids=["mobilenet_025", "mobilenet_030", "mobilenet_035", "yamnet"],
+)
+def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: str, n_splits: int, nodes: int) -> None:
+    problem = make_problem(graph, pair, PAPER)
+    published = branch_and_bound(problem, as_published=True)
+    for split in (published, branch_and_bound(problem)):
+        assert split.proved
+        assert f"{split.objective:.4f}" == latency_s
+        assert len(split.sub_models) == n_splits
+        assert {cut.seconds for cut in split.cuts} == {cut.n_bytes * 8 / 115200 for cut in split.cuts}
+    assert published.explored == nodes
+
+
+def test_full_search_proves_a_published_latency() -> None:
+    problem = make_problem(yamnet_256(), H7_AND_L4, PAPER)
+    split = full_search(problem)
+    assert split.explored == 2**13
+    assert split.proved
+    assert f"{split.objective:.3f}" == "4.331"
+
+
+def test_transfer_as_the_protocol_says() -> None:
+    sender, receiver = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))
+    # Two frames of 1024 + 8 and one of 452 + 8 bytes there, an acknowledgement of 8 bytes back. 64 MHz / 556 and
+    # 84 MHz / 729 are the nearest rates to 115200 that the dividers make.
+    expected = 10 * ((2 * 1032 + 460) / (64e6 / 556) + 8 / (84e6 / 729))
+    assert link_seconds(2500, sender, receiver, 115200) == pytest.approx(expected, rel=1e-12)
+    assert link_seconds(2500, sender, receiver, 115200, 8) == pytest.approx(0.8 * expected, rel=1e-12)
+    assert link_seconds(1024, sender, receiver, 115200) < link_seconds(1025, sender, receiver, 115200) - 8e-5
+
+
+def test_costs_of_the_network_that_will_run() -> None:
+    graph = tiny_cnn()
+    for bits in (8, 16):
+        problem = make_problem(graph, G0_TWICE, CostSettings(bits=bits))
+        first, pool = problem.layers[0], problem.layers[1]
+        code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, "conv").code_bytes
+        assert first.flash_bytes == 3 * 3 * 8 * bits // 8 + 4 * 8 + code_bytes
+        assert first.ram_bytes == (28 * 28 + 28 * 28 * 8) * bits // 8
+        assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
+        assert first.seconds == (layer_cycles(graph.layers[0], "cortex-m0plus", bits) / 64e6,) * 2
+        n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
+        turnaround_s = 2 * load_cycle_table().link["cortex-m0plus"] / 64e6
+        expected = link_seconds(n_bytes, uart, uart, 115200) + turnaround_s
+        there_s = problem.transfer_seconds[1][0][1]
+        assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
+        assert there_s == pytest.approx(expected)
+
+
+def test_ram_is_what_the_arena_planner_makes() -> None:
+    graph = tiny_cnn()
+    problem = make_problem(graph, G0_TWICE, CostSettings())
+    assignment = (0, 0, 0, 1, 1, 0, 0)
+    plan = make_plan(graph, 8, G0_TWICE, problem, assignment, 115200)
+    assert tuple(board.arena_bytes for board in plan.boards) == problem.figures(assignment).ram_bytes
+
+
+def test_limits_are_what_the_firmware_leaves() -> None:
+    problem = make_problem(tiny_cnn(), H7_AND_F4, CostSettings())
+    firmware = load_cycle_table().firmware
+    h7, f4 = problem.devices
+    assert (h7.flash_bytes, f4.flash_bytes) == (
+        2048 * 1024 - firmware["stm32h7"].flash_bytes,
+        512 * 1024 - firmware["stm32f4"].flash_bytes,
+    )
+    assert h7.ram_bytes == 512 * 1024 - firmware["stm32h7"].ram_bytes  # AXI SRAM holds the arena, not all of Table 3
+    assert f4.ram_bytes == 96 * 1024 - firmware["stm32f4"].ram_bytes
+
+
+def test_a_board_that_is_too_small_for_the_firmware() -> None:
+    device = G0_TWICE[0].device
+    tiny = replace(G0_TWICE[0], device=replace(device, flash=replace(device.flash, size_bytes=1024)))
+    with pytest.raises(CheckFailedError, match="nucleo_g071rb is too small for the firmware"):
+        make_problem(tiny_cnn(), (tiny,), CostSettings())
+
+
+def test_a_baud_rate_that_no_divider_makes() -> None:
+    with pytest.raises(UsageError, match="cannot make 50000000 baud within 2%"):
+        make_problem(tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
+    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # nothing crosses
+
+
+def test_the_table_is_complete() -> None:
+    table = load_cycle_table()
+    assert set(table.cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"} == set(table.link)
+    assert set(table.firmware) == {"stm32f4", "stm32g0", "stm32h7", "stm32l4"}
+    for core in table.cores:
+        for bits in (8, 16):
+            for kind in (*KINDS, "pointwise_conv"):
+                assert table.kernel(core, bits, kind).code_bytes > 0
+    with pytest.raises(ToolError, match="knows no conv of 8 bits on cortex-m33: run "):
+        table.kernel("cortex-m33", 8, "conv")
+
+
+def test_work_leaves_padding_out() -> None:
+    graph = mobilenet_v1(0.25)
+    depthwise, pointwise = graph.layers[25], graph.layers[26]
+    # 3x3 windows over a padded 4x4 map: 10 of 12 rows and columns are real.
+    assert Work.of(depthwise).macc == pytest.approx(depthwise.operator_macc * (10 / 12) ** 2)
+    assert Work.of(pointwise) == (pointwise.operator_macc, pointwise.out_shape.size)
+
+
+def measured(costs: tuple[float, float, float], noise: float = 0.0) -> list[tuple[Layer, float]]:
+    rng = np.random.default_rng(1)
+    layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
+    return [
+        (layer, (float(np.dot(costs, (*Work.of(layer), 1)))) * (1 + noise * rng.standard_normal())) for layer in layers
+    ]
+
+
+def test_fit_finds_the_costs_that_made_the_cycles() -> None:
+    assert fit(measured((4.5, 21, 900)))["pointwise_conv"] == pytest.approx([4.5, 21, 900], rel=1e-6)
+
+
+def test_fit_has_no_negative_costs() -> None:
+    costs = fit(measured((4.5, 0, -3000)))["pointwise_conv"]
+    assert min(costs) >= 0
+    assert costs[0] == pytest.approx(4.5, rel=0.05)
+
+
+def test_fit_averages_noise() -> None:
+    samples = measured((4.5, 21, 900), noise=0.02)
+    (costs,) = fit(samples).values()
+    for layer, cycles in samples:
+        assert float(np.dot(costs, (*Work.of(layer), 1))) == pytest.approx(cycles, rel=0.08)
+
+
+def test_fit_of_one_measurement() -> None:
+    (layer, cycles), *_ = measured((4.5, 21, 900))
+    (costs,) = fit([(layer, cycles)]).values()
+    assert float(np.dot(costs, (*Work.of(layer), 1))) == pytest.approx(cycles)
+
+
+def test_split_of_the_quantized_network_uses_both_boards_when_asked() -> None:
+    problem = make_problem(tiny_cnn(), G0_TWICE, CostSettings(use_all=True))
+    split = full_search(problem)
+    assert len(set(split.assignment)) == 2
+    alone = full_search(make_problem(tiny_cnn(), G0_TWICE, CostSettings()))
+    assert set(alone.assignment) == {0}
+    assert alone.objective < split.objective
+
+
+def test_the_schema_forbids_unknown_keys() -> None:
+    data = load_cycle_table().model_dump()
+    with pytest.raises(ValueError, match="extra"):
+        CycleTable.model_validate({**data, "surprise": 1})
