@@ -132,9 +132,22 @@ def test_repeats_are_added_up(fake: FakeRig) -> None:
     assert measure(make_project(), fake.rig, make_inputs(3)).cuts[0].repeats == 6
 
 
+def test_late_time_stamps_are_waited_for(fake: FakeRig) -> None:
+    first = fake.boards[0]
+    transfer = first.records.pop()
+
+    def finish_late(frame: Frame) -> None:
+        asked = [request for request in first.requests if request.type == MessageType.READ_TIMES]
+        if frame.type == MessageType.READ_TIMES and len(asked) == 2:
+            first.records.append(transfer)
+
+    first.on_request = finish_late
+    assert measure(make_project(), fake.rig, make_inputs(1)).cuts[0].seconds.mean == CUT_TICKS / CORE_HZ
+
+
 def test_missing_time_stamps(fake: FakeRig) -> None:
     fake.boards[0].records.pop()
-    with pytest.raises(ToolError, match=r"board 1 .* sent 2 time stamps that are not of its layers and cuts"):
+    with pytest.raises(ToolError, match=r"board 1 .* sent 2 time stamps that are not those of its layers and cuts"):
         measure(make_project(), fake.rig, make_inputs())
 
 

@@ -102,9 +102,9 @@ class BoardClient:
             f"{self.name} did not finish within {timeout_s:.3g} s: are the links wired, TX to RX both ways?"
         )
 
-    def check_events(self) -> None:
-        """Raise the error that the board has reported unasked, if it has."""
-        for frame in self._frames(EVENT_TIMEOUT_S):
+    def check_events(self, timeout_s: float = EVENT_TIMEOUT_S) -> None:
+        """Listen for `timeout_s` and raise the error that the board reports unasked, if it does."""
+        for frame in self._frames(timeout_s):
             self._raise_if(self._note(frame))
 
     def read_output(self, size_bytes: int) -> bytes:

@@ -17,6 +17,7 @@ from tinysplit_hil.rig import Rig
 PROTOCOL_VERSION = 1
 PATIENCE = 5.0  # times the estimated inference until a board counts as stuck
 LINK_GIVES_UP_S = 6.0  # so that a board can tell of a dead link before we call it stuck
+SETTLE_S = 0.5
 
 Records = dict[tuple[RecordKind, int], list[TimeRecord]]
 
@@ -168,14 +169,23 @@ def _ask_for_the_cause(clients: Mapping[int, BoardClient]) -> None:
 def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterable[TimeRecord]:
     """Yield the time stamps of all boards, each board's exactly those of its layers and cuts."""
     for board in project.boards:
-        client = clients[board.number]
-        records = client.read_times()
         layers = [layer.number for layer in project.layers if layer.board == board.number]
         cuts = [cut.number - 1 for cut in project.cuts if cut.from_board == board.number]
         expected = [(RecordKind.LAYER, i) for i in layers] + [(RecordKind.TRANSFER, i) for i in cuts]
-        if sorted(expected) != sorted((record.kind, record.index) for record in records):
-            raise ToolError(f"{client.name} sent {len(records)} time stamps that are not of its layers and cuts")
-        yield from records
+        yield from _settled_times(clients[board.number], sorted(expected))
+
+
+def _settled_times(client: BoardClient, expected: Sequence[tuple[RecordKind, int]]) -> Sequence[TimeRecord]:
+    """Return the time stamps of one board.
+
+    A sender whose last acknowledgement was lost still repeats while the output is done already: it is given time.
+    """
+    for pause_s in (SETTLE_S, SETTLE_S, LINK_GIVES_UP_S, 0):
+        records = client.read_times()
+        if sorted((record.kind, record.index) for record in records) == expected:
+            return records
+        client.check_events(pause_s)
+    raise ToolError(f"{client.name} sent {len(records)} time stamps that are not those of its layers and cuts")
 
 
 def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[LayerTime, ...]:
