@@ -186,6 +186,15 @@ def test_branch_and_bound_ends_in_time_with_a_bound() -> None:
     assert calls[0] > 0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
+    problem = random_problem(30, 4, 1.2, seed)
+    early, late = branch_and_bound(problem, time_limit_s=0), branch_and_bound(problem)
+    assert not early.proved
+    assert late.proved
+    assert early.lower_bound <= late.objective <= early.objective
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_thirty_layers_on_four_boards(seed: int) -> None:
     split = branch_and_bound(random_problem(30, 4, 1.5, seed))
