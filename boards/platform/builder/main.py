@@ -23,7 +23,7 @@ env.Replace(
 )
 env.Append(
     # PlatformIO gives build_flags to the compiler alone; the linker chooses its libraries by the same -m options.
-    LINKFLAGS=[*machine_flags, "-nostartfiles", "--specs=nano.specs"],
+    LINKFLAGS=["-T", "linker.ld", *machine_flags, "-nostartfiles", "--specs=nano.specs"],
     LIBS=["c", "gcc"],
 )
 
