@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Va
 
 from tinysplit.errors import ToolError
 from tinysplit.layers.base import Layer
-from tinysplit.layers.window import Window
 
 TABLE_NAME = "cycles.json"
 TIE = 1e-12  # of squared relative errors: then the fewer costs the better
@@ -82,24 +81,9 @@ class Work(NamedTuple):
     @classmethod
     def of(cls, layer: Layer) -> "Work":
         """Return the work of `layer`."""
-        window: Window | None = getattr(layer, "window", None)
-        share = _share_of_real_elements(layer, window) if window else 1.0
+        window = getattr(layer, "window", None)
+        share = float(window.counts(layer.in_shape).mean()) / window.elements if window else 1.0
         return cls(layer.operator_macc * share, layer.out_shape.size)
-
-
-def _share_of_real_elements(layer: Layer, window: Window) -> float:
-    """Return which part of all window positions lies on the map and not on its padding."""
-    share = 1.0
-    axes = (
-        (layer.in_shape.height, layer.out_shape.height, window.pads.top),
-        (layer.in_shape.width, layer.out_shape.width, window.pads.left),
-    )
-    for (size, out_size, pad), kernel, stride, dilation in zip(
-        axes, window.kernel, window.stride, window.dilation, strict=True
-    ):
-        positions = np.arange(out_size)[:, None] * stride + np.arange(kernel) * dilation - pad
-        share *= float(np.mean((positions >= 0) & (positions < size)))
-    return share
 
 
 def fit(measured: Iterable[tuple[Layer, float]]) -> Mapping[str, Sequence[float]]:

@@ -1,0 +1,170 @@
+"""Measure our kernels on the virtual boards and write generator/tinysplit/data/cycles.json.
+
+Every calibration network is generated, built and run on two boards of each core. Cycles a layer give the costs of its
+kind by least squares, the time of the cut beyond that of its bits what a board adds to a transfer, and the ELF files
+the bytes of code and firmware. Takes some minutes: .venv/bin/python benchmarks/calibrate_cycles.py
+"""
+
+import json
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from calibration_networks import calibration_networks
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.boards import Board, load_board
+from tinysplit.build import build_projects
+from tinysplit.build_report import BuildReport
+from tinysplit.cost_model import CostSettings, link_seconds, make_problem
+from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit
+from tinysplit.generate import generate
+from tinysplit.graph import Graph
+from tinysplit.layers import Layer
+from tinysplit.plan import make_plan
+from tinysplit.platformio_project import COMPILER
+from tinysplit.project import Project
+from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantized import QuantizedGraph
+from tinysplit_hil.measure import measure
+from tinysplit_hil.rig import open_rig
+
+COMMAND = "benchmarks/calibrate_cycles.py"
+TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "data" / TABLE_NAME
+BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # a family each
+BAUD = 1_000_000
+VALUE_RANGE = (-8.0, 8.0)
+
+
+@dataclass
+class Findings:
+    """What all networks together have shown."""
+
+    cycles: dict[tuple[str, str], list[tuple[Layer, float]]] = field(default_factory=lambda: defaultdict(list))
+    code_bytes: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
+    link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    firmware: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    flags: set[str] = field(default_factory=set)
+
+
+def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None:
+    """Run `graph` on two boards of a kind and add what is found."""
+    settings = CostSettings(bits=bits, baud=BAUD)
+    quantized = _quantize(graph, bits)
+    middle = len(graph.layers) // 2
+    assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
+    problem = make_problem(graph, (board, board), settings)
+    plan = make_plan(graph, bits, (board, board), problem, assignment, BAUD)
+    with _folder() as folder:
+        project = generate(quantized, plan, BAUD, 0, Path(__file__), folder)
+        elfs = build_projects([folder / own.directory for own in project.boards])
+        _add_sizes(BuildReport.read(project, elfs), graph, board, bits, findings)
+        _add_times(project, folder, quantized, board, findings)
+        ini = (folder / project.boards[0].directory / "platformio.ini").read_text(encoding="utf-8")
+        findings.flags.update(flag for flag in ini.split() if flag.startswith("-O"))
+
+
+def _quantize(graph: Graph, bits: int) -> QuantizedGraph:
+    names = [graph.input_name, *(layer.output for layer in graph.layers)]
+    return quantize(graph, choose_formats(graph, dict.fromkeys(names, VALUE_RANGE), bits), bits)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name) / "out"
+
+
+def _add_sizes(report: BuildReport, graph: Graph, board: Board, bits: int, findings: Findings) -> None:
+    for built in report.boards:
+        sizes = built.sizes
+        kernels = sum(sizes.layer_code_bytes.values())
+        arena_memory = next(use for use in sizes.ram if use.memory == board.device.arena_memory)
+        own = (sizes.code_bytes - kernels, arena_memory.used_bytes - sizes.arena_bytes)
+        findings.firmware[board.device.family].append(own)
+        for number, n_bytes in sizes.layer_code_bytes.items():
+            key = (board.device.core, str(bits), graph.layers[number - 1].cost_kind)
+            findings.code_bytes[key] = max(findings.code_bytes[key], n_bytes)
+
+
+def _add_times(project: Project, folder: Path, quantized: QuantizedGraph, board: Board, findings: Findings) -> None:
+    x_format, shape = quantized.input_format, quantized.graph.in_shape
+    rng = np.random.default_rng(1)
+    inputs = rng.integers(x_format.low, x_format.high, (1, *shape), dtype=x_format.dtype, endpoint=True)
+    with open_rig("virtual", project, folder) as rig:
+        measured = measure(project, rig, inputs)
+    core = board.device.core
+    for layer in measured.layers:
+        key = (core, str(project.bits))
+        findings.cycles[key].append((quantized.graph.layers[layer.number - 1], layer.cycles.mean))
+    uart = board.link_uarts[0]
+    for cut, time in zip(project.cuts, measured.cuts, strict=True):
+        beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
+        findings.link_cycles[core].append(max(0.0, beyond_s) * board.clock.core_hz / 2)  # two boards add it
+
+
+def _table(findings: Findings) -> CycleTable:
+    cores: dict[str, dict[str, dict[str, KernelCosts]]] = defaultdict(dict)
+    for (core, bits), measured in sorted(findings.cycles.items()):
+        cores[core][bits] = {
+            kind: KernelCosts(
+                per_macc=round(per_macc, 3),
+                per_output=round(per_output, 2),
+                per_layer=round(per_layer),
+                code_bytes=findings.code_bytes[core, bits, kind],
+            )
+            for kind, (per_macc, per_output, per_layer) in sorted(fit(measured).items())
+        }
+    version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
+    return CycleTable(
+        schema_version=1,
+        made_by=COMMAND,
+        compiler=version.stdout.splitlines()[0],
+        flags=" ".join(sorted(findings.flags)),
+        cores=cores,
+        firmware={
+            family: FirmwareBytes(flash_bytes=max(f for f, _ in sizes), ram_bytes=max(r for _, r in sizes))
+            for family, sizes in sorted(findings.firmware.items())
+        },
+        link={core: round(sum(cycles) / len(cycles)) for core, cycles in sorted(findings.link_cycles.items())},
+    )
+
+
+def _print_errors(console: Console, table: CycleTable, findings: Findings) -> None:
+    """Print how far the fitted costs are from the cycles that they were fitted to."""
+    shown = Table("core", "bits", "kind", "layers", "cycles/MACC", "worst %", "mean %", box=None)
+    for (core, bits), measured in sorted(findings.cycles.items()):
+        errors: dict[str, list[float]] = defaultdict(list)
+        rates: dict[str, list[float]] = defaultdict(list)
+        for layer, cycles in measured:
+            estimated = table.kernel(core, int(bits), layer.cost_kind).cycles(layer)
+            errors[layer.cost_kind].append(abs(estimated / cycles - 1))
+            rates[layer.cost_kind].append(cycles / layer.operator_macc)
+        for kind, values in sorted(errors.items()):
+            rate = f"{min(rates[kind]):.1f}-{max(rates[kind]):.1f}"
+            worst, mean = f"{100 * max(values):.1f}", f"{100 * sum(values) / len(values):.1f}"
+            shown.add_row(core, bits, kind, str(len(values)), rate, worst, mean)
+    console.print(shown)
+
+
+def main() -> None:
+    """Calibrate everything and replace the table."""
+    console, findings = Console(width=120), Findings()
+    for board in map(load_board, BOARDS):
+        for bits in (8, 16):
+            for graph in calibration_networks():
+                console.print(f"{board.name}, {bits} bits, {graph.name}", highlight=False)
+                calibrate(graph, board, bits, findings)
+    table = _table(findings)
+    _print_errors(console, table, findings)
+    TABLE.write_text(json.dumps(table.model_dump(), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
