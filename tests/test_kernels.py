@@ -1,0 +1,170 @@
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from layer_cases import KINDS_AND_BITS, MAKERS, hard_inputs, quantize_one, random_quantized
+from tinysplit import resources
+from tinysplit.kernels import file_name, render_header, render_layer
+from tinysplit.layers import (
+    KINDS,
+    Activation,
+    AveragePool,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Pads,
+    Shape,
+    Softmax,
+    Window,
+)
+from tinysplit.qformat import IntArray
+from tinysplit.quantized import QuantizedLayer
+
+TESTS = Path(__file__).parent
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
+COMMON = resources.firmware() / "common"
+CASES_A_KIND = 16
+
+
+def write_layers(folder: Path, layers: dict[int, QuantizedLayer]) -> list[Path]:
+    """Write the header and one C file a layer; return the C files."""
+    (folder / "layers.h").write_text(render_header(layers))
+    sources = []
+    for number, quantized in layers.items():
+        sources.append(folder / file_name(quantized, number))
+        sources[-1].write_text(render_layer(quantized, number))
+    return sources
+
+
+def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) -> list[Path]:
+    """Compile every source to an object beside it."""
+
+    def one(source: Path) -> Path:
+        target = source.with_suffix(".o")
+        command = [*compiler, *WARNINGS, f"-I{COMMON}", f"-I{folder}", "-c", str(source), "-o", str(target)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{source.name}: {result.stderr}\n{source.read_text()}"
+        return target
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(one, sources))
+
+
+def run_on_host(folder: Path, layers: dict[int, QuantizedLayer], inputs: list[IntArray]) -> bytes:
+    """Compile layers with ASan and UBSan and return what they make of the inputs, in order."""
+    samples = len(inputs[0])
+    value = f"int{layers[1].formats.x.bits}_t"
+    compiler = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    (folder / "cases.inc").write_text(
+        "".join(
+            f"{{layer_{number}, {q.layer.in_shape.size}, {q.layer.out_shape.size}}},\n" for number, q in layers.items()
+        )
+    )
+    objects = compile_all(compiler, folder, write_layers(folder, layers))
+    program = folder / "run_layers"
+    options = (*WARNINGS, f"-I{folder}", f"-DVALUE={value}", f"-DSAMPLES={samples}")
+    files = map(str, (TESTS / "c" / "run_layers.c", *objects))
+    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
+    result = subprocess.run([program], input=b"".join(x.tobytes() for x in inputs), capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
+
+
+def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
+    templates = {path.name.removesuffix(".c.j2") for path in (resources.templates() / "layers").iterdir()}
+    assert templates == set(KINDS) == set(MAKERS)
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
+def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    layers = {number: random_quantized(rng, kind, bits) for number in range(1, CASES_A_KIND + 1)}
+    inputs = [hard_inputs(rng, quantized) for quantized in layers.values()]
+    output = run_on_host(tmp_path, layers, inputs)
+    for (number, quantized), x in zip(layers.items(), inputs, strict=True):
+        expected = quantized.layer.integer_reference(quantized, x).tobytes()
+        assert output[: len(expected)] == expected, render_layer(quantized, number)
+        output = output[len(expected) :]
+    assert not output
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    layers = {number: random_quantized(rng, kind, bits) for number, (kind, bits) in enumerate(KINDS_AND_BITS, 1)}
+    compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, layers))
+
+
+def test_constants_are_symbols_of_their_size_in_their_own_sections(tmp_path: Path) -> None:
+    quantized = golden_layers()["conv"]
+    [source] = write_layers(tmp_path, {3: quantized})
+    [target] = compile_all(("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", "-O2"), tmp_path, [source])
+    command = ["arm-none-eabi-objdump", "--syms", str(target)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # address, flags ("O" is an object), section, size, name
+    objects = {row[-1]: row[-3:-1] for row in map(str.split, table.splitlines()) if "O" in row}
+    assert objects == {
+        f"layer_3_{name}": [f".weights.layer_3_{name}", f"{values.nbytes:08x}"]
+        for name, values in quantized.constants.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "ends */ the comment", "/* nested", "back\\", "two\nlines", "ünïcode", "long" * 100]
+)
+def test_any_layer_name_leaves_valid_c(name: str, tmp_path: Path) -> None:
+    layer = Softmax(name=name, inputs=("x",), output="y", in_shape=Shape(1, 1, 2))
+    quantized = quantize_one(layer, (-1.0, 1.0), (0.0, 1.0), 8)
+    compile_all(("gcc",), tmp_path, write_layers(tmp_path, {1: quantized}))
+
+
+def golden_layers() -> dict[str, QuantizedLayer]:
+    """Return one small layer a kind; between them they show all that the templates can print."""
+    ramp = np.linspace(-1, 1, 36, dtype=np.float32)
+    window = Window((2, 2), (2, 2))
+    shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
+    common: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y"}
+    layers: list[tuple[Layer, int]] = [
+        (
+            Conv(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 3, 3, 2)),
+                bias=np.array([0.5, -0.25, 0], np.float32),
+                window=Window((3, 3), pads=Pads(1, 1, 1, 1)),
+                activation=Activation(0.0, 6.0),
+            ),
+            8,
+        ),
+        (
+            DepthwiseConv(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 3, 2)),
+                bias=np.zeros(2, np.float32),
+                window=Window((3, 3), (2, 2), pads=Pads(0, 0, 1, 1)),
+                activation=Activation(0.0, np.inf),
+            ),
+            8,
+        ),
+        (Dense(**common, in_shape=vector, weights=ramp[:12].reshape(3, 4), bias=np.ones(3, np.float32)), 16),
+        (MaxPool(**common, in_shape=shape, window=window), 8),
+        (AveragePool(**common, in_shape=shape, window=window), 8),
+        (Softmax(**common, in_shape=vector), 16),
+    ]
+    return {layer.kind: quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits) for layer, bits in layers}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_reads_as_the_golden_file(kind: str, request: pytest.FixtureRequest) -> None:
+    path = TESTS / "golden" / f"{kind}.c"
+    rendered = render_layer(golden_layers()[kind], 3)
+    if request.config.getoption("--refresh-golden"):
+        path.write_text(rendered)
+    assert rendered == path.read_text(), "if the new C is what you want: pytest --refresh-golden"
