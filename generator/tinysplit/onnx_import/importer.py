@@ -1,0 +1,91 @@
+"""From an ONNX file to a `Graph`: read, prepare, then one operator after the other."""
+
+from pathlib import Path
+
+import onnx
+from onnx import NodeProto, numpy_helper
+
+from tinysplit.errors import InputError
+from tinysplit.graph import Graph
+from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.constants import evaluate
+from tinysplit.onnx_import.layout import Layout
+from tinysplit.onnx_import.model_file import read_model
+from tinysplit.onnx_import.node import Constant, Node, Tensor
+from tinysplit.onnx_import.operators import OPERATORS
+from tinysplit.onnx_import.prepare import prepare
+
+QUANTIZED_OPERATORS = {
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "QLinearConv",
+    "QLinearMatMul",
+    "ConvInteger",
+    "MatMulInteger",
+}
+
+
+def import_model(path: Path) -> Graph:
+    """Read a float ONNX network (opset 11 and later) that is a chain of layers.
+
+    Batch normalization, activations, constant arithmetic, padding and changes of layout are folded into the layers.
+    Raises InputError with one line that names what cannot be used.
+    """
+    file = read_model(path)
+    model = prepare(file.model)
+    values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    sample = next(value for value in model.graph.input if value.name not in values)
+    shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
+    values[sample.name] = Tensor(Layout.identity(shape))
+    chain = Chain(sample.name)
+    for proto in model.graph.node:
+        values[proto.output[0]] = _computed(proto, values, chain, file.opset)
+    output = values[model.graph.output[0].name]
+    return _graph(path, file.sha256, chain, shape, output)
+
+
+def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Chain, opset: int) -> Tensor | Constant:
+    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
+    unknown = [name for name in proto.input if name and name not in values]
+    if unknown:
+        raise InputError(f"{proto.op_type} '{proto.name}' reads '{unknown[0]}', a second output: not supported")
+    operands = tuple(values[name] if name else None for name in proto.input)
+    node = Node(proto.op_type, proto.name, proto.output[0], operands, attributes, opset)
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    if not tensors:
+        return evaluate(proto, [operand for operand in operands if not isinstance(operand, Tensor)], opset)
+    if len(tensors) > 1:
+        inputs = " and ".join(map(str, tensors))
+        raise node.error(f"joins two branches (inputs {inputs}): networks with branches are not supported yet")
+    if proto.domain not in ("", "ai.onnx") or proto.op_type in QUANTIZED_OPERATORS or proto.op_type not in OPERATORS:
+        raise _unsupported(node, proto.domain)
+    return OPERATORS[proto.op_type](node, chain)
+
+
+def _unsupported(node: Node, domain: str) -> InputError:
+    if node.op_type in QUANTIZED_OPERATORS or node.op_type.startswith("QLinear"):
+        return node.error("belongs to a quantized network: give the float one, tinysplit quantizes it from samples")
+    name = f"{domain}.{node}" if domain else str(node)
+    supported = ", ".join(OPERATORS)
+    return InputError(f"{name} (inputs {node.shapes}) is not supported; supported operators: {supported}")
+
+
+def _graph(path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output: Tensor | Constant) -> Graph:
+    if not isinstance(output, Tensor):
+        raise InputError(f"the output of {path} does not depend on its input")
+    if output.layout.is_padded:
+        raise InputError(f"{path} ends with a Pad, which is not supported")
+    _, _, order = chain.as_stored(output)
+    if not chain.layers or chain.input_order is None:
+        raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
+    return Graph(
+        name=path.stem,
+        sha256=sha256,
+        layers=tuple(chain.layers),
+        input_name=chain.input_name,
+        sample_shape=shape[1:],
+        input_order=chain.input_order,
+        output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
+        output_order=order.ravel(),
+    )

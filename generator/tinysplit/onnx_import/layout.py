@@ -1,0 +1,80 @@
+"""Where the elements of an ONNX value lie in the activation that a board holds.
+
+Everything that only moves data (Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Pad) is an operation on an array of
+indices, so that it costs nothing on a board: its effect is absorbed by the next layer's weights or window.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.layers import Pads, Shape
+
+IndexArray = NDArray[np.int64]
+PADDING = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """`onnx_value = activation.flat[order]`; `order` has the ONNX shape, batch included, and -1 where Pad added."""
+
+    order: IndexArray
+    pad_value: float = 0.0
+
+    def __str__(self) -> str:
+        return "x".join(str(size) for size in self.shape) or "a scalar"
+
+    @classmethod
+    def identity(cls, shape: Sequence[int]) -> Self:
+        """Return the layout of a value that is stored as ONNX has it."""
+        return cls(np.arange(np.prod(shape, dtype=np.int64)).reshape(shape))
+
+    @classmethod
+    def of_map(cls, shape: Shape, spatial_dimensions: int) -> Self:
+        """Return the layout of an ONNX map, 1 x C x H x W or 1 x C x W, that is stored as H x W x C."""
+        order = np.arange(shape.size).reshape(shape).transpose(2, 0, 1)
+        spatial = shape[:2] if spatial_dimensions == 2 else (shape.width,)  # noqa: PLR2004 - height and width
+        return cls(order.reshape(1, shape.channels, *spatial))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the ONNX value, batch included."""
+        return self.order.shape
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether a Pad waits for the window that takes it."""
+        return bool((self.order == PADDING).any())
+
+    def transpose(self, permutation: Sequence[int]) -> Self:
+        """ONNX Transpose."""
+        return replace(self, order=self.order.transpose(permutation))
+
+    def reshape(self, shape: Sequence[int]) -> Self:
+        """Return the same elements in another ONNX shape."""
+        return replace(self, order=self.order.reshape(shape))
+
+    def pad(self, widths: Sequence[tuple[int, int]], value: float) -> Self:
+        """ONNX Pad with a constant: (before, after) of every dimension."""
+        return replace(self, order=np.pad(self.order, widths, constant_values=PADDING), pad_value=value)
+
+    def unpadded_map(self) -> tuple[IndexArray, Pads] | None:
+        """Return the order of a map (1 x C x H x W, or 1 x C x W) as H x W x C, and the padding around it.
+
+        None when the value is no map: another rank, a batch, or padding elsewhere than around the map.
+        """
+        if self.order.ndim not in (3, 4) or self.order.shape[0] != 1:
+            return None
+        channels, width = self.order.shape[1], self.order.shape[-1]
+        order = self.order.reshape(channels, -1, width).transpose(1, 2, 0)
+        real = order != PADDING
+        rows, columns = np.flatnonzero(real.any(axis=(1, 2))), np.flatnonzero(real.any(axis=(0, 2)))
+        top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+        inner = order[top:bottom, left:right]
+        if (inner == PADDING).any():
+            return None
+        pads = Pads(int(top), int(left), int(order.shape[0] - bottom), int(order.shape[1] - right))
+        return inner, pads

@@ -1,0 +1,90 @@
+"""Read an ONNX file and say in one line why it cannot be used, before anything else is done with it."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import ModelProto, TensorProto, external_data_helper
+
+from tinysplit.errors import InputError
+
+FIRST_OPSET = 11
+LAST_OPSET = onnx.defs.onnx_opset_version()
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model with all its weights, and the hash of the files that it came from."""
+
+    model: ModelProto
+    sha256: str
+    opset: int
+
+
+def read_model(path: Path) -> ModelFile:
+    """Read and check `path`. Raises InputError for every reason why it is no model with one input and one output."""
+    model = _parse(path)
+    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
+    if not FIRST_OPSET <= opset <= LAST_OPSET:
+        raise InputError(f"{path} uses opset {opset}: export it with an opset from {FIRST_OPSET} to {LAST_OPSET}")
+    digest = _load_weights(model, path)
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
+    _check_borders(model, path)
+    return ModelFile(model, digest, opset)
+
+
+def one_line(error: Exception) -> str:
+    """Return the words of a library's error without its line breaks."""
+    return " ".join(str(error).split())
+
+
+def _parse(path: Path) -> ModelProto:
+    if not path.is_file():
+        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an ONNX file is needed")
+    try:
+        model = onnx.load(path, format="protobuf", load_external_data=False)
+    except DecodeError:
+        raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not model.graph.node:
+        raise InputError(f"{path} is no ONNX file: it holds no network")
+    return model
+
+
+def _load_weights(model: ModelProto, path: Path) -> str:
+    """Load the weights that stand in files of their own, and return the hash over all files."""
+    digest = hashlib.sha256(path.read_bytes())
+    outside = [tensor for tensor in model.graph.initializer if external_data_helper.uses_external_data(tensor)]
+    names = {external_data_helper.ExternalDataInfo(tensor).location for tensor in outside}
+    for name in sorted(names):
+        weights = path.parent / name
+        if not weights.is_file():
+            raise InputError(f"{path} keeps weights in {name}, which is missing: put it beside the model")
+        digest.update(weights.read_bytes())
+    try:
+        external_data_helper.load_external_data_for_model(model, str(path.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise InputError(f"{path} keeps weights in other files that cannot be read: {one_line(error)}") from None
+    return digest.hexdigest()
+
+
+def _check_borders(model: ModelProto, path: Path) -> None:
+    """Raise InputError unless the network has one float32 input and one output."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in constants]
+    for kind, values in (("input", inputs), ("output", model.graph.output)):
+        if len(values) != 1:
+            names = ", ".join(f"'{value.name}'" for value in values)
+            raise InputError(f"{path} has {len(values)} {kind}s ({names}): networks with one {kind} are supported")
+    element = inputs[0].type.tensor_type.elem_type
+    if element != TensorProto.FLOAT:
+        raise InputError(
+            f"input '{inputs[0].name}' is {TensorProto.DataType.Name(element)}: export the network in float32 "
+            "(tinysplit quantizes it itself)"
+        )

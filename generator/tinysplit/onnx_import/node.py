@@ -1,0 +1,97 @@
+"""An ONNX node with its operands looked up: constants as arrays, the activation as `Tensor`."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tinysplit.errors import InputError
+from tinysplit.layers import Layer
+from tinysplit.onnx_import.layout import Layout
+from tinysplit.onnx_import.pointwise import Affine, Clamp
+
+Constant = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """An activation: the layer that computes it (None for the network's input) and how ONNX sees it."""
+
+    layout: Layout
+    producer: Layer | None = None
+    pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until a layer says how it is stored
+
+    def __str__(self) -> str:
+        return str(self.producer.out_shape if self.producer else self.layout)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An ONNX node; a missing optional operand is None."""
+
+    op_type: str
+    name: str
+    output: str
+    operands: tuple[Tensor | Constant | None, ...]
+    attributes: dict[str, Any]
+    opset: int
+
+    def __str__(self) -> str:
+        return f"{self.op_type} '{self.name}'"
+
+    @property
+    def tensor(self) -> Tensor:
+        """The activation that the node reads."""
+        return next(operand for operand in self.operands if isinstance(operand, Tensor))
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the activation, batch included."""
+        return len(self.tensor.layout.shape)
+
+    @property
+    def shapes(self) -> str:
+        """Shapes of all operands for messages, batch included."""
+        layouts = [op.layout if isinstance(op, Tensor) else Layout(op) for op in self.operands if op is not None]
+        return ", ".join(map(str, layouts))
+
+    def error(self, text: str) -> InputError:
+        """Return an error that begins with operator and node name."""
+        return InputError(f"{self} {text}")
+
+    def moved(self, layout: Layout) -> Tensor:
+        """Return the node's activation in another layout."""
+        return replace(self.tensor, layout=layout)
+
+    def refuse_pad(self) -> None:
+        """Raise InputError when a Pad in front of this node waits for a window."""
+        if self.tensor.layout.is_padded:
+            raise self.error("follows a Pad: a Pad is only supported in front of Conv, MaxPool and AveragePool")
+
+    def optional(self, index: int) -> Constant | None:
+        """Return the constant operand `index`, None when the node does not give it."""
+        operand = self.operands[index] if index < len(self.operands) else None
+        if isinstance(operand, Tensor):
+            raise self.error(
+                f"computes its operand {index} from the network's input: only constants are supported there"
+            )
+        return operand
+
+    def constant(self, index: int) -> Constant:
+        """Return the constant operand `index`."""
+        operand = self.optional(index)
+        if operand is None:
+            raise self.error(f"lacks its operand {index}")
+        return operand
+
+    def axes(self) -> tuple[int, ...] | None:
+        """Return the axes that newer opsets give as operand 1 and older ones as attribute; negative ones count back."""
+        operand = self.optional(1)
+        axes = self.attributes.get("axes") if operand is None else operand.tolist()
+        return None if axes is None else tuple(axes)
+
+    def pair(self, attribute: str, default: int) -> tuple[int, int]:
+        """Return a (height, width) attribute; a 1-D operator has a height of 1."""
+        values = self.attributes.get(attribute, [default] * (self.rank - 2))
+        height, width = (1, *values)[-2:]
+        return int(height), int(width)

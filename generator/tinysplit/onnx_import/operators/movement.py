@@ -1,0 +1,84 @@
+"""Operators that only move data: they change the layout and add no layer."""
+
+from math import prod
+
+import numpy as np
+
+from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.node import Constant, Node, Tensor
+
+
+def unchanged(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001 - one signature for all operators
+    """Identity and Dropout."""
+    return node.tensor
+
+
+def shape_of(node: Node, chain: Chain) -> Constant:  # noqa: ARG001
+    """Shape: known, and so a constant."""
+    shape = node.tensor.layout.shape[node.attributes.get("start", 0) : node.attributes.get("end")]
+    return np.array(shape, dtype=np.int64)
+
+
+def transpose(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Transpose; without `perm` the axes are reversed."""
+    permutation = node.attributes.get("perm", range(node.rank)[::-1])
+    return node.moved(node.tensor.layout.transpose(permutation))
+
+
+def reshape(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 takes what is left."""
+    wanted = node.constant(1).tolist()
+    old = node.tensor.layout
+    if not node.attributes.get("allowzero", 0):
+        wanted = [old.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
+    return _reshaped(node, wanted)
+
+
+def flatten(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Flatten to two dimensions."""
+    axis = node.attributes.get("axis", 1)
+    return _reshaped(node, (prod(node.tensor.layout.shape[:axis]), -1))
+
+
+def squeeze(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Squeeze the given axes, or all of size 1."""
+    shape, axes = node.tensor.layout.shape, node.axes()
+    squeezed = {axis for axis, size in enumerate(shape) if size == 1} if axes is None else {a % node.rank for a in axes}
+    return _reshaped(node, [size for axis, size in enumerate(shape) if axis not in squeezed])
+
+
+def unsqueeze(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Insert axes of size 1."""
+    axes = node.axes() or ()
+    rank = node.rank + len(axes)
+    sizes = iter(node.tensor.layout.shape)
+    inserted = {axis % rank for axis in axes}
+    return _reshaped(node, [1 if axis in inserted else next(sizes) for axis in range(rank)])
+
+
+def pad(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+    """Pad with a constant; the window behind it takes it, and says which constants it can take."""
+    mode = node.attributes.get("mode", b"constant").decode()
+    widths = node.constant(1).tolist()
+    value = node.optional(2)
+    axes = node.optional(3)
+    if mode != "constant":
+        raise node.error(f"pads in mode '{mode}': only constant padding is supported")
+    if min(widths, default=0) < 0:
+        raise node.error(f"has negative pads {widths}: cropping is not supported")
+    if node.tensor.layout.is_padded:
+        raise node.error("follows another Pad: merge the two")
+    padded = range(node.rank) if axes is None else axes.tolist()
+    both = [(0, 0)] * node.rank
+    for axis, before, after in zip(padded, widths, widths[len(padded) :], strict=False):
+        both[axis] = (before, after)
+    return node.moved(node.tensor.layout.pad(both, 0.0 if value is None else float(value.item())))
+
+
+def _reshaped(node: Node, shape: list[int] | tuple[int, ...]) -> Tensor:
+    layout = node.tensor.layout
+    try:
+        return node.moved(layout.reshape(shape))
+    except ValueError:
+        sizes = "x".join(map(str, shape))
+        raise node.error(f"cannot reshape {layout} to {sizes}: batches other than 1 are not supported") from None

@@ -1,0 +1,93 @@
+"""Operators on single elements: BatchNormalization, arithmetic with constants, Relu and Clip."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinysplit.layers import Activation
+from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.node import Constant, Node, Tensor
+from tinysplit.onnx_import.pointwise import Affine, Clamp
+
+
+def batch_normalization(node: Node, chain: Chain) -> Tensor:
+    """Compute gamma * (x - mean) / sqrt(variance + epsilon) + beta.
+
+    As scale and shift of every channel: scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale.
+    """
+    if node.attributes.get("training_mode", 0):
+        raise node.error("is in training mode: export the model for inference (model.eval())")
+    gamma, beta, mean, variance = (node.constant(i).astype(np.float64) for i in range(1, 5))
+    with np.errstate(invalid="ignore", divide="ignore"):  # not finite: refused with the layer's name
+        scale = gamma / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
+        shift = beta - mean * scale
+    channels = (-1, *[1] * (node.rank - 2))
+    return _affine(node, chain, scale.reshape(channels), shift.reshape(channels))
+
+
+def add(node: Node, chain: Chain) -> Tensor:
+    """Add a constant."""
+    return _affine(node, chain, 1.0, _other(node))
+
+
+def mul(node: Node, chain: Chain) -> Tensor:
+    """Multiply by a constant."""
+    return _affine(node, chain, _other(node), 0.0)
+
+
+def sub(node: Node, chain: Chain) -> Tensor:
+    """Subtract a constant, or subtract from one."""
+    if isinstance(node.operands[0], Tensor):
+        return _affine(node, chain, 1.0, -_other(node))
+    return _affine(node, chain, -1.0, _other(node))
+
+
+def div(node: Node, chain: Chain) -> Tensor:
+    """Divide by a constant."""
+    if not isinstance(node.operands[0], Tensor):
+        raise node.error("divides a constant by an activation: not supported")
+    with np.errstate(divide="ignore"):
+        return _affine(node, chain, 1.0 / _other(node), 0.0)
+
+
+def relu(node: Node, chain: Chain) -> Tensor:
+    """max(x, 0)."""
+    return _clamp(node, chain, Activation(0.0))
+
+
+def clip(node: Node, chain: Chain) -> Tensor:
+    """min(max(x, low), high); a bound that is not given does not bind."""
+    low, high = (node.optional(i) for i in (1, 2))
+    lowest = -np.inf if low is None else float(low.item())
+    highest = np.inf if high is None else float(high.item())
+    return _clamp(node, chain, Activation(min(lowest, highest), highest))
+
+
+def _other(node: Node) -> Constant:
+    return next(op for op in node.operands if not isinstance(op, Tensor) and op is not None).astype(np.float64)
+
+
+def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant | float) -> Tensor:
+    """Apply scale and shift, which broadcast to the activation as ONNX does it, to the activation as it is stored."""
+    node.refuse_pad()
+    layout = node.tensor.layout
+    shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
+    if np.prod(shape) != layout.order.size:
+        raise node.error(f"enlarges its input {layout} by broadcasting a constant: not supported")
+    tensor = node.moved(layout.reshape(shape))
+    order = tensor.layout.order
+    stored_scale, stored_shift = np.empty(order.size), np.empty(order.size)
+    stored_scale[order] = scale
+    stored_shift[order] = shift
+    return _applied(chain, tensor, Affine(node.name, node.output, stored_scale, stored_shift))
+
+
+def _clamp(node: Node, chain: Chain, activation: Activation) -> Tensor:
+    node.refuse_pad()
+    return _applied(chain, node.tensor, Clamp(node.name, node.output, activation))
+
+
+def _applied(chain: Chain, tensor: Tensor, step: Affine | Clamp) -> Tensor:
+    if tensor.producer is None:
+        return replace(tensor, pending=(*tensor.pending, step))
+    return replace(tensor, producer=step.apply(chain, tensor.producer, tensor.producer.out_shape))

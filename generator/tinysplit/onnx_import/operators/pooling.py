@@ -1,0 +1,138 @@
+"""Pools over windows, over the whole map, and reductions over the spatial axes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tinysplit.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.layout import Layout
+from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.operators.window import MAP_RANKS, reach, window_of
+
+LOWEST = float(np.finfo(np.float32).min)  # what exporters write for -infinity
+CHANNELS_LAST = {3: (0, 2, 1), 4: (0, 3, 1, 2)}  # by rank: the permutation that brings the channels to axis 1
+
+
+def max_pool(node: Node, chain: Chain) -> Tensor:
+    """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
+    producer, in_shape, padded = chain.as_map(node)
+    value = node.tensor.layout.pad_value
+    never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
+    if any(padded) and not never_wins:
+        raise node.error(
+            f"follows a Pad with {value:g}, which may win: only -infinity, or 0 behind a Relu, is supported"
+        )
+    return _appended(
+        node, chain, _max_pool(node, chain.source(producer), in_shape, _pool_window(node, in_shape, padded))
+    )
+
+
+def average_pool(node: Node, chain: Chain) -> Tensor:
+    """Add an `AveragePool`; a Pad with 0 in front counts in the divisor."""
+    producer, in_shape, padded = chain.as_map(node)
+    value = node.tensor.layout.pad_value
+    counts = bool(node.attributes.get("count_include_pad", 0))
+    window = _pool_window(node, in_shape, padded)
+    if any(padded) and value != 0:
+        raise node.error(f"follows a Pad with {value:g}: only 0 can be folded into an AveragePool")
+    if any(padded) and not counts and window.pads != padded:
+        raise node.error(
+            "follows a Pad and has pads of its own that do not count: merge them, or set count_include_pad"
+        )
+    counts = counts or any(padded)
+    if counts and window.pads != _flooring_window(node, in_shape, padded).pads:
+        raise node.error("has ceil_mode with counted padding, and its last window passes the edge: not supported")
+    return _appended(node, chain, _average_pool(node, chain.source(producer), in_shape, window, counts=counts))
+
+
+def global_average_pool(node: Node, chain: Chain) -> Tensor:
+    """Add an `AveragePool` with the whole map as its window."""
+    producer, in_shape = _unpadded_map(node, chain)
+    window = Window(kernel=(in_shape.height, in_shape.width))
+    return _appended(node, chain, _average_pool(node, chain.source(producer), in_shape, window))
+
+
+def global_max_pool(node: Node, chain: Chain) -> Tensor:
+    """Add a `MaxPool` with the whole map as its window."""
+    producer, in_shape = _unpadded_map(node, chain)
+    window = Window(kernel=(in_shape.height, in_shape.width))
+    return _appended(node, chain, _max_pool(node, chain.source(producer), in_shape, window))
+
+
+def reduce_mean(node: Node, chain: Chain) -> Tensor:
+    """ReduceMean over spatial axes is `GlobalAveragePool`, perhaps with other axes behind it."""
+    return _reduced(node, chain, global_average_pool)
+
+
+def reduce_max(node: Node, chain: Chain) -> Tensor:
+    """ReduceMax over spatial axes is `GlobalMaxPool`."""
+    return _reduced(node, chain, global_max_pool)
+
+
+def _reduced(node: Node, chain: Chain, pool: Callable[[Node, Chain], Tensor]) -> Tensor:
+    axes = {axis % node.rank for axis in node.axes() or ()}
+    first = tuple(range(node.rank))
+    permutation = {first[2:]: first, first[1:-1]: CHANNELS_LAST.get(node.rank, first)}.get(tuple(sorted(axes)))
+    if node.rank not in MAP_RANKS or permutation is None:
+        raise node.error(f"reduces axes {sorted(axes)} of {node.tensor.layout}: only all of height and width together")
+    moved = replace(node, operands=(node.moved(node.tensor.layout.transpose(permutation)),))
+    tensor = pool(moved, chain)
+    layout = tensor.layout.transpose(np.argsort(permutation).tolist())
+    if not node.attributes.get("keepdims", 1):
+        layout = layout.reshape([size for axis, size in enumerate(layout.shape) if axis not in axes])
+    return replace(tensor, layout=layout)
+
+
+def _unpadded_map(node: Node, chain: Chain) -> tuple[Layer | None, Shape]:
+    node.refuse_pad()
+    producer, in_shape, _ = chain.as_map(node)
+    return producer, in_shape
+
+
+def _appended(node: Node, chain: Chain, layer: Layer) -> Tensor:
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+
+
+def _max_pool(node: Node, source: str, in_shape: Shape, window: Window) -> MaxPool:
+    return MaxPool(name=node.name, inputs=(source,), output=node.output, in_shape=in_shape, window=window)
+
+
+def _average_pool(node: Node, source: str, in_shape: Shape, window: Window, *, counts: bool = False) -> AveragePool:
+    return AveragePool(
+        name=node.name,
+        inputs=(source,),
+        output=node.output,
+        in_shape=in_shape,
+        window=window,
+        count_include_pad=counts,
+    )
+
+
+def _flooring_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
+    window = window_of(node, in_shape, padded, node.pair("kernel_shape", 1))
+    pads = window.pads
+    if any(pad >= extent for pad, extent in zip(pads, reach(window) * 2, strict=True)):
+        raise node.error(f"has padding {tuple(pads)} as large as its window: a window of padding alone has no value")
+    return window
+
+
+def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
+    """Return the window, for ceil_mode with as much more padding at the end as the last window needs.
+
+    A last window that would begin behind the map and the padding in front of it is left out (ONNX operators, MaxPool).
+    """
+    window = _flooring_window(node, in_shape, padded)
+    if not node.attributes.get("ceil_mode", 0):
+        return window
+    more = []
+    for size, begin, end, extent, stride in zip(
+        in_shape[:2], window.pads[:2], window.pads[2:], reach(window), window.stride, strict=True
+    ):
+        windows = -(-(begin + size + end - extent) // stride) + 1
+        if (windows - 1) * stride >= begin + size:
+            windows -= 1
+        more.append(max((windows - 1) * stride + extent - (begin + size + end), 0))
+    pads = window.pads
+    return replace(window, pads=pads._replace(bottom=pads.bottom + more[0], right=pads.right + more[1]))

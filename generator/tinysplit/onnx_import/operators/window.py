@@ -1,0 +1,49 @@
+"""The window of a convolution or pool from ONNX attributes."""
+
+from tinysplit.layers import Pads, Shape, Window
+from tinysplit.onnx_import.node import Node
+
+MAP_RANKS = (3, 4)  # batch, channels, [height,] width
+
+
+def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]) -> Window:
+    """Return the window over `in_shape`; `padded` comes from a Pad in front of the node, its own pads are added."""
+    window = Window(kernel, node.pair("strides", 1), node.pair("dilations", 1), padded)
+    auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
+    if auto_pad == "NOTSET":
+        own = _explicit_pads(node)
+    elif auto_pad == "VALID":
+        own = Pads()
+    else:
+        own = _same_pads(window, in_shape, at_end=auto_pad == "SAME_UPPER")
+    pads = Pads(*(a + b for a, b in zip(padded, own, strict=True)))
+    window = Window(kernel, window.stride, window.dilation, pads)
+    if min(window.out_shape(in_shape, 1)) < 1:
+        raise node.error(f"has a window of {kernel[0]}x{kernel[1]} that is larger than its padded input {in_shape}")
+    return window
+
+
+def reach(window: Window) -> tuple[int, int]:
+    """Return the rows and columns from a window's first to its last element."""
+    height, width = (d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True))
+    return height, width
+
+
+def _same_pads(window: Window, in_shape: Shape, *, at_end: bool) -> Pads:
+    """Return the pads that give ceil(size / stride) outputs, the odd one at the end or not (ONNX operators, Conv)."""
+    padded = window.pads
+    sizes = in_shape.height + padded.top + padded.bottom, in_shape.width + padded.left + padded.right
+    total = [
+        max((-(-size // stride) - 1) * stride + extent - size, 0)
+        for size, stride, extent in zip(sizes, window.stride, reach(window), strict=True)
+    ]
+    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    begin, end = (small, large) if at_end else (large, small)
+    return Pads(*begin, *end)
+
+
+def _explicit_pads(node: Node) -> Pads:
+    values = node.attributes.get("pads", [0] * 4)
+    if len(values) == 2:  # noqa: PLR2004 - a 1-D operator: begin, end
+        return Pads(left=values[0], right=values[1])
+    return Pads(*values)

@@ -1,0 +1,81 @@
+"""Make a model ready for the import: a batch of 1, every node with a name, no node that the output does not need."""
+
+from collections import Counter
+
+import onnx
+from onnx import ModelProto, ValueInfoProto
+
+from tinysplit.errors import InputError
+from tinysplit.onnx_import.model_file import one_line
+
+
+def prepare(model: ModelProto) -> ModelProto:
+    """Return the model for a batch of 1; values keep their names.
+
+    Raises InputError where sizes are not known, or contradict each other.
+    """
+    fixed = ModelProto()
+    fixed.CopyFrom(model)
+    constants = {tensor.name for tensor in fixed.graph.initializer}
+    _fix_shape(next(value for value in fixed.graph.input if value.name not in constants))
+    _forget_shapes(fixed)
+    _name_nodes(fixed)
+    _remove_dead_nodes(fixed)
+    try:
+        onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        raise InputError(f"the network's shapes contradict each other: {one_line(error)}") from None
+    return fixed
+
+
+def _fix_shape(value: ValueInfoProto) -> None:
+    dimensions = value.type.tensor_type.shape.dim
+    if len(dimensions) < 2:  # noqa: PLR2004 - batch and at least one more
+        raise InputError(
+            f"input '{value.name}' has {len(dimensions)} dimensions: a batch and at least one more are needed"
+        )
+    if dimensions[0].dim_value > 1:
+        raise InputError(
+            f"input '{value.name}' has a fixed batch of {dimensions[0].dim_value} (its first dimension): "
+            "export the network with a batch of 1 or a dynamic one"
+        )
+    dimensions[0].Clear()
+    dimensions[0].dim_value = 1
+    for axis, dimension in enumerate(dimensions):
+        if dimension.dim_value <= 0:
+            label = f" ('{dimension.dim_param}')" if dimension.dim_param else ""
+            raise InputError(
+                f"input '{value.name}' has a dynamic dimension {axis}{label}: export the network with a fixed size, "
+                "or fix it with python -m onnxruntime.tools.make_dynamic_shape_fixed"
+            )
+
+
+def _forget_shapes(model: ModelProto) -> None:
+    """Shapes that the file states were made for its symbolic batch."""
+    del model.graph.value_info[:]
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+
+
+def _name_nodes(model: ModelProto) -> None:
+    """Give every node a name of its own: the file's, or its operator's with a number."""
+    taken: Counter[str] = Counter()
+    names: set[str] = set()
+    for node in model.graph.node:
+        base = node.name or node.op_type
+        while not node.name or node.name in names:
+            taken[base] += 1
+            node.name = f"{base}_{taken[base]}"
+        names.add(node.name)
+
+
+def _remove_dead_nodes(model: ModelProto) -> None:
+    """Keep the nodes that the output depends on, so that what is left over is no branch."""
+    needed = {output.name for output in model.graph.output}
+    living = []
+    for node in reversed(model.graph.node):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            living.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(reversed(living))
