@@ -1,0 +1,84 @@
+"""The float network as ONNX Runtime computes it: the reference for accuracy, and the ranges of values.
+
+Samples run one by one on one thread: models with a fixed batch run like those with a symbolic one, and two runs give
+the same bits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+
+from tinysplit.errors import InputError
+
+FATAL = 4  # ONNX Runtime's log level: what goes wrong is raised as well
+
+Floats = NDArray[np.float32]
+
+
+def run_float(model: Path, x: Floats) -> Floats:
+    """Return the network's output (N x output_shape) for samples `x` (N x sample_shape).
+
+    Raises InputError when ONNX Runtime cannot run the model on them.
+    """
+    session = _session(model, ())
+    (name,) = (output.name for output in session.get_outputs())
+    return run_float_values(model, x, (name,))[name]
+
+
+def run_float_values(model: Path, x: Floats, names: Iterable[str]) -> dict[str, Floats]:
+    """Return the named values of the model, each N x its shape without the batch, for samples `x`."""
+    wanted = tuple(dict.fromkeys(names))
+    runs = list(_runs(model, x, wanted))
+    return {name: np.stack([_without_batch(run[i]) for run in runs]) for i, name in enumerate(wanted)}
+
+
+def value_ranges(model: Path, names: Iterable[str], x: Floats) -> dict[str, tuple[float, float]]:
+    """Return minimum and maximum of the named values (the network's input among them, if named) over all samples."""
+    wanted = tuple(dict.fromkeys(names))
+    low, high = np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
+    for run in _runs(model, x, wanted):
+        # fmin and fmax would hide a NaN, which has to be seen
+        low = np.minimum(low, [value.min() for value in run])
+        high = np.maximum(high, [value.max() for value in run])
+    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(wanted)}
+
+
+def _runs(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
+    """Yield the named values of one sample after the other."""
+    session = _session(model, names)
+    (input_name,) = (value.name for value in session.get_inputs())
+    computed = [name for name in names if name != input_name]
+    for sample in np.ascontiguousarray(x, np.float32):
+        try:
+            results = session.run(computed, {input_name: sample[np.newaxis]}) if computed else []
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
+            raise _refused(model, error) from None
+        values = dict(zip(computed, results, strict=True)) | {input_name: sample[np.newaxis]}
+        yield [values[name] for name in names]
+
+
+def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
+    """Open the model with `names` as outputs beside its own."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    proto = onnx.load(model)
+    present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
+    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
+    try:
+        return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
+        raise _refused(model, error) from None
+
+
+def _refused(model: Path, error: Exception) -> InputError:
+    return InputError(f"ONNX Runtime cannot run {model}: {' '.join(str(error).split())}")
+
+
+def _without_batch(value: Floats) -> Floats:
+    return value[0] if value.shape[:1] == (1,) else value
