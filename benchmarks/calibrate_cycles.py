@@ -9,7 +9,8 @@ import json
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +67,9 @@ def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), graph, board, bits, findings)
         _add_times(project, folder, quantized, board, findings)
-        ini = (folder / project.boards[0].directory / "platformio.ini").read_text(encoding="utf-8")
-        findings.flags.update(flag for flag in ini.split() if flag.startswith("-O"))
+        ini = ConfigParser(interpolation=None)
+        ini.read(folder / project.boards[0].directory / "platformio.ini", encoding="utf-8")
+        findings.flags.update(flag for flag in ini["env"]["build_flags"].split() if flag.startswith("-O"))
 
 
 def _quantize(graph: Graph, bits: int) -> QuantizedGraph:
@@ -129,11 +131,18 @@ def _table(findings: Findings) -> CycleTable:
         flags=" ".join(sorted(findings.flags)),
         cores=cores,
         firmware={
-            family: FirmwareBytes(flash_bytes=max(f for f, _ in sizes), ram_bytes=max(r for _, r in sizes))
+            family: FirmwareBytes(
+                flash_bytes=_whole_kb([flash for flash, _ in sizes]), ram_bytes=_whole_kb([ram for _, ram in sizes])
+            )
             for family, sizes in sorted(findings.firmware.items())
         },
         link={core: round(sum(cycles) / len(cycles)) for core, cycles in sorted(findings.link_cycles.items())},
     )
+
+
+def _whole_kb(sizes: Sequence[int]) -> int:
+    """Round up: tables of the schedule add some bytes a layer."""
+    return -(-max(sizes) // 1024) * 1024
 
 
 def _print_errors(console: Console, table: CycleTable, findings: Findings) -> None:
