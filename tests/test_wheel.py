@@ -1,6 +1,8 @@
 """The wheel, installed in an empty environment outside the checkout."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -79,3 +81,15 @@ def test_installed_resources_are_those_of_the_checkout(installed: Path, tmp_path
     for name, folder in zip(("templates", "firmware", "boards"), folders, strict=True):
         assert folder.is_relative_to(package.parent)
         assert contents(folder) == contents(ROOT / name)
+
+
+def test_installed_wheel_splits_generates_and_builds(installed: Path, tmp_path: Path) -> None:
+    for name in ("tiny_cnn.onnx", "calibration.npz"):
+        shutil.copy(ROOT / "examples" / "tiny_cnn" / name, tmp_path)
+    board = ("--board", "nucleo_g071rb")
+    run(installed, "tinysplit", "split", "tiny_cnn.onnx", *board, *board, "-o", "split.json", cwd=tmp_path)
+    arguments = ("--split", "split.json", "--samples", "calibration.npz", "--bits", "8", "-o", "out")
+    run(installed, "tinysplit", "generate", "tiny_cnn.onnx", *arguments, cwd=tmp_path)
+    report = json.loads(run(installed, "tinysplit", "build", "out", "--json", cwd=tmp_path))
+    assert len(report["boards"]) == 2
+    assert all((tmp_path / built["elf"]).is_file() for built in report["boards"])
