@@ -1,6 +1,7 @@
 """Costs against hand counts, the wire protocol and the published tables of seed 000."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
 from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
 from tinysplit.layers import KINDS, Layer
+from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
@@ -47,6 +49,15 @@ def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: 
         assert len(split.sub_models) == n_splits
         assert {cut.seconds for cut in split.cuts} == {cut.n_bytes * 8 / 115200 for cut in split.cuts}
     assert published.explored == nodes
+
+
+def test_the_onnx_file_gives_the_published_figures() -> None:
+    path = Path(__file__).parents[2] / "shared" / "models" / "mobilenet_v1_025_128.onnx"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    split = branch_and_bound(make_problem(import_model(path), H7_AND_L4, PAPER), as_published=True)
+    assert f"{split.objective:.4f}" == "0.2683"
+    assert (len(split.sub_models), split.explored) == (2, 66)
 
 
 def test_full_search_proves_a_published_latency() -> None:
