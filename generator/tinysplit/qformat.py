@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.signedinteger]
 
+SMALLEST = 2.0**-126
+
 
 @dataclass(frozen=True)
 class QFormat:
@@ -43,10 +45,11 @@ class QFormat:
     def for_range(cls, bits: int, low: float, high: float) -> Self:
         """Return the format with most fraction bits that holds `low` to `high` within half a step; Q0.n if both are 0.
 
-        Two's complement reaches one step further below zero than above: -1 fits Q0.7, 1 does not.
+        Two's complement reaches one step further below zero than above: -1 fits Q0.7, 1 does not. What is smaller than
+        a normal float32 counts as 0.
         """
         limits = ((-low, (1 << (bits - 1)) + 0.5), (high, (1 << (bits - 1)) - 0.5))
-        fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value > 0]
+        fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value > SMALLEST]
         return cls(bits, min(fraction_bits, default=bits - 1))
 
     def quantize(self, values: FloatArray) -> IntArray:

@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
+from tinysplit.errors import InputError
+from tinysplit.fixed_point import ACCUMULATOR_MAX
+from tinysplit.graph import Graph
+from tinysplit.layers import Activation, AveragePool, Dense, Layer, MaxPool, Shape, Softmax, Window
+from tinysplit.qformat import QFormat
+from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantized import LayerFormats
+
+NONE, RELU = Activation(), Activation(0.0, np.inf)
+
+
+def dense(
+    weights: ArrayLike, bias: ArrayLike, names: tuple[str, str, str] = ("fc", "x", "y"), activation: Activation = NONE
+) -> Dense:
+    name, x, y = names
+    weights, bias = np.array(weights, np.float32), np.array(bias, np.float32)
+    shape = Shape(1, 1, weights.shape[1])
+    return Dense(name=name, inputs=(x,), output=y, in_shape=shape, weights=weights, bias=bias, activation=activation)
+
+
+def chain(*layers: Layer) -> Graph:
+    graph = one_layer_graph(layers[0])
+    return Graph(**{**vars(graph), "layers": layers, "output_shape": (layers[-1].out_shape.size,)})
+
+
+def test_formats_follow_the_ranges() -> None:
+    quantized = quantize_one(dense([[-3.9, 0.5]], [0.25]), (-1.0, 0.9), (-6.0, 2.0), 8)
+    assert [str(quantized.formats.x), str(quantized.formats.w), str(quantized.formats.y)] == ["Q0.7", "Q2.5", "Q3.4"]
+    assert quantized.formats.shift == 7 + 5 - 4
+    assert quantized.constants["weights"].tolist() == [[-125, 16]]
+    assert quantized.constants["bias"].tolist() == [0.25 * 2 ** (7 + 5)]
+
+
+def test_pools_and_softmax_have_the_formats_of_their_inputs_or_their_own() -> None:
+    window = Window((2, 2), (2, 2))
+    layers = (
+        MaxPool(name="max", inputs=("x",), output="a", in_shape=Shape(8, 8, 3), window=window),
+        AveragePool(name="average", inputs=("a",), output="b", in_shape=Shape(4, 4, 3), window=window),
+        AveragePool(name="again", inputs=("b",), output="c", in_shape=Shape(2, 2, 3), window=window),
+        Softmax(name="softmax", inputs=("c",), output="d", in_shape=Shape(1, 1, 3)),
+    )
+    ranges = {"x": (-5.0, 5.0), "a": (-1.0, 1.0), "b": (-0.9, 0.9), "c": (-2.0, 2.0), "d": (0.0, 1.0)}
+    formats = choose_formats(chain(*layers), ranges, 8)
+    assert [str(f.y) for f in formats] == ["Q3.4", "Q0.7", "Q0.7", "Q0.7"]  # the third would lose bits by its range
+    assert [f.shift for f in formats[:3]] == [0, -3, 0]
+    assert [f.x for f in formats[1:]] == [f.y for f in formats[:-1]]
+
+
+def test_weights_give_up_bits_until_sums_of_16_bits_fit() -> None:
+    layer = dense(np.full((1, 64), 0.99), [0.0])
+    quantized = quantize_one(layer, (-1.0, 1.0), (-64.0, 64.0), 16)
+    # 64 products of w and -32768 stay below 2^31 for w < 1024: 10 fraction bits, less one for the sum to be below it
+    assert quantized.formats.w == QFormat(16, 10)
+    assert quantized.constants["weights"].max() == 1014
+
+
+def test_inputs_behind_a_relu_need_half_the_room() -> None:
+    signed = np.resize([0.99, -0.99], (1, 64))
+    second = dense(signed, [0.0], ("second", "y", "z"))
+    first = dense(np.eye(64), np.zeros(64), activation=RELU)
+    ranges = {"x": (-1.0, 1.0), "y": (0.0, 0.99), "z": (-30.0, 30.0)}
+    behind_relu = choose_formats(chain(first, second), ranges, 16)[1].w
+    free = choose_formats(chain(second), ranges | {"x": (-0.99, 0.99)}, 16)[0].w
+    assert behind_relu is not None
+    assert free is not None
+    assert behind_relu.fraction_bits == free.fraction_bits + 1
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
+def test_no_sum_leaves_the_proven_bound(kind: str, bits: int) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        quantized = random_quantized(rng, kind, bits)
+        formats, constants = quantized.formats, quantized.constants
+        bound = quantized.layer.accumulator_bound(formats, (formats.x.low, formats.x.high))
+        assert bound <= ACCUMULATOR_MAX
+        if isinstance(quantized.layer, Dense):
+            x = hard_inputs(rng, quantized).reshape(5, 1, -1).astype(np.int64)
+            worst = np.where(constants["weights"] > 0, formats.x.high, formats.x.low)[np.newaxis]
+            for inputs in (*x, *worst):
+                partial = np.cumsum(inputs * constants["weights"], axis=-1) + constants["bias"][:, np.newaxis]
+                assert partial.max() + formats.rounding <= bound
+                assert -partial.min() <= bound
+
+
+def test_all_zero_weights_leave_the_bias() -> None:
+    quantized = quantize_one(dense([[0.0, 0.0]], [0.3]), (-1.0, 1.0), (0.0, 0.3), 8)
+    output = quantized.layer.integer_reference(quantized, np.full((1, 1, 1, 2), 77, np.int8))
+    assert quantized.formats.y.dequantize(output).item() == pytest.approx(0.3, abs=2**-9)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_tiny_weights_beside_a_large_bias(bits: int) -> None:
+    quantized = quantize_one(dense([[1e-12, -1e-12]], [100.0]), (-1.0, 1.0), (0.0, 100.0), bits)
+    output = quantized.layer.integer_reference(quantized, np.zeros((1, 1, 1, 2), quantized.formats.x.dtype))
+    assert quantized.formats.y.dequantize(output).item() == pytest.approx(100, abs=2.0 ** (6 - bits + 2))
+
+
+def test_output_has_no_more_fraction_bits_than_its_sums() -> None:
+    quantized = quantize_one(dense([[100.0, -100.0]], [0.0]), (-100.0, 100.0), (-0.01, 0.01), 8)
+    assert quantized.formats.shift == 0
+
+
+def test_a_layer_whose_weights_would_all_vanish_is_refused_by_name() -> None:
+    layer = dense(np.ones((1, 70_000)), [0.0])
+    with pytest.raises(InputError, match=r"layer 'fc': no 16-bit format keeps its sums in 32 bits"):
+        quantize_one(layer, (-1.0, 1.0), (-9.0, 9.0), 16)
+    quantize_one(layer, (-1.0, 1.0), (-9.0, 9.0), 8)
+
+
+def test_an_average_over_too_many_values_is_refused_by_name() -> None:
+    layer = AveragePool(name="pool", inputs=("x",), output="y", in_shape=Shape(300, 300, 1), window=Window((300, 300)))
+    with pytest.raises(InputError, match=r"layer 'pool': no 16-bit format keeps its sums in 32 bits"):
+        quantize_one(layer, (-1.0, 1.0), (-1.0, 1.0), 16)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"y": (0.0, 1.0)}, "input 'x': no range was measured for 'x'"),
+        ({"x": (0.0, 1.0)}, "layer 'fc': no range was measured for 'y'"),
+        ({"x": (0.0, np.nan), "y": (0.0, 1.0)}, "input 'x': its values range from 0.0 to nan"),
+        ({"x": (0.0, 1.0), "y": (-np.inf, 1.0)}, "layer 'fc': its values range from -inf to 1.0"),
+    ],
+)
+def test_missing_and_broken_ranges_are_named(ranges: dict[str, tuple[float, float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        choose_formats(one_layer_graph(dense([[1.0]], [0.0])), ranges, 8)
+
+
+def test_weights_that_are_no_numbers_are_named() -> None:
+    with pytest.raises(InputError, match="layer 'fc': its bias hold NaN or infinity"):
+        quantize_one(dense([[1.0]], [np.nan]), (0.0, 1.0), (0.0, 1.0), 8)
+
+
+def test_quantize_refuses_formats_that_could_overflow() -> None:
+    graph = one_layer_graph(dense(np.full((1, 64), 0.99), [0.0]))
+    good = choose_formats(graph, {"x": (-1.0, 1.0), "y": (-64.0, 64.0)}, 16)[0]
+    bad = LayerFormats(good.x, good.y, QFormat(16, 15))
+    with pytest.raises(InputError, match=r"layer 'fc': its sums can reach \d+, which overflows 32 bits"):
+        quantize(graph, [bad], 16)
+
+
+def test_quantize_refuses_formats_that_do_not_belong_together() -> None:
+    graph = one_layer_graph(dense([[0.9]], [0.0]))
+    formats = choose_formats(graph, {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}, 8)
+    with pytest.raises(InputError, match="layer 'fc': its formats do not match"):
+        quantize(graph, formats, 16)
+    with pytest.raises(InputError, match="layer 'fc': a shift by -6 bits"):
+        quantize(graph, [LayerFormats(QFormat(8, 7), QFormat(8, 20), QFormat(8, 7))], 8)
+
+
+def test_constants_take_the_bytes_that_the_layers_promise() -> None:
+    rng = np.random.default_rng(1)
+    for kind, bits in KINDS_AND_BITS:
+        quantized = random_quantized(rng, kind, bits)
+        assert quantized.weights_bytes == quantized.layer.weights_bytes(bits)
