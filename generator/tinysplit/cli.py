@@ -1,0 +1,216 @@
+"""The command line: one command a stage, and `run` for all of them.
+
+Results go to stdout (tables, or JSON with --json), messages and progress to stderr. Exit codes: 0 good, 1 a check
+failed, 2 usage, 3 bad input, 4 tool or hardware, 130 interrupted.
+"""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from tinysplit import pipeline
+from tinysplit.analyze import analyze as analyze_graph
+from tinysplit.analyze import print_analysis
+from tinysplit.boards import boards_to_json, load_boards, print_boards
+from tinysplit.cost_model import CostSettings
+from tinysplit.errors import TinysplitError, UsageError
+from tinysplit.onnx_import import import_model
+from tinysplit.project import Project
+from tinysplit.project_report import print_project
+from tinysplit.split.split_file import write_split
+
+INTERRUPTED = 130
+
+messages = Console(stderr=True)
+
+
+class Objective(StrEnum):
+    """What a split minimises."""
+
+    LATENCY = "latency"
+
+
+class SolverName(StrEnum):
+    """The solvers of the split."""
+
+    AUTO = "auto"
+    FULL = "full"
+    BRANCH_AND_BOUND = "branch-and-bound"
+
+
+class _ErrorsAsLines(TyperGroup):
+    """Turns every error of ours into one line on stderr and its exit code."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer's own signature)
+        try:
+            return super().invoke(ctx)
+        except TinysplitError as error:
+            messages.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            messages.print("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=_ErrorsAsLines,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    help="Split a trained CNN over several STM32 boards, write and build their firmware, and measure it.",
+)
+
+Model = Annotated[Path, typer.Argument(help="The trained network, an ONNX file.")]
+BoardNames = Annotated[
+    list[str], typer.Option("--board", "-b", help="A board of `tinysplit boards`; once for each, in order.")
+]
+SamplesFile = Annotated[
+    Path, typer.Option("--samples", "-s", help="Samples: an .npz file with `x` and optionally labels `y`.")
+]
+Bits = Annotated[int, typer.Option(help="Bits of weights and values: 8 or 16.")]
+Baud = Annotated[int, typer.Option(help="Baud rate of the links between the boards.", min=1)]
+BitsPerByte = Annotated[int, typer.Option(help="Bit times of a byte on a link: 10 for 8N1.", min=8, max=12)]
+ObjectiveOption = Annotated[Objective, typer.Option(help="What the split minimises.")]
+SolverOption = Annotated[SolverName, typer.Option(help="How the split is found; auto picks by size.")]
+UseAll = Annotated[
+    bool,
+    typer.Option("--use-all/--use-any", help="Give every named board a layer, or let the best split leave some out."),
+]
+Paper = Annotated[
+    bool,
+    typer.Option("--paper", help="Cost the float32 network as the published tables do (Table 3's CpM, 8 bits a byte)."),
+]
+CalibrationCount = Annotated[
+    int, typer.Option("--calibration-count", help="The Q formats are chosen on so many first samples.", min=1)
+]
+Folder = Annotated[Path, typer.Argument(help="A folder made by `tinysplit generate`.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to generate into (new, empty or generated before).")]
+RigSpec = Annotated[
+    str, typer.Option("--rig", help="`virtual`, or a TOML file that gives the serial port of every real board.")
+]
+Count = Annotated[int, typer.Option("--count", help="So many first samples run on the boards.", min=1)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout in place of tables.")]
+
+
+def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN401 (any printer of a table)
+    if as_json:
+        sys.stdout.write(json.dumps(data, indent=2) + "\n")
+    else:
+        show(Console())
+
+
+def _bits(bits: int) -> int:
+    if bits not in {8, 16}:
+        raise UsageError(f"--bits {bits}: weights and values have 8 or 16 bits")
+    return bits
+
+
+@app.command()
+def boards(as_json: Json = False) -> None:
+    """List the known boards with their memories, clock and UARTs."""
+    known = load_boards()
+    _emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
+
+
+@app.command()
+def analyze(model: Model, bits: Bits = 8, as_json: Json = False) -> None:
+    """Show the layers of a network with their shapes, MACC, weights and activations."""
+    analysis = analyze_graph(import_model(model), _bits(bits))
+    _emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
+
+
+@app.command()
+def split(
+    model: Model,
+    board: BoardNames,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The split file to write.")] = Path("split.json"),
+    bits: Bits = 8,
+    baud: Baud = 115200,
+    bits_per_byte: BitsPerByte = 10,
+    objective: ObjectiveOption = Objective.LATENCY,
+    solver: SolverOption = SolverName.AUTO,
+    use_all: UseAll = True,
+    paper: Paper = False,
+    as_json: Json = False,
+) -> None:
+    """Decide which board runs which layers."""
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, use_all, paper)
+    report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
+    write_split(out, report.file)
+    _emit(as_json, report.to_json(), report.print)
+
+
+@app.command()
+def generate(
+    model: Model,
+    split_file: Annotated[Path, typer.Option("--split", help="The file that `tinysplit split` wrote.")],
+    samples: SamplesFile,
+    out: Out,
+    bits: Bits = 8,
+    calibration_count: CalibrationCount = 100,
+    as_json: Json = False,
+) -> None:
+    """Quantize the network and write one PlatformIO project a board."""
+    split_made = pipeline.read_split_for(split_file, _bits(bits))
+    graph = import_model(model)
+    project = pipeline.generate_folder(graph, split_made, samples, calibration_count, model, out, messages)
+    _emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
+
+
+@app.command()
+def build(folder: Folder, as_json: Json = False) -> None:
+    """Build every board's project and hold its memories against the promise."""
+    report = pipeline.build_folder(Project.read(folder), folder, messages)
+    _emit(as_json, report.to_json(), report.print)
+    report.check()
+
+
+@app.command()
+def measure(
+    folder: Folder, samples: SamplesFile, rig: RigSpec = "virtual", count: Count = 20, as_json: Json = False
+) -> None:
+    """Run samples on the boards; print L, T and I estimated beside measured, and check every output."""
+    report = pipeline.measure_folder(Project.read(folder), folder, samples, rig, count, messages)
+    _emit(as_json, report.to_json(), report.print)
+    report.check()
+
+
+@app.command()
+def run(
+    model: Model,
+    board: BoardNames,
+    samples: SamplesFile,
+    out: Out,
+    calibration: Annotated[
+        Path | None, typer.Option("--calibration", help="Samples for the Q formats; those of --samples if absent.")
+    ] = None,
+    bits: Bits = 8,
+    baud: Baud = 115200,
+    bits_per_byte: BitsPerByte = 10,
+    objective: ObjectiveOption = Objective.LATENCY,
+    solver: SolverOption = SolverName.AUTO,
+    use_all: UseAll = True,
+    calibration_count: CalibrationCount = 100,
+    rig: RigSpec = "virtual",
+    count: Count = 20,
+    as_json: Json = False,
+) -> None:
+    """Do all of it: split, generate, build, measure."""
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, use_all)
+    request = pipeline.RunRequest(
+        model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
+    )
+    report = pipeline.run(request, messages)
+    _emit(as_json, report.to_json(), report.print)
+    report.check()
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

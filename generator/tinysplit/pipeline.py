@@ -1,0 +1,206 @@
+"""The stages in their order: each takes what the ones before it gave, and `run` is all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from tinysplit.boards import Board, load_board
+from tinysplit.build import build_projects
+from tinysplit.build_report import BuildReport
+from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.errors import UsageError
+from tinysplit.float_reference import run_float, value_ranges
+from tinysplit.generate import generate
+from tinysplit.graph import Graph
+from tinysplit.integer_reference import quantize_input, run_integer
+from tinysplit.onnx_import import import_model
+from tinysplit.output_folder import check_output_folder
+from tinysplit.plan import make_plan
+from tinysplit.progress import steps
+from tinysplit.project import MODEL_NAME, Project
+from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.samples import load_samples
+from tinysplit.split.print_split import print_split
+from tinysplit.split.solve import solve
+from tinysplit.split.split import Split
+from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
+from tinysplit_hil.measure import measure
+from tinysplit_hil.outputs import check_outputs
+from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.rig import open_rig
+
+SPLIT_NAME = "split.json"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What `run` is asked for; `calibration` None stands for the first of the samples."""
+
+    model: Path
+    boards: tuple[str, ...]
+    settings: CostSettings
+    solver: str
+    samples: Path
+    calibration: Path | None
+    calibration_count: int
+    out: Path
+    rig: str
+    count: int
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """A solved split and the file that says so."""
+
+    solved: Split
+    file: SplitFile
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the file's content."""
+        return self.file.model_dump(mode="json")
+
+    def print(self, console: Console) -> None:
+        """Print the split as tables."""
+        print_split(console, self.solved)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What every stage of `run` found."""
+
+    split: SplitReport
+    build: BuildReport
+    measurement: MeasureReport
+
+    def check(self) -> None:
+        """Raise CheckFailedError unless all outputs are bit-exact."""
+        self.measurement.check()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the measurement's JSON with `split` and `build` beside it."""
+        return {
+            **self.measurement.to_json(),
+            "split": self.split.to_json(),
+            "build": self.build.to_json(),
+        }
+
+    def print(self, console: Console) -> None:
+        """Print the tables of all stages; the last one is L, T, I."""
+        self.split.print(console)
+        console.print()
+        self.build.print(console)
+        console.print()
+        self.measurement.print(console)
+
+
+def run(request: RunRequest, messages: Console) -> RunReport:
+    """Do all of it; each stage's result lies in the folder `request.out`."""
+    check_output_folder(request.out)
+    graph = import_model(request.model)
+    load_samples(request.samples, graph)  # so that bad samples are refused before anything else is done
+    split = split_graph(graph, request.boards, request.settings, request.solver, messages)
+    calibration = request.calibration or request.samples
+    project = generate_folder(
+        graph, split.file, calibration, request.calibration_count, request.model, request.out, messages
+    )
+    build = build_folder(project, request.out, messages)
+    build.check()
+    measurement = measure_folder(project, request.out, request.samples, request.rig, request.count, messages)
+    return RunReport(split, build, measurement)
+
+
+def split_graph(
+    graph: Graph, board_names: Sequence[str], settings: CostSettings, solver: str, messages: Console
+) -> SplitReport:
+    """Find the best assignment of layers to boards."""
+    boards = load_all(board_names)
+    problem = make_problem(graph, boards, settings)
+    with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
+        solved = solve(problem, solver)
+    return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
+
+
+def generate_folder(
+    graph: Graph,
+    split: SplitFile,
+    calibration: Path,
+    calibration_count: int,
+    model: Path,
+    out: Path,
+    messages: Console,
+) -> Project:
+    """Quantize the network on the first `calibration_count` samples and write the projects of all boards."""
+    boards = load_all(split.board_names)
+    check_split_matches(split, graph, boards)
+    check_output_folder(out)
+    x = load_samples(calibration, graph).x[:calibration_count]
+    settings = replace(split.settings, paper=False)  # what runs is the quantized network, whatever found the split
+    quantized = quantize_graph(graph, model, x, settings.bits, messages)
+    problem = make_problem(graph, boards, settings)
+    plan = make_plan(graph, settings.bits, boards, problem, split.devices, settings.baud)
+    with steps(messages, f"generating {out}"):
+        project = generate(quantized, plan, settings.baud, len(x), model, out)
+        write_split(out / SPLIT_NAME, split)
+    return project
+
+
+def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int, messages: Console) -> QuantizedGraph:
+    """Return the network in the Q formats that suit the ranges seen in the samples `x` (N x sample_shape)."""
+    names = [graph.input_name, *(layer.output for layer in graph.layers)]
+    with steps(messages, f"calibrating on {len(x)} samples"):
+        formats = choose_formats(graph, value_ranges(model, names, x), bits)
+        return quantize(graph, formats, bits)
+
+
+def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
+    """Build all boards' projects and read the sizes of their programs."""
+    directories = [out / board.directory for board in project.boards]
+    with steps(messages, f"building {len(directories)} projects", len(directories)) as advance:
+        done: list[Path] = []
+
+        def count_built(directory: Path) -> None:
+            done.append(directory)
+            advance(len(done))
+
+        elfs = build_projects(directories, count_built)
+    return BuildReport.read(project, elfs)
+
+
+def measure_folder(
+    project: Project, folder: Path, samples_path: Path, rig_spec: str, count: int, messages: Console
+) -> MeasureReport:
+    """Run the first `count` samples on the boards and hold every output against the integer reference."""
+    model = folder / MODEL_NAME
+    graph = import_model(model)
+    quantized = quantize(graph, project.formats, project.bits)
+    samples = load_samples(samples_path, graph)
+    inputs = quantize_input(quantized, samples.x[:count])
+    with (
+        open_rig(rig_spec, project, folder) as rig,
+        steps(messages, f"running on {rig.kind} boards", len(inputs)) as advance,
+    ):
+        measurement = measure(project, rig, inputs, advance)
+    with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
+        integers = run_integer(quantized, samples.x)
+        floats = run_float(model, samples.x)
+    outputs = check_outputs(quantized, measurement.outputs, integers, floats, samples.y)
+    return MeasureReport(project, measurement, outputs)
+
+
+def load_all(names: Sequence[str]) -> tuple[Board, ...]:
+    """Return the boards of these names; UsageError for an unknown one."""
+    return tuple(load_board(name) for name in names)
+
+
+def read_split_for(path: Path, bits: int) -> SplitFile:
+    """Read a split file; UsageError when it was made for another number of bits."""
+    split = read_split(path)
+    if split.bits != bits:
+        raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
+    return split
