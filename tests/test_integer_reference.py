@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
+from tinysplit.float_reference import value_ranges
 from tinysplit.graph import Graph
 from tinysplit.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Softmax, Window
+from tinysplit.onnx_import import import_model
 from tinysplit.qformat import QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
@@ -41,7 +43,7 @@ def test_dense_by_hand() -> None:
 
 
 def test_conv_by_hand() -> None:
-    weights = np.float32(1 / 64) * np.array([[[[1.0], [0.5]], [[0.0], [-1.0]]]], np.float32)  # integers 1, 0.5 -> 1, 0, -1
+    weights = np.float32(1 / 64) * np.array([[[[1.0], [0.5]], [[0.0], [-1.0]]]], np.float32)  # integers 1, 1, 0, -1
     window = Window((2, 2), pads=Pads(0, 0, 1, 0))
     layer = Conv(**HAND, in_shape=Shape(2, 3, 1), weights=weights, bias=np.zeros(1, np.float32), window=window)
     # [[1 2 3], [4 5 6], [0 0 0]] with [[1 1], [0 -1]]: 1 + 2 - 5, 2 + 3 - 6, 4 + 5, 5 + 6
@@ -191,3 +193,16 @@ def quantized_dense() -> QuantizedGraph:
     weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     graph = one_layer_graph(Dense(**HAND, in_shape=Shape(1, 1, 4), weights=weights, bias=np.zeros(3, np.float32)))
     return quantize(graph, choose_formats(graph, {"x": (-3.0, 3.0), "y": (-6.0, 6.0)}, 8), 8)
+
+
+@pytest.mark.parametrize(("bits", "lowest"), [(8, 0.901 - 0.02), (16, 0.901 - 0.005)])
+def test_keyword_spotting_keeps_its_accuracy(bits: int, lowest: float) -> None:
+    model, samples = MODELS / "mlperf_tiny_kws_dscnn.onnx", MODELS / "mlperf_tiny_kws01_samples.npz"
+    if not model.exists():
+        pytest.skip("the MLPerf Tiny models are not beside the checkout (../shared/models)")
+    graph = import_model(model)
+    with np.load(samples) as file:
+        x, labels = file["x"], file["y"]
+    ranges = value_ranges(model, [graph.input_name, *(layer.output for layer in graph.layers)], x[:100])
+    quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
+    assert np.mean(run_integer(quantized, x).argmax(axis=1) == labels) >= lowest
