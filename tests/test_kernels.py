@@ -94,7 +94,7 @@ def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_pat
     assert not output
 
 
-@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m7"])
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     layers = {number: random_quantized(rng, kind, bits) for number, (kind, bits) in enumerate(KINDS_AND_BITS, 1)}

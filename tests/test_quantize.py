@@ -146,13 +146,24 @@ def test_quantize_refuses_formats_that_could_overflow() -> None:
         quantize(graph, [bad], 16)
 
 
-def test_quantize_refuses_formats_that_do_not_belong_together() -> None:
-    graph = one_layer_graph(dense([[0.9]], [0.0]))
-    formats = choose_formats(graph, {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}, 8)
-    with pytest.raises(InputError, match="layer 'fc': its formats do not match"):
-        quantize(graph, formats, 16)
-    with pytest.raises(InputError, match="layer 'fc': a shift by -6 bits"):
-        quantize(graph, [LayerFormats(QFormat(8, 7), QFormat(8, 20), QFormat(8, 7))], 8)
+@pytest.mark.parametrize(
+    ("formats", "bits", "message"),
+    [
+        (LayerFormats(QFormat(8, 7), QFormat(8, 7), QFormat(8, 7)), 16, "its formats do not match its kind"),
+        (LayerFormats(QFormat(8, 7), QFormat(8, 7), QFormat(16, 7)), 8, "its formats do not match its kind"),
+        (LayerFormats(QFormat(8, 7), QFormat(8, 7)), 8, "its formats do not match its kind"),
+        (LayerFormats(QFormat(8, 7), QFormat(8, 20), QFormat(8, 7)), 8, "a shift by -6 bits is outside 0 to 30"),
+    ],
+)
+def test_quantize_refuses_formats_that_do_not_belong_together(formats: LayerFormats, bits: int, message: str) -> None:
+    with pytest.raises(InputError, match=f"layer 'fc': {message}"):
+        quantize(one_layer_graph(dense([[0.9]], [0.0])), [formats], bits)
+
+
+def test_quantize_refuses_a_pool_that_changes_its_format() -> None:
+    layer = MaxPool(name="max", inputs=("x",), output="y", in_shape=Shape(2, 2, 1), window=Window((2, 2)))
+    with pytest.raises(InputError, match="layer 'max': its formats do not match its kind"):
+        quantize(one_layer_graph(layer), [LayerFormats(QFormat(8, 7), QFormat(8, 6))], 8)
 
 
 def test_constants_take_the_bytes_that_the_layers_promise() -> None:

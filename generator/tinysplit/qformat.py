@@ -49,7 +49,7 @@ class QFormat:
         a normal float32 counts as 0.
         """
         limits = ((-low, (1 << (bits - 1)) + 0.5), (high, (1 << (bits - 1)) - 0.5))
-        fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value > SMALLEST]
+        fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value >= SMALLEST]
         return cls(bits, min(fraction_bits, default=bits - 1))
 
     def quantize(self, values: FloatArray) -> IntArray:

@@ -108,9 +108,12 @@ def _output_bounds(quantized: QuantizedLayer, x_bounds: Bounds) -> Bounds:
 def _check(quantized: QuantizedLayer, x: QFormat, x_bounds: Bounds, bits: int) -> None:
     """Refuse formats that break the chain or the kernel's arithmetic."""
     layer, formats = quantized.layer, quantized.formats
-    if formats.x != x or {formats.x.bits, formats.y.bits} != {bits}:
-        raise InputError(f"layer {layer.name!r}: its formats do not match the layer before it or {bits} bits")
-    if "weights" in layer.parameters and not 0 <= formats.shift <= MAX_SHIFT:
+    widths = {q.bits for q in (formats.x, formats.y, formats.w) if q}
+    has_weights = "weights" in layer.parameters
+    fitting = formats.y == layer.output_format(x, formats.y) and (formats.w is not None) == has_weights
+    if formats.x != x or widths != {bits} or not fitting:
+        raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
+    if has_weights and not 0 <= formats.shift <= MAX_SHIFT:
         raise InputError(f"layer {layer.name!r}: a shift by {formats.shift} bits is outside 0 to {MAX_SHIFT}")
     bound = layer.accumulator_bound(formats, x_bounds)
     if bound > ACCUMULATOR_MAX:
