@@ -6,9 +6,9 @@ as users see them.
 
 import json
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tinysplit.errors import InputError
 from tinysplit.qformat import QFormat
@@ -85,7 +85,7 @@ class Project(_Frozen):
     schema_version: Literal[1] = 1
     tinysplit_version: str
     model: ProjectModel
-    bits: Literal[8, 16]
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
     baud: int
     host_baud: int
     calibration_samples: int
