@@ -56,6 +56,7 @@ class FakeBoard:
         elif kind is MessageType.READ_OUTPUT:
             offset, length = struct.unpack("<IH", frame.payload)
             payload = self.output[offset : offset + length]
+            error = NO_ERROR if self.output else BoardError(ErrorCode.BUSY, frame.type)
         elif kind is MessageType.READ_TIMES:
             (first,) = struct.unpack("<H", frame.payload)
             payload = b"".join(record.pack() for record in self.records[first : first + RECORDS_PER_REPLY])

@@ -36,7 +36,7 @@ def test_identify(client: BoardClient) -> None:
 def test_whole_inference(client: BoardClient, board: FakeBoard) -> None:
     data = bytes(range(256)) * 3 + b"x" * 16
     board.output = bytes(reversed(range(256))) * 2
-    board.records = [TimeRecord(RecordKind.LAYER, i + 1, i * 1000) for i in range(62)]
+    board.records = [TimeRecord(RecordKind.LAYER, i + 1, i * 1000, i % 3) for i in range(62)]
     board.run = lambda _: board.send(Frame(MessageType.DONE, 0))
     client.reset()
     client.load(data)
@@ -68,6 +68,11 @@ def test_done_before_a_repeated_reply_is_not_forgotten(client: BoardClient, boar
     client.wait_done(0.1)
 
 
+def test_lost_done_is_made_good_by_asking(client: BoardClient, board: FakeBoard) -> None:
+    board.output = b"0123456789"
+    client.wait_done(0.1)
+
+
 def test_reset_forgets_done(client: BoardClient, board: FakeBoard) -> None:
     board.send(Frame(MessageType.DONE, 0))
     client.reset()
@@ -86,7 +91,7 @@ def test_silent_board(client: BoardClient, board: FakeBoard, port: FakePort) -> 
 def test_waiting_for_a_silent_board_ends(client: BoardClient, port: FakePort) -> None:
     with pytest.raises(ToolError, match=r"did not finish within 12.3 s"):
         client.wait_done(12.3)
-    assert port.clock_s == pytest.approx(12.3)
+    assert port.clock_s == pytest.approx(12.3, rel=0.001)
 
 
 def test_garbage_before_a_reply_is_skipped(client: BoardClient, board: FakeBoard) -> None:
@@ -171,6 +176,7 @@ def test_wrong_identification(client: BoardClient, board: FakeBoard) -> None:
         client.identify()
     with pytest.raises(ToolError, match="time stamps that cannot be read"):
         client.read_times()
+    board.output = b"0123456789"
     with pytest.raises(ToolError, match="3 bytes of output when asked for 10"):
         client.read_output(10)
 

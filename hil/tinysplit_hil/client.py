@@ -31,6 +31,15 @@ LARGEST_SEQUENCE = 255  # requests count 1..255, since events carry 0
 BIT_TIMES_PER_BYTE = 10
 
 
+class ReportedError(ToolError):
+    """An error that a board reported itself."""
+
+    def __init__(self, name: str, error: BoardError) -> None:
+        """`name` says which board."""
+        super().__init__(f"{name} reports {error}")
+        self.code = error.code
+
+
 class Port(Protocol):
     """What is used of `serial.SerialBase`; `timeout` counts seconds of the port's own clock."""
 
@@ -98,9 +107,8 @@ class BoardClient:
             self._raise_if(self._note(frame))
             if self._is_done:
                 return
-        raise ToolError(
-            f"{self.name} did not finish within {timeout_s:.3g} s: are the links wired, TX to RX both ways?"
-        )
+        if not self._has_output():
+            raise ToolError(f"{self.name} did not finish within {timeout_s:.3g} s: are all links wired, TX to RX?")
 
     def check_events(self, timeout_s: float = EVENT_TIMEOUT_S) -> None:
         """Listen for `timeout_s` and raise the error that the board reports unasked, if it does."""
@@ -130,6 +138,16 @@ class BoardClient:
             records += part
             if len(part) < RECORDS_PER_REPLY:
                 return tuple(records)
+
+    def _has_output(self) -> bool:
+        """Ask for no byte of the output, in case that only DONE was lost."""
+        try:
+            self._request(MessageType.READ_OUTPUT, pack_read_output(0, 0))
+        except ReportedError as error:
+            if error.code != ErrorCode.BUSY:
+                raise
+            return False
+        return True
 
     def _request(
         self,
@@ -172,7 +190,7 @@ class BoardClient:
 
     def _raise_if(self, error: BoardError | None) -> None:
         if error:
-            raise ToolError(f"{self.name} reports {error}")
+            raise ReportedError(self.name, error)
 
     def _send(self, frame: Frame) -> None:
         try:

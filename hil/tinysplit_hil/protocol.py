@@ -44,9 +44,7 @@ class ErrorCode(IntEnum):
     LINK_TIMEOUT = 6
     LINK_UNEXPECTED = 7
     BAD_CRC = 8
-    CLOCK = 9
     FAULT = 10
-    OVERRUN = 11
 
 
 class RecordKind(IntEnum):
@@ -56,20 +54,16 @@ class RecordKind(IntEnum):
     TRANSFER = 1
 
 
-NO_CUT = 0xFFFFFFFF
-
 _MEANINGS = {
     ErrorCode.UNKNOWN_TYPE: "the firmware does not know this request: build and flash the board again",
     ErrorCode.BAD_LENGTH: "the request has the wrong length: build and flash the board again",
     ErrorCode.BAD_RANGE: "the request reaches outside the tensor: build and flash the board again",
     ErrorCode.NOT_FIRST: "only the board with the first layer takes inputs: are the ports in board order?",
-    ErrorCode.BUSY: "it still computes the last inference: reset it",
+    ErrorCode.BUSY: "its schedule runs, or has not got so far: reset it",
     ErrorCode.LINK_TIMEOUT: "its neighbour does not acknowledge cut {cut}: is the link wired, TX to RX both ways?",
     ErrorCode.LINK_UNEXPECTED: "cut {cut} arrived out of turn: is the link wired to the right board?",
-    ErrorCode.BAD_CRC: "requests arrive damaged: is the host's baud rate right?",
-    ErrorCode.CLOCK: "its clock could not be raised to the planned frequency",
+    ErrorCode.BAD_CRC: "requests arrive damaged: is the wiring and the baud rate good?",
     ErrorCode.FAULT: "the processor stopped with a fault at 0x{detail:08x}",
-    ErrorCode.OVERRUN: "it lost bytes of {source}",
 }
 
 
@@ -103,7 +97,7 @@ class Identity:
 class TimeRecord:
     """One time stamp: timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0).
 
-    `repeats` counts how often the sender of a transfer had to go back.
+    `repeats` counts how often the sender of a transfer had to go back; a step that has not run yet has 0 ticks.
     """
 
     kind: RecordKind
@@ -142,8 +136,7 @@ class BoardError:
             code = ErrorCode(self.code)
         except ValueError:
             return f"unknown error {self.code} (detail {self.detail})"
-        source = "the host port" if self.detail == NO_CUT else f"cut {self.detail + 1}"
-        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail, source=source)}"
+        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail)}"
 
 
 def pack_load(offset: int, data: bytes) -> bytes:
