@@ -220,6 +220,29 @@ def test_auto_says_what_it_picked() -> None:
     assert solve(by_hand(), "branch-and-bound").picked_because == ""
 
 
+def test_kws_cnn_of_table_4() -> None:
+    # Seed 000's KWS CNN on 49x10: two convolutions with unfolded batch normalization, linear 16, dense 128, dense 12,
+    # softmax. Both boards run at 80 MHz and 9 cycles per MACC, so that branch and bound meets ties.
+    n, m = 40 * 7 * 28, 16 * 4 * 30
+    rows = (  # MACC, parameters, inputs, outputs
+        (n * 41, 28 * 41, 490, n),
+        (2 * n, 2 * 28, n, n),
+        (m * (28 * 40 + 1), 30 * (28 * 40 + 1), n, m),
+        (2 * m, 2 * 30, m, m),
+        *((i * o + o, i * o + o, i, o) for i, o in ((m, 16), (16, 128), (128, 12))),
+        (15 * 12, 0, 12, 12),
+    )
+    layers = tuple(
+        LayerCosts(f"l{k}", 4 * parameters, 4 * max(x, y), 4 * y, (macc * 9 / 80e6,) * 2)
+        for k, (macc, parameters, x, y) in enumerate(rows)
+    )
+    devices = (DeviceLimits("l433rc", 256 * 1024, 64 * 1024), DeviceLimits("l412kb", 128 * 1024, 40 * 1024))
+    problem = Problem(layers, devices, equal_links(layers, 2, 8 / 115200), must_use_all=True, keep_last_two=True)
+    split = branch_and_bound(problem, as_published=True)
+    assert f"{split.objective:.4f}" == "0.8222"
+    assert (len(split.sub_models), split.explored) == (3, 18)
+
+
 def test_unknown_solver() -> None:
     with pytest.raises(UsageError, match="unknown solver 'magic': take one of auto, full, branch-and-bound"):
         solve(by_hand(), "magic")

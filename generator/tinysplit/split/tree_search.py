@@ -85,9 +85,10 @@ class TreeSearch:
             return
         if not self.as_published and self._is_hopeless(node):
             return
-        children = [child for device in range(len(self.problem.devices)) if (child := self._child(node, device))]
+        devices = range(len(self.problem.devices))
+        children = [child for device in reversed(devices) if (child := self._child(node, device))]
         self.explored += len(children)
-        children.sort(key=lambda child: child.bound, reverse=True)
+        children.sort(key=lambda child: child.bound, reverse=True)  # stable: of equals the first device is tried first
         self.open_nodes += children
 
     def _child(self, node: _Node, device: int) -> _Node | None:
