@@ -53,7 +53,7 @@ def test_held_out_samples_were_not_calibrated_on() -> None:
 
 
 def test_accuracy_is_what_the_readme_says() -> None:
-    command = [sys.executable, EXAMPLE / "evaluate.py"]
+    command: list[str | Path] = [sys.executable, EXAMPLE / "evaluate.py"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert printed == "top-1 accuracy, float32: 352 of 360 = 0.9778"
     assert printed in (EXAMPLE / "README.md").read_text()
