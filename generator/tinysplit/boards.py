@@ -166,9 +166,10 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
 
 def print_boards(boards: Iterable[Board], console: Console) -> None:
     """Print the boards as a table."""
-    table = Table(title="Boards")
+    table = Table(box=None, pad_edge=False)
     for heading in ("board", "core", "MHz", "flash KB", "RAM KB", "CpM", "host UART", "link UARTs", "PlatformIO"):
-        table.add_column(heading, justify="right" if heading in {"MHz", "flash KB", "RAM KB", "CpM"} else "left")
+        is_number, is_name = heading in {"MHz", "flash KB", "RAM KB", "CpM"}, heading in {"board", "PlatformIO"}
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_name)
     for board in boards:
         table.add_row(
             board.name,
