@@ -169,7 +169,7 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("board", "core", "MHz", "flash KB", "RAM KB", "CpM", "host UART", "link UARTs", "PlatformIO"):
         is_number, is_name = heading in {"MHz", "flash KB", "RAM KB", "CpM"}, heading in {"board", "PlatformIO"}
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_name)
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_name, overflow="fold")
     for board in boards:
         table.add_row(
             board.name,

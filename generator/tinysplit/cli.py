@@ -23,17 +23,12 @@ from tinysplit.errors import TinysplitError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
+from tinysplit.split.problem import Objective
 from tinysplit.split.split_file import write_split
 
 INTERRUPTED = 130
 
 messages = Console(stderr=True)
-
-
-class Objective(StrEnum):
-    """What a split minimises."""
-
-    LATENCY = "latency"
 
 
 class SolverName(StrEnum):
@@ -140,7 +135,7 @@ def split(
     as_json: Json = False,
 ) -> None:
     """Decide which board runs which layers."""
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, use_all, paper)
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper)
     report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
     write_split(out, report.file)
     _emit(as_json, report.to_json(), report.print)
@@ -202,7 +197,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Do all of it: split, generate, build, measure."""
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, use_all)
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all)
     request = pipeline.RunRequest(
         model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
     )

@@ -9,7 +9,7 @@ from tinysplit.errors import CheckFailedError
 from tinysplit.graph import Graph
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.plan import layer_ram_bytes
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 
 FRAME_PAYLOAD_BYTES = 1024  # docs/protocol.md
 FRAME_OVERHEAD_BYTES = 8
@@ -21,7 +21,7 @@ Table = tuple[tuple[tuple[float, ...], ...], ...]
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What the costs depend on beside network and boards.
+    """What the problem depends on beside network and boards.
 
     `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` takes the
     conventions that seed 000's Tables 2 to 4 rest on in place of ours: float32, whole chips, Table 3's cycles per
@@ -31,6 +31,7 @@ class CostSettings:
     bits: int = 8
     baud: int = 115200
     bits_per_byte: int = BITS_PER_BYTE
+    objective: Objective = Objective.LATENCY
     use_all: bool = False
     paper: bool = False
 
@@ -87,7 +88,7 @@ def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
 
     layers = tuple(map(costs, graph.layers))
     devices = tuple(_free_memory(board, table) for board in boards)
-    return Problem(layers, devices, _transfers(layers, boards, cut_seconds), must_use_all=settings.use_all)
+    return Problem(layers, devices, _transfers(layers, boards, cut_seconds), settings.objective, settings.use_all)
 
 
 def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
@@ -122,7 +123,7 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
         DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes) for board in boards
     )
     transfers = _transfers(layers, boards, lambda n_bytes, *_: n_bytes * PAPER_BITS_PER_BYTE / settings.baud)
-    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)
+    return Problem(layers, devices, transfers, settings.objective, must_use_all=True, keep_last_two=True)
 
 
 def _transfers(

@@ -2,11 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 
 from tinysplit.errors import InputError
+
+
+class Objective(StrEnum):
+    """What a split minimizes; `latency` is I, formula 5."""
+
+    LATENCY = "latency"
+
 
 Assignment = tuple[int, ...]  # 0-based device of every layer
 
@@ -78,6 +86,7 @@ class Problem:
     layers: tuple[LayerCosts, ...]
     devices: tuple[DeviceLimits, ...]
     transfer_seconds: tuple[tuple[tuple[float, ...], ...], ...]  # [layer][from][to]: T of a cut, 0 for from = to
+    objective: Objective = Objective.LATENCY
     must_use_all: bool = False
     keep_last_two: bool = False
 

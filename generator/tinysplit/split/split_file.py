@@ -12,7 +12,7 @@ from tinysplit.boards import Board
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import InputError
 from tinysplit.graph import Graph
-from tinysplit.split.problem import Assignment, crossings, sub_models
+from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
 from tinysplit.split.split import Split
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -83,7 +83,7 @@ class SplitFile(_Frozen):
     bits_per_byte: Number
     use_all: bool
     paper: bool
-    objective: Literal["latency"] = "latency"
+    objective: Objective
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -97,7 +97,7 @@ class SplitFile(_Frozen):
     @property
     def settings(self) -> CostSettings:
         """What the costs were computed with."""
-        return CostSettings(self.bits, self.baud, self.bits_per_byte, self.use_all, self.paper)
+        return CostSettings(self.bits, self.baud, self.bits_per_byte, self.objective, self.use_all, self.paper)
 
     @property
     def devices(self) -> Assignment:
@@ -130,6 +130,7 @@ class SplitFile(_Frozen):
             bits=8 if settings.bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
             baud=settings.baud,
             bits_per_byte=settings.bits_per_byte,
+            objective=settings.objective,
             use_all=settings.use_all,
             paper=settings.paper,
             solver=split.solver,
