@@ -21,7 +21,8 @@ typedef struct {
   volatile uint32_t SCR;
   volatile uint32_t CCR;
   volatile uint32_t reserved_0[2];
-  volatile uint32_t SHPR3; /* CMSIS: part of SHPR[] */
+  volatile uint32_t SHPR3; /* CMSIS: the last word of SHPR[] */
+#if __CORTEX_M == 7
   volatile uint32_t reserved_1[23];
   volatile uint32_t CCSIDR; /* 0xD80 */
   volatile uint32_t CSSELR;
@@ -29,6 +30,7 @@ typedef struct {
   volatile uint32_t ICIALLU; /* 0xF50 */
   volatile uint32_t reserved_3[3];
   volatile uint32_t DCISW; /* 0xF60 */
+#endif
 } SCB_Type;
 
 typedef struct {
@@ -37,11 +39,26 @@ typedef struct {
   volatile uint32_t VAL;
 } SysTick_Type;
 
+#define NVIC_BASE 0xE000E100u
+#define SCB_BASE 0xE000ED00u
+#define SysTick_BASE 0xE000E010u
+
+#define NVIC ((NVIC_Type *)NVIC_BASE)
+#define SCB ((SCB_Type *)SCB_BASE)
+#define SysTick ((SysTick_Type *)SysTick_BASE)
+
+#define SysTick_CTRL_ENABLE_Msk 0x00000001u
+#define SysTick_CTRL_TICKINT_Msk 0x00000002u
+#define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
+
+#if __CORTEX_M >= 3
 typedef struct {
   volatile uint32_t CTRL;
   volatile uint32_t CYCCNT;
+#if __CORTEX_M == 7
   volatile uint32_t reserved_0[1002];
   volatile uint32_t LAR; /* 0xFB0 */
+#endif
 } DWT_Type;
 
 typedef struct {
@@ -51,17 +68,11 @@ typedef struct {
   volatile uint32_t DEMCR;
 } CoreDebug_Type;
 
-#define NVIC ((NVIC_Type *)0xE000E100u)
-#define SCB ((SCB_Type *)0xE000ED00u)
-#define SysTick ((SysTick_Type *)0xE000E010u)
+#define DWT_BASE 0xE0001000u
+#define CoreDebug_BASE 0xE000EDF0u
 
-#define SysTick_CTRL_ENABLE_Msk 0x00000001u
-#define SysTick_CTRL_TICKINT_Msk 0x00000002u
-#define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
-
-#if __CORTEX_M >= 3
-#define DWT ((DWT_Type *)0xE0001000u)
-#define CoreDebug ((CoreDebug_Type *)0xE000EDF0u)
+#define DWT ((DWT_Type *)DWT_BASE)
+#define CoreDebug ((CoreDebug_Type *)CoreDebug_BASE)
 #define DWT_CTRL_CYCCNTENA_Msk 0x00000001u
 #define CoreDebug_DEMCR_TRCENA_Msk 0x01000000u
 #endif

@@ -104,9 +104,10 @@ static void end_frame(void *owner, const frame_header_t *header, bool crc_good) 
   }
 }
 
-static bool begin_next_frame(link_t *link) {
+/* Kept out of line, so that the bytes inside a frame do not pay for its registers. */
+__attribute__((noinline)) static bool begin_next_frame(link_t *link) {
   if (link->reply_type) {
-    frame_header_t header = {.type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence};
+    frame_header_t header = {.type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence, .length = 0};
     link->reply_type = 0;
     frame_transmit(&link->transmitter, &header, NULL);
     return true;

@@ -54,7 +54,7 @@ void uart_interrupt(uart_t *uart) {
     }
     if (status & UART_RECEIVED) frame_receive(uart->receiver, byte);
   }
-  if (uart->is_sending) send_bytes(uart);
+  if (uart->is_sending && (status & UART_SENDABLE)) send_bytes(uart);
 }
 
 void uart_put_polling(uart_t *uart, uint8_t byte) {
