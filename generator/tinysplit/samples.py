@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from tinysplit.errors import InputError
@@ -22,8 +23,6 @@ class Samples:
 def load_samples(path: Path, graph: Graph) -> Samples:
     """Read an .npz file with `x` and optionally `y`. Raises InputError when they do not fit the network."""
     arrays = _read(path)
-    if "x" not in arrays:
-        raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(arrays) or 'nothing'})")
     x = _checked_x(path, arrays["x"], graph.sample_shape)
     y = _checked_y(path, arrays["y"], len(x), int(np.prod(graph.output_shape))) if "y" in arrays else None
     return Samples(x, y)
@@ -33,10 +32,15 @@ def _read(path: Path) -> dict[str, NDArray[np.generic]]:
     if not path.is_file():
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an .npz file with samples is needed")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
+            if not isinstance(file, NpzFile):
+                raise InputError(f"{path} is no .npz file but a single array: save it with numpy.savez(path, x=...)")
+            if "x" not in file:
+                raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
             return {name: file[name] for name in ("x", "y") if name in file}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is no .npz file of numbers: {error}") from None
+        raise InputError(f"{path} is no .npz file of numbers: {' '.join(str(error).split())}") from None
 
 
 def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -34,15 +34,15 @@ def average_pool(node: Node, chain: Chain) -> Tensor:
     producer, in_shape, padded = chain.as_map(node)
     value = node.tensor.layout.pad_value
     counts = bool(node.attributes.get("count_include_pad", 0))
-    window = _pool_window(node, in_shape, padded)
+    window, flooring = _pool_window(node, in_shape, padded), _flooring_window(node, in_shape, padded)
     if any(padded) and value != 0:
         raise node.error(f"follows a Pad with {value:g}: only 0 can be folded into an AveragePool")
-    if any(padded) and not counts and window.pads != padded:
+    if any(padded) and not counts and flooring.pads != padded:
         raise node.error(
             "follows a Pad and has pads of its own that do not count: merge them, or set count_include_pad"
         )
     counts = counts or any(padded)
-    if counts and window.pads != _flooring_window(node, in_shape, padded).pads:
+    if counts and window != flooring:
         raise node.error("has ceil_mode with counted padding, and its last window passes the edge: not supported")
     return _appended(node, chain, _average_pool(node, chain.source(producer), in_shape, window, counts=counts))
 

@@ -1,0 +1,56 @@
+"""The layers of a `Graph` in plain float NumPy, written for tests from the ONNX operator definitions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.graph import Graph
+from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Shape, Softmax, Window
+
+Floats = NDArray[np.float64]
+
+
+def float_outputs(graph: Graph, sample: Floats) -> Iterator[Floats]:
+    """Yield the output of every layer, height x width x channels, for one sample in the shape of the ONNX input."""
+    value = sample.ravel()[graph.input_order]
+    for layer in graph.layers:
+        value = _layer(layer, value.reshape(layer.in_shape))
+        assert value.shape == layer.out_shape
+        value = np.clip(value, layer.activation.low, layer.activation.high)
+        yield value
+
+
+def _layer(layer: Layer, x: Floats) -> Floats:
+    match layer:
+        case Conv():
+            patches = _patches(layer.window, x)
+            patches = patches.reshape(*patches.shape[:3], layer.groups, -1)
+            weights = layer.weights.reshape(layer.groups, -1, layer.window.elements, patches.shape[-1])
+            sums = np.einsum("yxkgc,gmkc->yxgm", patches, weights)
+            return np.asarray(sums.reshape(layer.out_shape) + layer.bias)
+        case DepthwiseConv():
+            taps = layer.weights.reshape(-1, x.shape[-1])
+            return np.asarray((_patches(layer.window, x) * taps).sum(axis=2) + layer.bias)
+        case Dense():
+            return (layer.weights @ x.ravel() + layer.bias).reshape(1, 1, -1)
+        case MaxPool():
+            return np.asarray(_patches(layer.window, x, -np.inf).max(axis=2))
+        case AveragePool():
+            counted = np.full_like(x, 1.0)
+            counts = _patches(layer.window, counted, float(layer.count_include_pad)).sum(axis=2)
+            return np.asarray(_patches(layer.window, x).sum(axis=2) / counts)
+        case Softmax():
+            exps = np.exp(x - x.max(axis=-1, keepdims=True))
+            return np.asarray(exps / exps.sum(axis=-1, keepdims=True))
+    raise NotImplementedError(layer.kind)
+
+
+def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:
+    """Return out_h x out_w x window elements x channels."""
+    top, left, bottom, right = window.pads
+    padded = np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=fill)
+    height, width, _ = window.out_shape(Shape(*x.shape), 1)
+    (k_h, k_w), (s_h, s_w), (d_h, d_w) = window.kernel, window.stride, window.dilation
+    taps = [padded[i * d_h :: s_h, j * d_w :: s_w][:height, :width] for i in range(k_h) for j in range(k_w)]
+    return np.stack(taps, axis=2)

@@ -1,0 +1,83 @@
+"""ONNX Runtime as the float reference: outputs, inner values and ranges."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.errors import InputError
+from tinysplit.float_reference import run_float, run_float_values, value_ranges
+from tinysplit.onnx_import import import_model
+from tinysplit.samples import load_samples
+
+MODELS = Path(__file__).parents[2] / "shared" / "models"
+
+
+def network(folder: Path, batch: int | str) -> Path:
+    builder = OnnxBuilder([batch, 2, 4, 4])
+    conv(builder, 3, 2)
+    builder.node("Relu")
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(weights(12, 5)))
+    return builder.save(folder)
+
+
+@pytest.mark.parametrize("batch", [1, "n"])
+def test_outputs_and_inner_values(tmp_path: Path, batch: int | str) -> None:
+    path = network(tmp_path, batch)
+    x = weights(6, 2, 4, 4)
+    outputs = run_float(path, x)
+    values = run_float_values(path, x, ["value_3", "value_1", "x", "value_1"])
+    assert {name: value.shape for name, value in values.items()} == {
+        "value_3": (6, 5),
+        "value_1": (6, 3, 2, 2),
+        "x": (6, 2, 4, 4),
+    }
+    np.testing.assert_array_equal(values["value_3"], outputs)
+    np.testing.assert_array_equal(values["x"], x)
+    dense = onnx.numpy_helper.to_array(onnx.load(path).graph.initializer[2])
+    np.testing.assert_allclose(values["value_1"].reshape(6, 12) @ dense, outputs, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(run_float(path, x), outputs)
+
+
+def test_ranges_are_those_of_all_samples(tmp_path: Path) -> None:
+    path = network(tmp_path, "n")
+    x = weights(7, 2, 4, 4)
+    names = ["x", "value_0", "value_1", "value_3"]
+    ranges = value_ranges(path, names, x)
+    values = run_float_values(path, x, names)
+    assert ranges == {name: (values[name].min(), values[name].max()) for name in names}
+    assert ranges["x"] == (x.min(), x.max())
+    assert ranges["value_1"][0] == 0
+    assert value_ranges(path, ["x"], x) == {"x": ranges["x"]}
+
+
+def test_a_range_shows_a_nan(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3])
+    builder.node("Sqrt")
+    path = builder.save(tmp_path)
+    assert np.isnan(
+        value_ranges(path, ["value_0"], np.array([[1, 2, 3], [-1, 0, 0], [1, 1, 1]], np.float32))["value_0"]
+    ).all()
+
+
+def test_what_onnx_runtime_refuses_is_one_line(tmp_path: Path) -> None:
+    path = network(tmp_path, 1)
+    for action in (
+        lambda: run_float(path, weights(2, 2, 5, 5)),
+        lambda: run_float_values(path, weights(2, 2, 4, 4), ["absent"]),
+    ):
+        with pytest.raises(InputError, match="ONNX Runtime cannot run") as caught:
+            action()
+        assert "\n" not in str(caught.value)
+
+
+def test_published_accuracy_of_keyword_spotting() -> None:
+    model, samples = MODELS / "mlperf_tiny_kws_dscnn.onnx", MODELS / "mlperf_tiny_kws01_samples.npz"
+    if not model.exists():
+        pytest.skip(f"{model} is absent: real models are kept beside the project, not in it")
+    labelled = load_samples(samples, import_model(model))
+    accuracy = np.mean(run_float(model, labelled.x).argmax(axis=1) == labelled.y)
+    assert round(float(accuracy), 3) == 0.901
