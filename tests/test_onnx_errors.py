@@ -246,6 +246,14 @@ def test_weights_that_are_computed(tmp_path: Path) -> None:
     assert "computes its operand 1 from the network's input" in refusal(builder.save(tmp_path))
 
 
+def test_attributes_that_the_checker_lets_pass(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("Gemm", builder.constant(weights(4, 2)), builder.constant(weights(3)), name="dense")
+    path = tmp_path / "network.onnx"
+    onnx.save(builder.model(), path)
+    assert "contradict each other" in refusal(path)
+
+
 def test_three_dimensional_conv(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 3, 4, 4, 4])
     conv(builder, 2, 3, (2, 2, 2))

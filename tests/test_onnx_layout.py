@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.float_reference import run_float, value_ranges
+from tinysplit.integer_reference import run_integer
 from tinysplit.layers import Conv, Dense, MaxPool, Shape, Softmax
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize import choose_formats, quantize
 
 
 def test_network_with_channels_last_throughout(tmp_path: Path) -> None:
@@ -97,3 +102,18 @@ def test_softmax_of_a_map(tmp_path: Path, opset: int, shape: Shape) -> None:
     builder.node("Softmax", axis=1)
     graph = check(builder.save(tmp_path))
     assert graph.layers[1].in_shape == shape
+
+
+def test_integers_follow_a_vector_that_is_read_as_a_map(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 6])
+    builder.node("Gemm", builder.constant(weights(6, 24)))
+    builder.node("Reshape", builder.shape(-1, 3, 4, 2))
+    builder.node("Transpose", perm=[0, 3, 1, 2])
+    conv(builder, 2, 2)
+    path = builder.save(tmp_path)
+    graph = import_model(path)
+    x = weights(8, 6)
+    ranges = value_ranges(path, [graph.input_name, *(layer.output for layer in graph.layers)], x)
+    quantized = quantize(graph, choose_formats(graph, ranges, 16), 16)
+    outputs = quantized.output_format.dequantize(run_integer(quantized, x))
+    np.testing.assert_allclose(outputs, run_float(path, x), atol=0.02)

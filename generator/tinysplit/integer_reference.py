@@ -18,9 +18,12 @@ def quantize_input(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
 
 
 def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
-    """Yield every layer's output (N x H x W x C) for integers `x` (N x H x W x C)."""
+    """Yield every layer's output (N x H x W x C) for integers `x` (N x H x W x C).
+
+    A layer may read the bytes before it in another shape of the same size: a vector as a map, or a map as a vector.
+    """
     for layer in quantized.layers:
-        x = layer.layer.integer_reference(layer, x)
+        x = layer.layer.integer_reference(layer, x.reshape(len(x), *layer.layer.in_shape))
         yield x
 
 

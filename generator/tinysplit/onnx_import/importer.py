@@ -10,20 +10,12 @@ from tinysplit.graph import Graph
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.model_file import read_model
+from tinysplit.onnx_import.model_file import one_line, read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.prepare import prepare
 
-QUANTIZED_OPERATORS = {
-    "QuantizeLinear",
-    "DequantizeLinear",
-    "DynamicQuantizeLinear",
-    "QLinearConv",
-    "QLinearMatMul",
-    "ConvInteger",
-    "MatMulInteger",
-}
+QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
 def import_model(path: Path) -> Graph:
@@ -58,13 +50,16 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
     if len(tensors) > 1:
         inputs = " and ".join(map(str, tensors))
         raise node.error(f"joins two branches (inputs {inputs}): networks with branches are not supported yet")
-    if proto.domain not in ("", "ai.onnx") or proto.op_type in QUANTIZED_OPERATORS or proto.op_type not in OPERATORS:
+    if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
-    return OPERATORS[proto.op_type](node, chain)
+    try:
+        return OPERATORS[proto.op_type](node, chain)
+    except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
+        raise node.error(f"has attributes or constants that contradict each other: {one_line(error)}") from None
 
 
 def _unsupported(node: Node, domain: str) -> InputError:
-    if node.op_type in QUANTIZED_OPERATORS or node.op_type.startswith("QLinear"):
+    if node.op_type.startswith(QUANTIZED):
         return node.error("belongs to a quantized network: give the float one, tinysplit quantizes it from samples")
     name = f"{domain}.{node}" if domain else str(node)
     supported = ", ".join(OPERATORS)

@@ -23,7 +23,7 @@ def prepare(model: ModelProto) -> ModelProto:
     _remove_dead_nodes(fixed)
     try:
         onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True, data_prop=True)
-    except onnx.shape_inference.InferenceError as error:
+    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise InputError(f"the network's shapes contradict each other: {one_line(error)}") from None
     return fixed
 
