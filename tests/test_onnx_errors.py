@@ -225,6 +225,8 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
         (lambda b: b.node("Div", b.constant(1.0), "@"), "divides a constant by an activation"),
         (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges its input"),
         (lambda b: conv(b, 2, 3), "has weights for 3 channels, but its input has 4"),
+        (lambda b: conv(b, 2, 4, kernel_shape=[2, 3]), "contradicts its weights of 3x3"),
+        (lambda b: b.node("Conv", b.constant(weights(2, 4, 1, 1)), b.constant([1.0])), "a bias of (1,)"),
         (lambda b: conv(b, 2, 4, (7, 7)), "a window of 7x7 that is larger than its padded input 6x6x4"),
         (lambda b: b.node("Pad", b.shape(0, 0, -1, 0, 0, 0, 0, 0)), "cropping"),
         (

@@ -26,6 +26,10 @@ def conv(node: Node, chain: Chain) -> Tensor:
     weights = weights.reshape(out_channels, group_channels, -1, weights.shape[-1])
     kernel = weights.shape[2], weights.shape[3]
     bias = node.optional(2)
+    if node.pair("kernel_shape", 1) != kernel and "kernel_shape" in node.attributes:
+        raise node.error(f"has a kernel_shape that contradicts its weights of {kernel[0]}x{kernel[1]}")
+    if bias is not None and bias.shape != (out_channels,):
+        raise node.error(f"has a bias of {bias.shape}, but {out_channels} output channels")
     common: dict[str, Any] = {
         "name": node.name,
         "inputs": (chain.source(producer),),
