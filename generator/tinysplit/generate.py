@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from tinysplit.firmware_files import firmware_sources, render_board_files
 from tinysplit.kernels import file_name, render_header, render_layer
 from tinysplit.output_folder import whole_folder
@@ -43,7 +45,7 @@ def generate(
     """
     project = describe(quantized, plan, baud, calibration_samples)
     with whole_folder(out) as folder:
-        shutil.copyfile(model, folder / MODEL_NAME)
+        onnx.save(onnx.load(model), folder / MODEL_NAME)  # one file, also where weights stand in files of their own
         project.write(folder)
         for board_plan in plan.boards:
             _write_board(folder / project.board(board_plan.number).directory, quantized, board_plan, plan, project)
