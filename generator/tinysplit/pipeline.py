@@ -123,6 +123,7 @@ def split_graph(
     problem = make_problem(graph, boards, settings)
     with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
         solved = solve(problem, solver)
+    make_plan(graph, settings.bits, boards, problem, solved.assignment, settings.baud)  # do the UARTs suffice?
     return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
 
 
