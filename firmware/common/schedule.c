@@ -16,7 +16,7 @@ static volatile uint8_t awaiting_start;
 static uint16_t time_index;
 
 bool schedule_start(void) {
-  if (schedule_state != SCHEDULE_AT_REST || !awaiting_start) return false;
+  if (schedule_state != SCHEDULE_AT_REST) return false;
   schedule_state = SCHEDULE_RUNNING;
   schedule_has_output = false;
   awaiting_start = 0;
@@ -26,6 +26,12 @@ bool schedule_start(void) {
 void schedule_command(uint8_t type, uint8_t sequence) {
   command_sequence = sequence;
   command = type;
+}
+
+/* Ready for the next run before the host hears of it: its START may come at once. */
+static void rest(void) {
+  awaiting_start = 1;
+  schedule_state = SCHEDULE_AT_REST;
 }
 
 /* Waits until an interrupt clears `flag`; false when the host wants something else. The loop only reads RAM, and no
@@ -45,10 +51,7 @@ static void record(uint8_t kind, uint8_t repeats, uint16_t index, uint32_t ticks
 }
 
 static bool await_input(const network_sub_model_t *sub_model) {
-  if (sub_model->source == NETWORK_HOST) {
-    awaiting_start = 1;
-    return wait_for(&awaiting_start);
-  }
+  if (sub_model->source == NETWORK_HOST) return wait_for(&awaiting_start);
   link_t *link = &board_links[sub_model->source];
   uint32_t lock = interrupts_lock();
   link_receive(link, sub_model->source_cut, network_arena + sub_model->input_offset, sub_model->input_bytes);
@@ -86,19 +89,19 @@ static bool run_sub_model(const network_sub_model_t *sub_model) {
   schedule_state = SCHEDULE_RUNNING;
   schedule_has_output = false;
   if (!run_layers(sub_model)) return false;
-  if (sub_model->destination != NETWORK_HOST) return send_output(sub_model);
-  schedule_has_output = true;
-  host_send_done();
-  return true;
+  return sub_model->destination == NETWORK_HOST || send_output(sub_model);
 }
 
 /* All steps once; an error or the host's command ends them early. */
 static void run_once(void) {
-  schedule_state = SCHEDULE_AT_REST;
   time_index = 0;
   for (uint8_t i = 0; i < network_sub_model_count; i++) {
     if (!run_sub_model(&network_sub_models[i])) return;
   }
+  bool is_last = network_output_bytes > 0;
+  schedule_has_output = is_last;
+  rest();
+  if (is_last) host_send_done();
 }
 
 static void forget_everything(void) {
@@ -109,7 +112,6 @@ static void forget_everything(void) {
   board_host_uart.line_errors = 0;
   for (uint16_t i = 0; i < network_time_count; i++) network_times[i] = (network_time_t){0};
   schedule_has_output = false;
-  awaiting_start = 0;
 }
 
 static void obey_command(void) {
@@ -119,7 +121,8 @@ static void obey_command(void) {
   uint8_t sequence = command_sequence;
   command = 0;
   forget_everything();
-  schedule_state = type == FRAME_RESET ? SCHEDULE_AT_REST : SCHEDULE_STOPPED;
+  schedule_state = SCHEDULE_STOPPED;
+  if (type == FRAME_RESET) rest();
   interrupts_unlock(lock);
   host_send_reply(type, sequence);
 }
