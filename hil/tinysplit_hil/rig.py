@@ -1,7 +1,7 @@
 """A rig gives every board of a project one open port, and says whether the boards are real."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ import serial
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from serial.tools import list_ports
 
+from tinysplit.boards import load_board
 from tinysplit.errors import InputError, ToolError
 from tinysplit.project import Project
 from tinysplit_hil.client import BoardClient, Port
@@ -60,8 +61,32 @@ def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
     The virtual boards run the ELF files in `folder`. Raises InputError for a rig file that cannot be used, ToolError
     when a port is missing or cannot be opened.
     """
-    with _open_real(Path(spec), project) as rig:
+    with _open_virtual(project, folder) if spec == VIRTUAL else _open_real(Path(spec), project) as rig:
         yield rig
+
+
+@contextmanager
+def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
+    # Imported here, for it needs Unicorn: who measures on real boards does without.
+    from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
+
+    boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
+    index = {board.number: position for position, board in enumerate(project.boards)}
+    wires = [
+        Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
+        for link in project.links
+    ]
+    name = f"{project.project_hash:08x}"
+    with open_registered(name, VirtualRig(boards, wires)) as virtual:
+        places = [f"virtual://{name}/{position}" for position in range(len(boards))]
+        with _open_ports(project, places) as ports:
+            yield Rig("virtual", virtual.model_note, ports)
+
+
+def _built(elf: Path) -> Path:
+    if not elf.is_file():
+        raise ToolError(f"{elf} is not there: build the folder first (`tinysplit build`)")
+    return elf
 
 
 @contextmanager
@@ -71,11 +96,7 @@ def _open_real(path: Path, project: Project) -> Iterator[Rig]:
         raise InputError(f"{path} has {len(places)} [[board]] entries but the project runs on {len(project.boards)}")
     if len(set(places)) != len(places):
         raise InputError(f"{path} gives two boards the same port: {', '.join(places)}")
-    with ExitStack() as stack:
-        ports = {
-            board.number: stack.enter_context(_open_port(place, project.host_baud))
-            for board, place in zip(project.boards, places, strict=True)
-        }
+    with _open_ports(project, places) as ports:
         yield Rig("real", f"real boards on {', '.join(places)}", ports)
 
 
@@ -101,6 +122,16 @@ def _port_name(board: _RealBoard) -> str:
         return plugged[board.serial_number]
     others = ", ".join(f"{number} ({device})" for number, device in plugged.items()) or "none"
     raise ToolError(f"no serial port has the USB serial number {board.serial_number} (plugged in: {others})")
+
+
+@contextmanager
+def _open_ports(project: Project, places: Sequence[str]) -> Iterator[dict[int, Port]]:
+    """Open one port a board, in board order."""
+    with ExitStack() as stack:
+        yield {
+            board.number: stack.enter_context(_open_port(place, project.host_baud))
+            for board, place in zip(project.boards, places, strict=True)
+        }
 
 
 @contextmanager

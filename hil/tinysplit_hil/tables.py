@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tinysplit_hil.report import MeasureReport
 
 MS = 1e3
-LABEL_WIDTH = 36
 TIMES = ("est. ms", "meas. ms", "diff.")
 
 # Seed 000, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
@@ -37,7 +36,7 @@ def _layer_table(report: "MeasureReport") -> Table:
     """One row a layer and one a board."""
     project, measured = report.project, report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
-    _columns(table, "#", "layer", "kind", "board", right=("cycles", "per MACC", *TIMES))
+    _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
     for layer, time in zip(project.layers, measured, strict=True):
         table.add_row(
             *(str(layer.number), layer.name, layer.kind, str(layer.board)),
@@ -48,7 +47,7 @@ def _layer_table(report: "MeasureReport") -> Table:
     for board in project.boards:
         own = [layer for layer in project.layers if layer.board == board.number]
         table.add_row(
-            *("", f"all of board {board.number}", "", str(board.number)),
+            *("", "all", "", str(board.number)),
             *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
             *_times(sum(layer.estimated_s for layer in own), report.board_compute_s(board.number)),
         )
@@ -58,10 +57,10 @@ def _layer_table(report: "MeasureReport") -> Table:
 def _cut_table(report: "MeasureReport") -> Table:
     """One row a cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "behind layer", "boards", right=("bytes", *TIMES, "min ms", "max ms", "repeats"))
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "repeats")
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
-            *(str(cut.number), str(cut.after_layer), f"{cut.from_board} to {cut.to_board}"),
+            *(str(cut.number), str(cut.after_layer), f"{cut.from_board}->{cut.to_board}"),
             _grouped(cut.payload_bytes),
             *_times(cut.estimated_s, time.seconds.mean),
             *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
@@ -87,7 +86,7 @@ def _print_outputs(report: "MeasureReport", console: Console) -> None:
 def _latency_table(report: "MeasureReport") -> Table:
     """Return seed 000's Table 5 with our rows, and its own figures where they are of the same network and boards."""
     table = _table(report, "Latency of one inference")
-    _columns(table, "case", right=("L (s)", "T (s)", "I = L + T (s)"))
+    _columns(table, "case", "L (s)", "T (s)", "I = L + T (s)", labels=("case",))
     if _is_published_case(report):
         table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"
         for case, *seconds in PUBLISHED_ROWS:
@@ -121,14 +120,17 @@ def _table(report: "MeasureReport", title: str) -> Table:
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
 
 
-def _columns(table: Table, *left: str, right: Sequence[str]) -> None:
-    for name in left:
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=LABEL_WIDTH)
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
+def _columns(table: Table, *columns: str, labels: Sequence[str] = ()) -> None:
+    """Add columns of numbers, to the right, and of `labels`, which alone give way where a terminal is narrow."""
+    for name in columns:
+        if name in labels:
+            table.add_column(name, overflow="ellipsis")
+        else:
+            table.add_column(name, justify="right", no_wrap=True)
 
 
 def _cycles(cycles: float, macc: int) -> tuple[str, str]:
