@@ -1,0 +1,1 @@
+"""URL handlers for pyserial: appended to serial.protocol_handler_packages."""

@@ -1,0 +1,59 @@
+"""The host's end of a board's serial line, in virtual time."""
+
+from collections import deque
+from collections.abc import Callable
+
+from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.usart import BITS_PER_BYTE, Usart, is_misread, misread
+
+
+class HostPort:
+    """Bytes to and from the UART of one board, each at the time its baud rate gives it."""
+
+    def __init__(self, uart: Usart, baud: int) -> None:
+        self.baud = baud
+        self._uart = uart
+        self.line_free_ps = 0
+        self._arriving: deque[tuple[int, int]] = deque()
+        self.received = bytearray()
+
+    @property
+    def byte_ps(self) -> int:
+        """How long a byte takes at this end, in picoseconds."""
+        return BITS_PER_BYTE * PS_PER_S // self.baud
+
+    def attach(self, uart: Usart, sent: Callable[[int], None]) -> None:
+        """Listen to `uart`; `sent` is told when each byte will arrive here."""
+
+        def sink(arrival_ps: int, byte_ps: int, value: int) -> None:
+            is_good = not is_misread(byte_ps, self.byte_ps)
+            self._arriving.append((arrival_ps, value if is_good else misread(value)))
+            sent(arrival_ps)
+
+        self._uart = uart
+        self.line_free_ps = 0
+        self._arriving.clear()
+        self.received.clear()
+        uart.sink = sink
+
+    def write(self, data: bytes, now_ps: int) -> None:
+        """Send bytes back to back, after those that are still leaving."""
+        start = max(now_ps, self.line_free_ps)
+        for index, value in enumerate(data, start=1):
+            self._uart.receive(start + index * BITS_PER_BYTE * PS_PER_S // self.baud, self.byte_ps, value)
+        self.line_free_ps = start + len(data) * BITS_PER_BYTE * PS_PER_S // self.baud
+
+    def next_ps(self) -> int | None:
+        """Return when the next byte arrives."""
+        return self._arriving[0][0] if self._arriving else None
+
+    def take_until(self, now_ps: int) -> None:
+        """Move what has arrived into `received`."""
+        while self._arriving and self._arriving[0][0] <= now_ps:
+            self.received.append(self._arriving.popleft()[1])
+
+    def read(self, size: int) -> bytes:
+        """Take up to `size` received bytes."""
+        data = bytes(self.received[:size])
+        del self.received[:size]
+        return data

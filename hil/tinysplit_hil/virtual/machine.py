@@ -1,0 +1,288 @@
+"""One virtual board: a core, its peripherals, and its own time."""
+
+from pathlib import Path
+
+from tinysplit.boards import Board
+from tinysplit.errors import InputError
+from tinysplit_hil.virtual.blocks import BlockTable
+from tinysplit_hil.virtual.bus import Bus
+from tinysplit_hil.virtual.chips import Chip
+from tinysplit_hil.virtual.clock import Clock
+from tinysplit_hil.virtual.cores import CORES
+from tinysplit_hil.virtual.emulator import Emulator
+from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
+from tinysplit_hil.virtual.native import Block, Reason
+from tinysplit_hil.virtual.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.symbols import Program, load_program
+from tinysplit_hil.virtual.system_control import Dwt, SystemControl
+
+FOREVER = (1 << 63) - 1
+_SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
+_PAGE = 0x1000
+_PERIPHERAL_BYTES = 0x400
+_ERASED = b"\xff"
+_TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
+
+
+class Machine:
+    """A board that executes an ELF file. `number` is what error messages call it."""
+
+    def __init__(self, number: int, board: Board, elf: Path, *, finds_loops: bool = True) -> None:
+        self._name = f"board {number} ({board.name})"
+        self._core = CORES[board.device.core]
+        self._program = load_program(elf)
+        self._flash_start = board.device.flash.start
+        flash = _flash_image(board, elf, self._program)
+        self._blocks = BlockTable(self._core, self._flash_start, flash)
+        self._emulator = Emulator(board.device, self._core.unicorn_model, flash)
+        self.state = self._emulator.state
+        self.clock = Clock(1)
+        self._nvic = Nvic(self._core.priority_bits)
+        self.chip = Chip(board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position))
+        self._connect_interrupts(board)
+        self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._eventful = (self._control, *self.chip.eventful())
+        self._error: Exception | None = None
+        self._horizon_ps = 0
+        self._loop_period: int | None = None
+        self._is_asleep = False
+        self._slept = 0
+        self._connect_bus()
+        self._prepare_state(finds_loops)
+        self._power_up()
+
+    def _connect_interrupts(self, board: Board) -> None:
+        for uart in (board.host_uart, *board.link_uarts):
+            usart = self.chip.uarts[uart.name]
+            self._nvic.connect(FIRST_INTERRUPT + uart.irq_position, usart.has_interrupt)
+
+    def _connect_bus(self) -> None:
+        self._bus = Bus(self.chip.rcc.is_clocked)
+        for base, peripheral in self.chip.peripherals:
+            self._bus.add(base, _PERIPHERAL_BYTES, peripheral)
+        self._bus.add(_SYSTEM_CONTROL, _PAGE, self._control)
+        if self._core.has_mainline:
+            self._bus.add(_DWT, _PAGE, Dwt(self._control, lambda: self._slept))
+        self._emulator.connect(self._bus.pages(), self._describe, self._read, self._write)
+
+    def _prepare_state(self, finds_loops: bool) -> None:
+        self.state.blocks = self._blocks.entries
+        self.state.code_start = self._flash_start
+        self.state.code_size = 2 * len(self._blocks.entries)
+        self.state.finds_loops = finds_loops
+
+    def _power_up(self) -> None:
+        stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
+        self._emulator.start_at(reset, stack)
+
+    # Callbacks of C, where no exception may pass
+
+    def _describe(self, address: int, size: int) -> int:
+        try:
+            return self._blocks.describe(address, size, fpu_is_on=self._control.fpu_is_on)
+        except Exception as error:  # noqa: BLE001
+            self.state.access_pc = address
+            self._error = error
+            return 0
+
+    def _read(self, address: int, size: int, now: int) -> int:
+        try:
+            self._advance(now)
+            value, is_steady = self._bus.read(address, size, now)
+            self.state.touched |= not is_steady
+            self._look_ahead()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+            return 0
+        return value
+
+    def _write(self, address: int, size: int, value: int, now: int) -> None:
+        try:
+            self._advance(now)
+            self._bus.write(address, size, value, now)
+            self._look_ahead()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error
+        self.state.reason = Reason.FAILED
+        self._emulator.stop()
+
+    # Time
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles since power-up."""
+        return int(self.state.cycles)
+
+    def next_ps(self) -> int:
+        """Return the earliest time at which this board may do something, FOREVER if it only waits for others."""
+        if self._loop_period is None and not self._is_asleep:
+            return self.clock.ps(self.state.cycles)
+        event = self._next_event()
+        return FOREVER if event >= FOREVER else self.clock.ps(event)
+
+    def limit(self, ps: int) -> None:
+        """Run no further than `ps` this time."""
+        self._horizon_ps = min(self._horizon_ps, ps)
+        self.state.horizon = self._horizon()
+
+    def _horizon(self) -> int:
+        return FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+
+    def _next_event(self) -> int:
+        return min((event for each in self._eventful if (event := each.next_event()) is not None), default=FOREVER)
+
+    def _advance(self, now: int) -> None:
+        if self._next_event() <= now:
+            for each in self._eventful:
+                each.advance(now)
+
+    def _look_ahead(self) -> None:
+        """See what an access has changed: interrupts, the next event, or the clock."""
+        for uart in self.chip.uarts.values():
+            uart.changed()
+        self.state.deadline = 0 if self._nvic.next() is not None else self._next_event()
+        self.state.horizon = self._horizon()
+
+    # Running
+
+    def run(self, horizon_ps: int) -> None:
+        """Run until `horizon_ps`, or until there is nothing to do but to wait for others.
+
+        At least one block runs, for one may be longer than the time that a byte takes at a high baud rate.
+        """
+        self._horizon_ps = horizon_ps
+        self.state.may_overrun = True
+        while self._wake():
+            self._settle()
+            self.state.deadline = self._next_event()
+            self.state.horizon = self._horizon()
+            self._emulator.run()
+            if self._came_back(Reason(self.state.reason)):
+                return
+
+    def _wake(self) -> bool:
+        """Jump to the event that ends waiting; False if it is beyond the horizon."""
+        if self._loop_period is None and not self._is_asleep:
+            return True
+        event = self._next_event()
+        if event > self._horizon():
+            return False
+        if self._loop_period is not None:
+            self.state.cycles += (event - self.cycles) // self._loop_period * self._loop_period
+            self._loop_period = None
+            return True
+        self._slept += event - self.cycles
+        self.state.cycles = event
+        self._advance(event)
+        self._is_asleep = self._nvic.next() is None
+        return self._wake() if self._is_asleep else True
+
+    def _came_back(self, reason: Reason) -> bool:
+        """Handle the end of a run; True if the horizon has ended it."""
+        if reason == Reason.IN_TIME:
+            return self.cycles < int(self.state.deadline)
+        if reason == Reason.LOOPING:
+            self._loop_period = int(self.state.period)
+        elif reason == Reason.SLEEPING:
+            self._is_asleep = self._nvic.next() is None
+        elif reason == Reason.RETURNING:
+            self._return()
+        elif reason != Reason.UNMASKED:
+            self._raise(reason)
+        return False
+
+    def _settle(self) -> None:
+        """Let happen what is due, and take an exception if one is."""
+        self._advance(self.cycles)
+        number = self._nvic.next()
+        self.state.is_pending = number is not None
+        if number is None or self._emulator.is_masked:
+            return
+        link = _TO_HANDLER if self._nvic.active else _TO_THREAD
+        if not self._emulator.enter_exception(self._handler(number), link, has_fpu=self._core.has_fpu):
+            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be written by an exception")
+        self._nvic.enter(number)
+        self.state.cycles += self._core.entry_cycles
+
+    def _return(self) -> None:
+        link = int(self.state.fault_address)
+        if not self._nvic.active:
+            raise self._stopped("an exception return outside a handler")
+        self._advance(self.cycles)
+        self._nvic.leave()
+        number = self._nvic.next()
+        if number is not None and not self._emulator.is_masked:
+            self._emulator.jump(self._handler(number), link)
+            self._nvic.enter(number)
+            self.state.cycles += self._core.tail_chain_cycles
+        elif self._emulator.leave_exception(link):
+            self.state.cycles += self._core.exit_cycles
+        else:
+            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be read by an exception return")
+
+    def _handler(self, number: int) -> int:
+        table = self._control.vector_table or self._flash_start
+        return self._emulator.read_word(table + 4 * number)
+
+    def _system_reset(self) -> None:
+        raise NotModelledError("a reset by software (AIRCR SYSRESETREQ) is not modelled")
+
+    # Errors
+
+    def _raise(self, reason: Reason) -> None:
+        state = self.state
+        if reason == Reason.FAILED:
+            if isinstance(self._error, NotModelledError):
+                raise self._stopped(str(self._error), state.access_pc) from None
+            assert self._error is not None  # noqa: S101 set wherever FAILED is
+            raise self._error
+        if reason == Reason.BAD_ACCESS:
+            raise self._bad_access()
+        what = {
+            Reason.TRAPPED: _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"),
+            Reason.REFUSED: "an instruction that this core does not have",
+        }.get(reason, reason.name)
+        raise self._stopped(what, state.access_pc)
+
+    def _bad_access(self) -> BoardStoppedError:
+        action, place = _ACCESSES[self.state.fault_kind]
+        size, address = self.state.fault_size, self.state.fault_address
+        if action == "execution":
+            pc = Block.from_address(self.state.current).address if self.state.current else self.state.access_pc
+            return self._stopped(f"execution at 0x{address:08x}, which {place}, reached", pc)
+        return self._stopped(f"{action} of {size} bytes at 0x{address:08x}, which {place}", self.state.access_pc)
+
+    def _stopped(self, what: str, pc: int | None = None) -> BoardStoppedError:
+        pc = self._emulator.pc if pc is None else pc
+        return BoardStoppedError(f"{self._name} stopped: {what}, pc 0x{pc:08x} in {self._program.symbol(pc)}")
+
+
+_TRAPS = {
+    1: "an undefined instruction",
+    2: "a supervisor call (SVC), which is not modelled",
+    3: "execution of what is no memory for code",
+    4: "an unaligned access, which this core cannot make",
+    7: "a breakpoint (BKPT)",
+}
+_ACCESSES = {
+    19: ("read", "is not mapped"),
+    20: ("write", "is not mapped"),
+    21: ("execution", "is not mapped"),
+    22: ("write", "is flash"),
+    23: ("read", "is not readable"),
+    24: ("execution", "is not flash"),
+}
+
+
+def _flash_image(board: Board, elf: Path, program: Program) -> bytes:
+    flash = board.device.flash
+    image = bytearray(_ERASED * flash.size_bytes)
+    for address, data in program.segments:
+        offset = address - flash.start
+        if not 0 <= offset <= flash.size_bytes - len(data):
+            raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
+        image[offset : offset + len(data)] = data
+    return bytes(image)

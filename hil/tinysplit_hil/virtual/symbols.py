@@ -1,0 +1,44 @@
+"""What the boards need of an ELF file: the bytes to load and the names of addresses."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from tinysplit.errors import InputError
+
+_THUMB = 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """Segments by physical address, and function symbols sorted by address."""
+
+    segments: tuple[tuple[int, bytes], ...]
+    functions: tuple[tuple[int, str], ...]
+
+    def symbol(self, address: int) -> str:
+        """Return "name+0x12", or "no symbol"."""
+        index = bisect_right(self.functions, (address, "\uffff")) - 1
+        if index < 0:
+            return "no symbol"
+        start, name = self.functions[index]
+        return f"{name}+0x{address - start:x}"
+
+
+def load_program(path: Path) -> Program:
+    """Read an ELF file. Raises InputError when it is none."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            segments = tuple(
+                (each["p_paddr"], each.data()) for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]
+            )
+            table = elf.get_section_by_name(".symtab")
+            symbols = table.iter_symbols() if table else ()
+            functions = {s["st_value"] & ~_THUMB: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
+    except (OSError, ELFError) as error:
+        raise InputError(f"{path} cannot be loaded into a virtual board ({error}): build it first") from None
+    return Program(segments, tuple(sorted(functions.items())))
