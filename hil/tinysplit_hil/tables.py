@@ -57,7 +57,7 @@ def _layer_table(report: "MeasureReport") -> Table:
 def _cut_table(report: "MeasureReport") -> Table:
     """One row a cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "repeats")
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "resent")
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
             *(str(cut.number), str(cut.after_layer), f"{cut.from_board}->{cut.to_board}"),
