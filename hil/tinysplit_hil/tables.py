@@ -77,10 +77,12 @@ def _print_outputs(report: "MeasureReport", console: Console) -> None:
         "with the integer reference",
         highlight=False,
     )
-    agreement = f"same top-1 as float in {100 * outputs.agreement:.2f} %, l2r {outputs.l2r:.4f}"
-    if outputs.top1 is not None and outputs.float_top1 is not None:
-        agreement = f"top-1 {outputs.top1:.4f}, float {outputs.float_top1:.4f}; {agreement}"
-    console.print(f"Integer reference, {outputs.reference_samples} samples: {agreement}\n", highlight=False)
+    share = f"same as float in {100 * outputs.agreement:.2f} %"
+    accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
+    console.print(
+        f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}\n",
+        highlight=False,
+    )
 
 
 def _latency_table(report: "MeasureReport") -> Table:
