@@ -69,6 +69,12 @@ void frame_receive(frame_receiver_t *receiver, uint8_t byte) {
   }
 }
 
+void frame_transmitter_begin(frame_transmitter_t *transmitter, void *owner, bool (*next)(void *owner)) {
+  transmitter->owner = owner;
+  transmitter->next = next;
+  frame_transmitter_reset(transmitter);
+}
+
 void frame_transmit(frame_transmitter_t *transmitter, const frame_header_t *header, const uint8_t *payload) {
   transmitter->header[0] = FRAME_SYNC;
   transmitter->header[1] = header->type;
@@ -92,14 +98,12 @@ static uint8_t next_header_byte(frame_transmitter_t *transmitter) {
   return byte;
 }
 
-bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte) {
-  if (transmitter->position == SEND_PAYLOAD) {
-    *byte = *transmitter->payload++;
-    transmitter->crc = frame_crc(transmitter->crc, *byte);
-    if (--transmitter->remaining == 0) transmitter->position = SEND_CRC_LOW;
-  } else if (transmitter->position == SEND_NOTHING) {
+/* Out of line, so that payload bytes do not pay for its registers. */
+__attribute__((noinline)) static bool next_outside_payload(frame_transmitter_t *transmitter, uint8_t *byte) {
+  if (transmitter->position == SEND_NOTHING && !(transmitter->next && transmitter->next(transmitter->owner))) {
     return false;
-  } else if (transmitter->position == SEND_CRC_LOW) {
+  }
+  if (transmitter->position == SEND_CRC_LOW) {
     *byte = (uint8_t)transmitter->crc;
     transmitter->position = SEND_CRC_HIGH;
   } else if (transmitter->position == SEND_CRC_HIGH) {
@@ -108,5 +112,14 @@ bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte) {
   } else {
     *byte = next_header_byte(transmitter);
   }
+  return true;
+}
+
+bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte) {
+  if (transmitter->position != SEND_PAYLOAD) return next_outside_payload(transmitter, byte);
+  uint8_t next = *transmitter->payload++;
+  transmitter->crc = frame_crc(transmitter->crc, next);
+  if (--transmitter->remaining == 0) transmitter->position = SEND_CRC_LOW;
+  *byte = next;
   return true;
 }

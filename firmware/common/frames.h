@@ -50,6 +50,8 @@ typedef struct {
 } frame_receiver_t;
 
 typedef struct {
+  bool (*next)(void *owner); /* begins the next frame, if there is one; NULL: there never is */
+  void *owner;
   const uint8_t *payload;
   uint16_t remaining;
   uint16_t crc;
@@ -75,10 +77,13 @@ void frame_receiver_reset(frame_receiver_t *receiver);
 /* To be called once a millisecond: forgets a frame whose bytes have stopped. */
 void frame_receiver_tick(frame_receiver_t *receiver);
 
+/* `next` is asked for a frame whenever one has left. */
+void frame_transmitter_begin(frame_transmitter_t *transmitter, void *owner, bool (*next)(void *owner));
+
 /* Begins a frame; `payload` has to stay until the frame has left. */
 void frame_transmit(frame_transmitter_t *transmitter, const frame_header_t *header, const uint8_t *payload);
 
-/* Gives the next byte; false when nothing is left. A transmitter that is all zeros has nothing to send. */
+/* Gives the next byte, if need be of the next frame; false when nothing is left. */
 bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte);
 
 /* Cuts off the frame that is under way. */

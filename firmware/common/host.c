@@ -47,9 +47,8 @@ static uint16_t read_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | by
 
 /* Sending */
 
-static bool next_byte(void *owner, uint8_t *byte) {
+static bool begin_next_frame(void *owner) {
   (void)owner;
-  if (frame_next_byte(&transmitter, byte)) return true;
   if (is_first_leaving) {
     is_first_leaving = false;
     queue_first = (uint8_t)((queue_first + 1) % QUEUE_FRAMES);
@@ -59,16 +58,19 @@ static bool next_byte(void *owner, uint8_t *byte) {
   is_first_leaving = true;
   const outgoing_t *first = &queue[queue_first];
   frame_transmit(&transmitter, &first->header, first->payload ? first->payload : first->error);
-  return frame_next_byte(&transmitter, byte);
+  return true;
+}
+
+static void enqueue(const outgoing_t *outgoing) {
+  if (queue_count == QUEUE_FRAMES) return;
+  queue[(queue_first + queue_count) % QUEUE_FRAMES] = *outgoing;
+  queue_count++;
 }
 
 static void send(const outgoing_t *outgoing) {
   uint32_t lock = interrupts_lock();
-  if (queue_count < QUEUE_FRAMES) {
-    queue[(queue_first + queue_count) % QUEUE_FRAMES] = *outgoing;
-    queue_count++;
-    uart_wake(&board_host_uart);
-  }
+  enqueue(outgoing);
+  uart_wake(&board_host_uart);
   interrupts_unlock(lock);
 }
 
@@ -109,10 +111,9 @@ void host_send_done(void) {
 /* The frame under way is finished first, or the host would take the report for its payload. */
 void host_send_fault(uint32_t program_counter) {
   outgoing_t outgoing = error_frame(EVENT_SEQUENCE, HOST_FAULT, program_counter);
-  uint8_t byte;
-  while (frame_next_byte(&transmitter, &byte)) uart_put_polling(&board_host_uart, byte);
-  frame_transmit(&transmitter, &outgoing.header, outgoing.error);
-  while (frame_next_byte(&transmitter, &byte)) uart_put_polling(&board_host_uart, byte);
+  uart_send_polling(&board_host_uart);
+  enqueue(&outgoing);
+  uart_send_polling(&board_host_uart);
 }
 
 /* Requests */
@@ -233,7 +234,8 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
 
 void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, end_request);
-  uart_begin(&board_host_uart, uart_clock_hz, &receiver, next_byte, NULL);
+  frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
+  uart_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
 }
 
 void host_tick(void) { frame_receiver_tick(&receiver); }

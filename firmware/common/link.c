@@ -104,8 +104,8 @@ static void end_frame(void *owner, const frame_header_t *header, bool crc_good) 
   }
 }
 
-/* Kept out of line, so that the bytes inside a frame do not pay for its registers. */
-__attribute__((noinline)) static bool begin_next_frame(link_t *link) {
+static bool begin_next_frame(void *owner) {
+  link_t *link = owner;
   if (link->reply_type) {
     frame_header_t header = {.type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence, .length = 0};
     link->reply_type = 0;
@@ -126,12 +126,6 @@ __attribute__((noinline)) static bool begin_next_frame(link_t *link) {
   return true;
 }
 
-bool link_next_byte(void *owner, uint8_t *byte) {
-  link_t *link = owner;
-  if (frame_next_byte(&link->transmitter, byte)) return true;
-  return begin_next_frame(link) && frame_next_byte(&link->transmitter, byte);
-}
-
 void link_begin(link_t *link, uint32_t baud, void *port, void (*wake)(void *port), void (*unexpected)(uint8_t tag)) {
   uint32_t window_bytes = LINK_WINDOW * (FRAME_MAX_PAYLOAD + FRAME_OVERHEAD_BYTES);
   link->timeout_ms = LINK_TIMEOUT_MS + window_bytes * BITS_PER_BYTE_ON_WIRE * 1000u / baud;
@@ -139,6 +133,7 @@ void link_begin(link_t *link, uint32_t baud, void *port, void (*wake)(void *port
   link->wake = wake;
   link->unexpected = unexpected;
   frame_receiver_begin(&link->receiver, link, begin_frame, end_frame);
+  frame_transmitter_begin(&link->transmitter, link, begin_next_frame);
   link_reset(link);
 }
 

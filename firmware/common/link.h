@@ -21,7 +21,7 @@ enum {
 typedef struct {
   frame_receiver_t receiver;
   frame_transmitter_t transmitter;
-  void (*wake)(void *port); /* makes the port fetch bytes by link_next_byte until there is none */
+  void (*wake)(void *port); /* makes the port fetch bytes from `transmitter` until there is none */
   void (*unexpected)(uint8_t tag);
   void *port;
   uint32_t timeout_ms;
@@ -63,9 +63,6 @@ void link_receive(link_t *link, uint8_t tag, uint8_t *data, uint32_t bytes);
 
 /* Sends the tensor of the cut `tag`; `data` has to stay until `sending` is 0. */
 void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes);
-
-/* The byte that leaves next (`owner` is the link); false when there is none. */
-bool link_next_byte(void *owner, uint8_t *byte);
 
 /* To be called once a millisecond. */
 void link_tick(link_t *link);

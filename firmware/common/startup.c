@@ -33,7 +33,7 @@ static void report_unexpected(uint8_t tag) { host_send_error(HOST_LINK_UNEXPECTE
 
 static void begin_link(link_t *link, uart_t *uart) {
   link_begin(link, uart->baud, uart, uart_wake, report_unexpected);
-  uart_begin(uart, uart_clock_hz(uart), &link->receiver, link_next_byte, link);
+  uart_begin(uart, uart_clock_hz(uart), &link->receiver, &link->transmitter);
 }
 
 int main(void) {

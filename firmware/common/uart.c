@@ -10,36 +10,34 @@ static uint32_t divider(uint32_t clock_hz, uint32_t baud, bool is_low_power) {
   return clock_hz / baud * 256u + (clock_hz % baud * 256u + baud / 2) / baud;
 }
 
-void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver,
-                bool (*next_byte)(void *owner, uint8_t *byte), void *owner) {
+void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver, frame_transmitter_t *transmitter) {
   uart->receiver = receiver;
-  uart->next_byte = next_byte;
-  uart->owner = owner;
+  uart->transmitter = transmitter;
   uart->registers->BRR = divider(clock_hz, uart->baud, uart->is_low_power);
   uart->registers->CR1 = USART_CR1_TE | USART_CR1_RE | USART_CR1_UE | UART_RECEIVE_INTERRUPT;
   NVIC_EnableIRQ((IRQn_Type)uart->interrupt);
 }
 
-static void send_bytes(uart_t *uart) {
-  USART_TypeDef *registers = uart->registers;
-  while (uart_status(registers) & UART_SENDABLE) {
-    uint8_t byte;
-    if (!uart->next_byte(uart->owner, &byte)) {
-      registers->CR1 &= ~UART_SEND_INTERRUPT;
-      uart->is_sending = false;
-      return;
-    }
-    uart_put(registers, byte);
+static bool send_byte(uart_t *uart) {
+  uint8_t byte;
+  if (frame_next_byte(uart->transmitter, &byte)) {
+    uart_put(uart->registers, byte);
+    return true;
   }
-  if (!uart->is_sending) {
-    uart->is_sending = true;
-    registers->CR1 |= UART_SEND_INTERRUPT;
-  }
+  uart->registers->CR1 &= ~UART_SEND_INTERRUPT;
+  uart->is_sending = false;
+  return false;
 }
 
 void uart_wake(void *port) {
+  uart_t *uart = port;
   uint32_t lock = interrupts_lock();
-  send_bytes(port);
+  bool is_left = true;
+  while (is_left && (uart_status(uart->registers) & UART_SENDABLE)) is_left = send_byte(uart);
+  if (is_left && !uart->is_sending) {
+    uart->is_sending = true;
+    uart->registers->CR1 |= UART_SEND_INTERRUPT;
+  }
   interrupts_unlock(lock);
 }
 
@@ -54,11 +52,14 @@ void uart_interrupt(uart_t *uart) {
     }
     if (status & UART_RECEIVED) frame_receive(uart->receiver, byte);
   }
-  if (uart->is_sending && (status & UART_SENDABLE)) send_bytes(uart);
+  if (uart->is_sending && (uart_status(registers) & UART_SENDABLE)) send_byte(uart);
 }
 
-void uart_put_polling(uart_t *uart, uint8_t byte) {
-  for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(uart->registers) & UART_SENDABLE); polls--) {
+void uart_send_polling(uart_t *uart) {
+  uint8_t byte;
+  while (frame_next_byte(uart->transmitter, &byte)) {
+    for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(uart->registers) & UART_SENDABLE); polls--) {
+    }
+    uart_put(uart->registers, byte);
   }
-  uart_put(uart->registers, byte);
 }

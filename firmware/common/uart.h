@@ -1,4 +1,4 @@
-/* A UART in interrupt mode: every byte received goes to a frame receiver, every byte sent is fetched from its owner. */
+/* A UART in interrupt mode: bytes received go to a frame receiver, bytes sent come from a frame transmitter. */
 #ifndef UART_H
 #define UART_H
 
@@ -13,22 +13,20 @@ typedef struct {
   bool is_low_power; /* LPUART: BRR counts 1/256 of a clock */
 
   frame_receiver_t *receiver;
-  bool (*next_byte)(void *owner, uint8_t *byte);
-  void *owner;
+  frame_transmitter_t *transmitter;
   bool is_sending;
   uint8_t line_errors; /* overruns, noise and framing errors; stays at 255 */
 } uart_t;
 
 /* Starts at `clock_hz`, the clock that the UART has now. */
-void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver,
-                bool (*next_byte)(void *owner, uint8_t *byte), void *owner);
+void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver, frame_transmitter_t *transmitter);
 
-/* Fetches and sends bytes until there is none; the rest by interrupt. `port` is the uart_t. */
+/* Sends what the transmitter has, as far as the UART takes it, and the rest by interrupt. `port` is the uart_t. */
 void uart_wake(void *port);
 
 void uart_interrupt(uart_t *uart);
 
-/* Sends one byte without interrupts, for a firmware that is about to die. */
-void uart_put_polling(uart_t *uart, uint8_t byte);
+/* Sends all that the transmitter has without interrupts, for a firmware that is about to die. */
+void uart_send_polling(uart_t *uart);
 
 #endif

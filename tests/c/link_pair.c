@@ -41,7 +41,7 @@ static void unexpected(uint8_t tag) {
 
 static void carry(link_t *source, link_t *target, int direction) {
   uint8_t byte;
-  if (!link_next_byte(source, &byte)) return;
+  if (!frame_next_byte(&source->transmitter, &byte)) return;
   sent[direction]++;
   if (lose_direction == direction) return;
   uint32_t error = random_below(1000000);
@@ -175,7 +175,7 @@ static void noise(uint32_t bytes) {
     frame_receive(&b.receiver, random_below(20) ? (uint8_t)random_below(256) : FRAME_SYNC);
     frame_receive(&b.receiver, random_below(3) ? (uint8_t)random_below(4) : FRAME_DATA);
     uint8_t byte;
-    link_next_byte(&b, &byte);
+    frame_next_byte(&b.transmitter, &byte);
     if (i % STEPS_PER_MS == 0) link_tick(&b);
   }
   link_reset(&b);
