@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import onnx
 from calibration_networks import calibration_networks
 from rich.console import Console
 from rich.table import Table
@@ -63,7 +64,7 @@ def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None
     problem = make_problem(graph, (board, board), settings)
     plan = make_plan(graph, bits, (board, board), problem, assignment, BAUD)
     with _folder() as folder:
-        project = generate(quantized, plan, BAUD, 0, Path(__file__), folder)
+        project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), graph, board, bits, findings)
         _add_times(project, folder, quantized, board, findings)

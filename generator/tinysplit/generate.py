@@ -36,16 +36,16 @@ def generate(
     plan: Plan,
     baud: int,
     calibration_samples: int,
-    model: Path,
+    model: onnx.ModelProto,
     out: Path,
 ) -> Project:
-    """Write `out` whole or not at all and return its manifest.
+    """Write `out` whole or not at all and return its manifest; `model` is what was quantized, with all its weights.
 
     Raises InputError when `out` holds something else than an older generated folder.
     """
     project = describe(quantized, plan, baud, calibration_samples)
     with whole_folder(out) as folder:
-        onnx.save(onnx.load(model), folder / MODEL_NAME)  # one file, also where weights stand in files of their own
+        onnx.save(model, folder / MODEL_NAME)
         project.write(folder)
         for board_plan in plan.boards:
             _write_board(folder / project.board(board_plan.number).directory, quantized, board_plan, plan, project)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -146,7 +147,7 @@ def generate_folder(
     problem = make_problem(graph, boards, settings)
     plan = make_plan(graph, settings.bits, boards, problem, split.devices, settings.baud)
     with steps(messages, f"generating {out}"):
-        project = generate(quantized, plan, settings.baud, len(x), model, out)
+        project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)
     return project
 
