@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tinysplit.boards import Board, Device
 
+_FIRMWARE = Path(__file__).parents[1] / "firmware"
 _FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
 _LINKER_SCRIPT = """
 ENTRY(reset)
@@ -26,17 +27,18 @@ _VECTORS = """
 
 
 def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | None = None) -> Path:
-    """Build C `source` (it defines reset()) with `handlers` by exception number; asm("...") serves for assembler."""
+    """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number."""
+    handlers = handlers or {}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "link.ld").write_text(_linker_script(board.device))
-    last = max(handlers or {15: ""})
-    entries = "\n".join(f".word {(handlers or {}).get(number, 0)}" for number in range(2, last + 1))
+    entries = "\n".join(f".word {handlers.get(number, 0)}" for number in range(2, max(handlers, default=1) + 1))
     (folder / "vectors.S").write_text(_VECTORS.format(entries=entries))
     (folder / "main.c").write_text(source)
     elf = folder / "program.elf"
     core = board.device.core
     flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
     sources = [str(folder / name) for name in ("main.c", "vectors.S")]
+    flags += [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
     command = [
         "arm-none-eabi-gcc",
         *flags,
@@ -56,3 +58,9 @@ def _linker_script(device: Device) -> str:
     return _LINKER_SCRIPT.format(
         flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
     )
+
+
+def assembler(*lines: str) -> str:
+    """Return a reset() that consists of these instructions and then sleeps."""
+    text = "".join(f'"{line}\\n"' for line in (*lines, "9: wfi", "b 9b", ".ltorg"))
+    return f"__attribute__((naked)) void reset(void) {{ __asm volatile({text}); }}"

@@ -13,7 +13,7 @@
 enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
-  MEM_WRITE_PROT = 22, MEM_READ_PROT = 23,
+  MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
   PREFETCH_ABORT = 3,
 };
 
@@ -215,7 +215,8 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   board->access_pc = read_register(board, REG_PC);
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
   if (is_data && (uint32_t)address >= FIRST_PERIPHERAL) return true;
-  if (is_exception_return(board, (uint32_t)address)) return false;
+  bool is_fetch = type == MEM_FETCH_UNMAPPED || type == MEM_FETCH_PROT;
+  if (is_fetch && is_exception_return(board, (uint32_t)address)) return false;
   board->reason = BAD_ACCESS;
   board->fault_kind = (uint32_t)type;
   board->fault_address = (uint32_t)address;

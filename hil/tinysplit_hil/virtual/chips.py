@@ -35,10 +35,16 @@ class _Family:
 
 
 class Chip:
-    """The peripherals of one board. `changed` of a UART is called when its interrupt may have changed."""
+    """The peripherals of one board.
 
-    def __init__(self, board: Board, clock: Clock, uart_changed: Callable[[Uart], None]) -> None:
+    `uart_changed` is called when a UART's interrupt may have changed, `expecting` when a byte is on its way to one.
+    """
+
+    def __init__(
+        self, board: Board, clock: Clock, uart_changed: Callable[[Uart], None], expecting: Callable[[], None]
+    ) -> None:
         self._clock = clock
+        self._expecting = expecting
         family = _FAMILIES[board.device.family](board, self._cycle_after)
         self._family = family
         self.rcc = family.rcc
@@ -69,6 +75,7 @@ class Chip:
             sends=lambda: self._is_connected(uart.tx),
             receives=lambda: self._is_connected(uart.rx),
             changed=lambda: changed(uart),
+            expecting=self._expecting,
         )
         return self._family.usart(uart.name, ports, is_low_power=uart.is_low_power)
 

@@ -38,10 +38,13 @@ class Machine:
         self.state = self._emulator.state
         self.clock = Clock(1)
         self._nvic = Nvic(self._core.priority_bits)
-        self.chip = Chip(board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position))
+        self.chip = Chip(
+            board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position), self._forget_event
+        )
         self._connect_interrupts(board)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
         self._eventful = (self._control, *self.chip.eventful())
+        self._known_event: int | None = None  # what _next_event has found, until something changes
         self._error: Exception | None = None
         self._horizon_ps = 0
         self._loop_period: int | None = None
@@ -89,8 +92,9 @@ class Machine:
         try:
             self._advance(now)
             value, is_steady = self._bus.read(address, size, now)
-            self.state.touched |= not is_steady
-            self._look_ahead()
+            if not is_steady:
+                self.state.touched = True
+                self._look_ahead()
         except Exception as error:  # noqa: BLE001
             self._fail(error)
             return 0
@@ -100,6 +104,7 @@ class Machine:
         try:
             self._advance(now)
             self._bus.write(address, size, value, now)
+            self._known_event = None
             self._look_ahead()
         except Exception as error:  # noqa: BLE001
             self._fail(error)
@@ -108,6 +113,10 @@ class Machine:
         self._error = error
         self.state.reason = Reason.FAILED
         self._emulator.stop()
+
+    def read_word(self, address: int) -> int:
+        """Return a word of memory."""
+        return self._emulator.read_word(address)
 
     # Time
 
@@ -118,7 +127,7 @@ class Machine:
 
     def next_ps(self) -> int:
         """Return the earliest time at which this board may do something, FOREVER if it only waits for others."""
-        if self._loop_period is None and not self._is_asleep:
+        if not self._is_waiting:
             return self.clock.ps(self.state.cycles)
         event = self._next_event()
         return FOREVER if event >= FOREVER else self.clock.ps(event)
@@ -132,17 +141,22 @@ class Machine:
         return FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
 
     def _next_event(self) -> int:
-        return min((event for each in self._eventful if (event := each.next_event()) is not None), default=FOREVER)
+        if self._known_event is None:
+            events = [each.next_event() for each in self._eventful]
+            self._known_event = min((event for event in events if event is not None), default=FOREVER)
+        return self._known_event
+
+    def _forget_event(self) -> None:
+        self._known_event = None
 
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
             for each in self._eventful:
                 each.advance(now)
+            self._known_event = None
 
     def _look_ahead(self) -> None:
         """See what an access has changed: interrupts, the next event, or the clock."""
-        for uart in self.chip.uarts.values():
-            uart.changed()
         self.state.deadline = 0 if self._nvic.next() is not None else self._next_event()
         self.state.horizon = self._horizon()
 
@@ -155,30 +169,36 @@ class Machine:
         """
         self._horizon_ps = horizon_ps
         self.state.may_overrun = True
-        while self._wake():
-            self._settle()
-            self.state.deadline = self._next_event()
-            self.state.horizon = self._horizon()
-            self._emulator.run()
-            if self._came_back(Reason(self.state.reason)):
-                return
+        try:
+            while self._wake():
+                self._settle()
+                self.state.deadline = self._next_event()
+                self.state.horizon = self._horizon()
+                self._emulator.run()
+                if self._came_back(Reason(self.state.reason)):
+                    return
+        except NotModelledError as error:
+            raise self._stopped(str(error)) from None
 
     def _wake(self) -> bool:
         """Jump to the event that ends waiting; False if it is beyond the horizon."""
-        if self._loop_period is None and not self._is_asleep:
-            return True
-        event = self._next_event()
-        if event > self._horizon():
-            return False
-        if self._loop_period is not None:
-            self.state.cycles += (event - self.cycles) // self._loop_period * self._loop_period
-            self._loop_period = None
-            return True
-        self._slept += event - self.cycles
-        self.state.cycles = event
-        self._advance(event)
-        self._is_asleep = self._nvic.next() is None
-        return self._wake() if self._is_asleep else True
+        while self._is_waiting:
+            event = max(self._next_event(), self.cycles)
+            if event > self._horizon() or event >= FOREVER:
+                return False
+            if self._loop_period is not None:
+                self.state.cycles += (event - self.cycles) // self._loop_period * self._loop_period
+                self._loop_period = None
+                return True
+            self._slept += event - self.cycles
+            self.state.cycles = event
+            self._advance(event)
+            self._is_asleep = self._nvic.next() is None
+        return True
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self._loop_period is not None or self._is_asleep
 
     def _came_back(self, reason: Reason) -> bool:
         """Handle the end of a run; True if the horizon has ended it."""
@@ -237,8 +257,7 @@ class Machine:
         if reason == Reason.FAILED:
             if isinstance(self._error, NotModelledError):
                 raise self._stopped(str(self._error), state.access_pc) from None
-            assert self._error is not None  # noqa: S101 set wherever FAILED is
-            raise self._error
+            raise self._error or AssertionError(reason)
         if reason == Reason.BAD_ACCESS:
             raise self._bad_access()
         what = {

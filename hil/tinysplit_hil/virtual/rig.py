@@ -124,6 +124,10 @@ class VirtualRig:
         """Core cycles of a board since power-up."""
         return self._machines[index].cycles
 
+    def read_word(self, index: int, address: int) -> int:
+        """Return a word of a board's memory, without any effect on the board."""
+        return self._machines[index].read_word(address)
+
     def run_until(self, limit_ps: int, condition: Callable[[], bool] = lambda: False) -> bool:
         """Run until `condition` holds, looked at whenever a byte has arrived at the host, or until `limit_ps`.
 

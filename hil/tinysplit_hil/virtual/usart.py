@@ -1,5 +1,6 @@
 """UARTs with a shift register and a holding register; a byte takes ten bits of real time."""
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class UartPorts:
     sends: Callable[[], bool]  # TX pin in its alternate function
     receives: Callable[[], bool]
     changed: Callable[[], None]  # the level of the interrupt may have changed
+    expecting: Callable[[], None]  # a byte is on its way to here
 
 
 class Usart(Peripheral):
@@ -56,6 +58,7 @@ class Usart(Peripheral):
     def receive(self, arrival_ps: int, byte_ps: int, value: int) -> None:
         """Take a byte that will have arrived at `arrival_ps`."""
         self._arrivals.append((arrival_ps, byte_ps, value))
+        self._ports.expecting()
 
     def byte_ps(self) -> int | None:
         """Return how long a byte takes, in picoseconds, or None while the UART is off."""
@@ -72,10 +75,6 @@ class Usart(Peripheral):
         overrun = RXNE if self.flags & ORE else 0
         return bool(self.cr1 & (self.flags | overrun) & _INTERRUPT_ENABLES)
 
-    def changed(self) -> None:
-        """Tell that the interrupt line may have changed."""
-        self._ports.changed()
-
     @override
     def next_event(self) -> int | None:
         sent = None if self._shift_end is None else -(-self._shift_end // TICKS_PER_CYCLE)
@@ -90,7 +89,7 @@ class Usart(Peripheral):
             self._shift_done(self._shift_end)
         while self._arrivals and self._ports.clock.cycle(self._arrivals[0][0]) <= now:
             self._take(*self._arrivals.popleft())
-        self.changed()
+        self._ports.changed()
 
     def _shift_done(self, ticks: int) -> None:
         if self.flags & TXE:
@@ -121,6 +120,15 @@ class Usart(Peripheral):
 
     # The registers
 
+    @override
+    def write(self, offset: int, value: int, now: int) -> None:
+        self.set_register(offset, value, now)
+        self._ports.changed()
+
+    @abstractmethod
+    def set_register(self, offset: int, value: int, now: int) -> None:
+        """Write a register."""
+
     def put(self, value: int, now: int) -> None:
         """Take a byte to send."""
         if not self.cr1 & self.enable_bit or not self.cr1 & _TE:
@@ -135,6 +143,7 @@ class Usart(Peripheral):
     def take(self) -> int:
         """Return the byte that was received."""
         self.flags &= ~RXNE
+        self._ports.changed()
         return self.received
 
     def configure(self, cr1: int) -> None:
@@ -187,7 +196,7 @@ class UsartV1(Usart):
         return known[offset]
 
     @override
-    def write(self, offset: int, value: int, now: int) -> None:
+    def set_register(self, offset: int, value: int, now: int) -> None:
         if offset == self._DR:
             self.put(value, now)
         elif offset == self._BRR:
@@ -230,7 +239,7 @@ class UsartV2(Usart):
         return self.flags | (acknowledged if is_on else 0)
 
     @override
-    def write(self, offset: int, value: int, now: int) -> None:
+    def set_register(self, offset: int, value: int, now: int) -> None:
         if offset == self._TDR:
             self.put(value, now)
         elif offset == self._BRR:

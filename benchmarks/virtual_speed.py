@@ -1,0 +1,50 @@
+"""How fast virtual boards run on this machine: instructions a second of a loop that looks like a kernel's.
+
+python benchmarks/virtual_speed.py
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tinysplit.boards import load_board
+from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from virtual_firmware import build
+
+ROUNDS = 2_000_000
+INSTRUCTIONS_PER_ROUND = 12
+PROGRAM = f"""
+int values[64];
+void reset(void) {{
+  __asm volatile(
+      "movs r0, #0\\n movs r1, #3\\n ldr r3, =values\\n ldr r4, ={ROUNDS}\\n"
+      "1:\\n"
+      "ldr r2, [r3]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #4]\\n"
+      "ldr r2, [r3, #8]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #12]\\n"
+      "adds r1, #1\\n mov r5, r1\\n subs r4, #1\\n bne 1b\\n"
+      "bkpt #0\\n .ltorg\\n");
+}}
+"""
+
+
+def main() -> None:
+    """Print one line a core."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"):
+            board = load_board(name)
+            rig = VirtualRig([VirtualBoard(board, build(Path(folder) / name, board, PROGRAM))])
+            start = time.process_time()
+            try:
+                rig.run_until(10**15)
+            except BoardStoppedError as end:
+                spent = time.process_time() - start
+                if "bkpt" not in str(end):
+                    raise
+                print(f"{board.device.core:14} {ROUNDS * INSTRUCTIONS_PER_ROUND / spent / 1e6:6.0f} MIPS")
+
+
+if __name__ == "__main__":
+    main()
