@@ -59,6 +59,8 @@ def test_hand_counted_snippets(tmp_path: Path, lines: tuple[str, ...], m0plus: i
         (("smlad r0, r1, r2, r3", "smlal r0, r1, r2, r3"), 2),
         (("ldr r1, =0x20000010", "ldrd r2, r3, [r1]", "strd r2, r3, [r1]"), 2 + 3 + 3),
         (("ldr r1, =0x20000010", "movs r0, #0", "str r0, [r1, r0]"), 2 + 1 + 2),
+        # Loads pipeline across a page, where Unicorn begins a new block.
+        (("ldr r1, =0x20000010", "b 1f", ".balign 1024", ".space 1022", "1: ldr r2, [r1]", "ldr r3, [r1, #4]"), 4 + 3),
         (("movs r0, #0", "it ne", "bne 1f", "nop", "1:"), 1 + 1 + 1 + 1),
     ],
     ids=lambda value: "; ".join(value) if isinstance(value, tuple) else "",

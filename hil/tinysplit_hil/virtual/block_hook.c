@@ -181,6 +181,10 @@ static bool is_too_long(const board_t *board, const block_t *block) {
 void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   (void)uc;
   board_t *board = user;
+  if (board->reason != RUNNING) { /* stopped in the block before, which still had to end */
+    board->emu_stop(board->uc);
+    return;
+  }
   const block_t *last = board->current;
   charge(board, (uint32_t)address);
   const block_t *block = find_block(board, (uint32_t)address, size);

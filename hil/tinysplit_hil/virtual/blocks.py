@@ -5,6 +5,7 @@ import ctypes
 from capstone import arm
 
 from tinysplit_hil.virtual.cores import Core
+from tinysplit_hil.virtual.costs import BlockCost
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.instructions import Instruction, decode
 from tinysplit_hil.virtual.native import Block, BlockFlag
@@ -18,6 +19,7 @@ class BlockTable:
         self._start = start
         self._code = code
         self._kept: list[Block] = []  # C points to them
+        self._falls_into: dict[int, Instruction] = {}  # last instructions of blocks that end without a branch
         self.entries = (ctypes.c_void_p * (len(code) // 2))()
 
     def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
@@ -31,7 +33,7 @@ class BlockTable:
         instructions = decode(self._code[offset : offset + size], address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction, but CPACR has not switched the FPU on")
-        cost = self._core.cost(instructions)
+        cost = self._cost(instructions)
         before = (ctypes.c_uint32 * (size // 2))()
         for instruction, cycles in zip(instructions, cost.before, strict=True):
             first = (instruction.address - address) // 2
@@ -40,7 +42,19 @@ class BlockTable:
         block = Block(address, address + size, cost.cycles, cost.taken, _flags(instructions), 0, before)
         self._kept.append(block)
         self.entries[offset // 2] = ctypes.addressof(block)
+        if not instructions[-1].writes_pc:
+            self._falls_into[address + size] = instructions[-1]
         return ctypes.addressof(block)
+
+    def _cost(self, instructions: list[Instruction]) -> BlockCost:
+        """Return the cost of a block; where Unicorn cuts straight code must not show."""
+        before = self._falls_into.get(instructions[0].address)
+        if before is None:
+            return self._core.cost(instructions)
+        start = self._core.cost([before]).cycles
+        whole = self._core.cost([before, *instructions])
+        offsets = tuple(max(0, cycles - start) for cycles in whole.before[1:])
+        return BlockCost(offsets, whole.cycles - start, whole.taken)
 
 
 def _flags(instructions: list[Instruction]) -> BlockFlag:

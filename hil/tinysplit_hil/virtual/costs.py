@@ -85,7 +85,10 @@ _DOUBLE_EXTRA = 1
 
 
 def m4_cost(block: Sequence[Instruction]) -> BlockCost:
-    """Cortex-M4 (DDI 0439, tables 3-1 and 7-1), loads pipelined as its section on load/store timings says."""
+    """Cortex-M4 (DDI 0439, tables 3-1 and 7-1), loads pipelined as its section on load/store timings says.
+
+    Instructions in an IT block cost what they cost when they are executed, but for branches.
+    """
     costs = []
     previous: Instruction | None = None
     for each in block:

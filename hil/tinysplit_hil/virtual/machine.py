@@ -45,7 +45,7 @@ class Machine:
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # what _next_event has found, until something changes
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._horizon_ps = 0
         self._loop_period: int | None = None
         self._is_asleep = False
@@ -78,12 +78,12 @@ class Machine:
         stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
         self._emulator.start_at(reset, stack)
 
-    # Callbacks of C, where no exception may pass
+    # Callbacks of C, which no exception can pass, not even an interrupt from the keyboard
 
     def _describe(self, address: int, size: int) -> int:
         try:
             return self._blocks.describe(address, size, fpu_is_on=self._control.fpu_is_on)
-        except Exception as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
             self.state.access_pc = address
             self._error = error
             return 0
@@ -95,7 +95,7 @@ class Machine:
             if not is_steady:
                 self.state.touched = True
                 self._look_ahead()
-        except Exception as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
             self._fail(error)
             return 0
         return value
@@ -106,11 +106,11 @@ class Machine:
             self._bus.write(address, size, value, now)
             self._known_event = None
             self._look_ahead()
-        except Exception as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
             self._fail(error)
 
-    def _fail(self, error: Exception) -> None:
-        self._error = error
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
         self.state.reason = Reason.FAILED
         self._emulator.stop()
 

@@ -114,8 +114,13 @@ def library() -> ctypes.CDLL:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tinysplit"
     path = cache / f"block_hook_{name}.so"
     if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        _compile(path)
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            _compile(path)
+        except OSError as error:
+            raise ToolError(
+                f"virtual boards keep compiled code in {cache}, which cannot be written ({error})"
+            ) from None
     loaded = ctypes.CDLL(str(path))
     loaded.run.argtypes = [POINTER(BoardState)]
     loaded.run.restype = None
