@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -107,7 +108,7 @@ def test_a_model_that_cannot_be_used(make: Callable[[Path], str], words: list[st
     assert not out.exists()
 
 
-def samples(folder: Path, **arrays: np.ndarray) -> str:
+def samples(folder: Path, arrays: dict[str, Any]) -> str:
     path = folder / "samples.npz"
     np.savez(path, **arrays)
     return str(path)
@@ -130,7 +131,7 @@ def test_samples_that_cannot_be_used(
     arrays: dict[str, np.ndarray], words: list[str], split_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    path = samples(tmp_path, **arrays)
+    path = samples(tmp_path, arrays)
     line = run("generate", MODEL, "--split", str(split_file), "-s", path, "-o", str(out), expect=BAD_INPUT)
     assert all(word in line for word in words), line
     assert not out.exists()

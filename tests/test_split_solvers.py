@@ -101,7 +101,7 @@ def problems(draw: st.DrawFn) -> Problem:
         transfers = tuple(
             tuple(tuple(0.0 if i == h else draw(time) for h in range(d)) for i in range(d)) for _ in layers
         )
-    return Problem(layers, devices, transfers, draw(st.booleans()), draw(st.booleans()))
+    return Problem(layers, devices, transfers, must_use_all=draw(st.booleans()), keep_last_two=draw(st.booleans()))
 
 
 def check(split: Split, expected: float) -> None:

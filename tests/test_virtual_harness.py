@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from example import MODEL, SAMPLES, build_example
-from tinysplit.errors import ToolError
+from tinysplit.errors import InputError, ToolError
 from tinysplit.integer_reference import quantize_input, run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
@@ -114,7 +114,7 @@ def test_requests_of_the_first_board_only(project: Project, folder: Path) -> Non
 
 def test_folder_that_is_not_built(project: Project, tmp_path: Path) -> None:
     with (
-        pytest.raises(ToolError, match=r"firmware\.elf is not there: build the folder first"),
+        pytest.raises(InputError, match=r"firmware\.elf is not there: build the folder first"),
         open_rig("virtual", project, tmp_path),
     ):
         pass

@@ -38,8 +38,6 @@ def _read(path: Path) -> dict[str, NDArray[np.generic]]:
                 raise InputError(f"{path} is no .npz file but a single array: save it with numpy.savez(path, x=...)")
             if "x" not in file:
                 raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
-            if "x" not in file:
-                raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
             return {name: file[name] for name in ("x", "y") if name in file}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} is no .npz file of numbers: {' '.join(str(error).split())}") from None

@@ -58,8 +58,8 @@ class _RigFile(BaseModel):
 def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with one [[board]] a board, in board order.
 
-    The virtual boards run the ELF files in `folder`. Raises InputError for a rig file that cannot be used, ToolError
-    when a port is missing or cannot be opened.
+    The virtual boards run the ELF files in `folder`. Raises InputError for a rig file that cannot be used and
+    for a folder that is not built, ToolError when a port is missing or cannot be opened.
     """
     with _open_virtual(project, folder) if spec == VIRTUAL else _open_real(Path(spec), project) as rig:
         yield rig
@@ -85,7 +85,7 @@ def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
 
 def _built(elf: Path) -> Path:
     if not elf.is_file():
-        raise ToolError(f"{elf} is not there: build the folder first (`tinysplit build`)")
+        raise InputError(f"{elf} is not there: build the folder first (`tinysplit build`)")
     return elf
 
 
