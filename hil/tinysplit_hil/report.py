@@ -62,7 +62,8 @@ class MeasureReport:
             "bits": self.project.bits,
             "baud": self.project.baud,
             "project_hash": self.project.project_hash,
-            "rig": {"kind": rig.kind, "note": rig.note},
+            "rig": rig.kind,
+            "rig_note": rig.note,
             "boards": self._boards_json(),
             "latency": {
                 "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
