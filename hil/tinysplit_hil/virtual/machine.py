@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from tinysplit.boards import Board
-from tinysplit.errors import InputError
 from tinysplit_hil.virtual.blocks import BlockTable
 from tinysplit_hil.virtual.bus import Bus
 from tinysplit_hil.virtual.chips import Chip
@@ -11,16 +10,16 @@ from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.cores import CORES
 from tinysplit_hil.virtual.emulator import Emulator
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
-from tinysplit_hil.virtual.native import Block, Reason
+from tinysplit_hil.virtual.faults import explain
+from tinysplit_hil.virtual.native import Reason
 from tinysplit_hil.virtual.nvic import FIRST_INTERRUPT, Nvic
-from tinysplit_hil.virtual.symbols import Program, load_program
+from tinysplit_hil.virtual.symbols import load_program
 from tinysplit_hil.virtual.system_control import Dwt, SystemControl
 
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _PERIPHERAL_BYTES = 0x400
-_ERASED = b"\xff"
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -32,7 +31,7 @@ class Machine:
         self._core = CORES[board.device.core]
         self._program = load_program(elf)
         self._flash_start = board.device.flash.start
-        flash = _flash_image(board, elf, self._program)
+        flash = self._program.flash_image(board, elf)
         self._blocks = BlockTable(self._core, self._flash_start, flash)
         self._emulator = Emulator(board.device, self._core.unicorn_model, flash)
         self.state = self._emulator.state
@@ -253,55 +252,11 @@ class Machine:
     # Errors
 
     def _raise(self, reason: Reason) -> None:
-        state = self.state
-        if reason == Reason.FAILED:
-            if isinstance(self._error, NotModelledError):
-                raise self._stopped(str(self._error), state.access_pc) from None
+        if reason == Reason.FAILED and not isinstance(self._error, NotModelledError):
             raise self._error or AssertionError(reason)
-        if reason == Reason.BAD_ACCESS:
-            raise self._bad_access()
-        what = {
-            Reason.TRAPPED: _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"),
-            Reason.REFUSED: "an instruction that this core does not have",
-        }.get(reason, reason.name)
-        raise self._stopped(what, state.access_pc)
-
-    def _bad_access(self) -> BoardStoppedError:
-        action, place = _ACCESSES[self.state.fault_kind]
-        size, address = self.state.fault_size, self.state.fault_address
-        if action == "execution":
-            pc = Block.from_address(self.state.current).address if self.state.current else self.state.access_pc
-            return self._stopped(f"execution at 0x{address:08x}, which {place}, reached", pc)
-        return self._stopped(f"{action} of {size} bytes at 0x{address:08x}, which {place}", self.state.access_pc)
+        what, pc = (str(self._error), None) if reason == Reason.FAILED else explain(reason, self.state)
+        raise self._stopped(what, self.state.access_pc if pc is None else pc)
 
     def _stopped(self, what: str, pc: int | None = None) -> BoardStoppedError:
         pc = self._emulator.pc if pc is None else pc
         return BoardStoppedError(f"{self._name} stopped: {what}, pc 0x{pc:08x} in {self._program.symbol(pc)}")
-
-
-_TRAPS = {
-    1: "an undefined instruction",
-    2: "a supervisor call (SVC), which is not modelled",
-    3: "execution of what is no memory for code",
-    4: "an unaligned access, which this core cannot make",
-    7: "a breakpoint (BKPT)",
-}
-_ACCESSES = {
-    19: ("read", "is not mapped"),
-    20: ("write", "is not mapped"),
-    21: ("execution", "is not mapped"),
-    22: ("write", "is flash"),
-    23: ("read", "is not readable"),
-    24: ("execution", "is not flash"),
-}
-
-
-def _flash_image(board: Board, elf: Path, program: Program) -> bytes:
-    flash = board.device.flash
-    image = bytearray(_ERASED * flash.size_bytes)
-    for address, data in program.segments:
-        offset = address - flash.start
-        if not 0 <= offset <= flash.size_bytes - len(data):
-            raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
-        image[offset : offset + len(data)] = data
-    return bytes(image)

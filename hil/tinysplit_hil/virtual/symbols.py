@@ -7,9 +7,11 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from tinysplit.boards import Board
 from tinysplit.errors import InputError
 
 _THUMB = 1
+_ERASED = b"\xff"
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,17 @@ class Program:
 
     segments: tuple[tuple[int, bytes], ...]
     functions: tuple[tuple[int, str], ...]
+
+    def flash_image(self, board: Board, elf: Path) -> bytes:
+        """Return the whole flash of `board`. Raises InputError when a segment lies outside."""
+        flash = board.device.flash
+        image = bytearray(_ERASED * flash.size_bytes)
+        for address, data in self.segments:
+            offset = address - flash.start
+            if not 0 <= offset <= flash.size_bytes - len(data):
+                raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
+            image[offset : offset + len(data)] = data
+        return bytes(image)
 
     def symbol(self, address: int) -> str:
         """Return "name+0x12", or "no symbol"."""
