@@ -4,9 +4,10 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints, ValidationError
+from pydantic import Field, PositiveInt, StringConstraints, ValidationError
 
 from tinysplit.errors import InputError
+from tinysplit.file_schema import FileModel, first_mistake
 
 PinName = Annotated[str, StringConstraints(pattern=r"^P[A-K]([0-9]|1[0-5])$")]
 UartName = Annotated[str, StringConstraints(pattern=r"^(LPUART|USART|UART)[0-9]+$")]
@@ -15,11 +16,7 @@ Range = tuple[PositiveInt, PositiveInt]
 FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class UartWiring(_Table):
+class UartWiring(FileModel):
     """The pins of a UART on this board, and where a wire goes."""
 
     name: UartName
@@ -29,7 +26,7 @@ class UartWiring(_Table):
     source: Source
 
 
-class Published(_Table):
+class Published(FileModel):
     """Seed 000, Table 3."""
 
     flash_kb: PositiveInt
@@ -38,21 +35,21 @@ class Published(_Table):
     cpm: float = Field(gt=0)
 
 
-class CorrectedHz(_Table):
+class CorrectedHz(FileModel):
     """A frequency that modm-devices has wrong."""
 
     value: PositiveInt
     source: Source
 
 
-class CorrectedWaitStates(_Table):
+class CorrectedWaitStates(FileModel):
     """The highest HCLK for 0, 1, 2, ... wait states at the highest core voltage, in Hz."""
 
     value: tuple[PositiveInt, ...]
     source: Source
 
 
-class CorrectedMemory(_Table):
+class CorrectedMemory(FileModel):
     """Another name and address for a memory of modm-devices."""
 
     name: str
@@ -60,15 +57,15 @@ class CorrectedMemory(_Table):
     source: Source
 
 
-class Corrections(_Table):
+class Corrections(FileModel):
     """What modm-devices has wrong; memories by its name for them."""
 
     max_hz: CorrectedHz | None = None
     wait_states: CorrectedWaitStates | None = None
-    memories: dict[str, CorrectedMemory] = {}
+    memories: dict[str, CorrectedMemory] = Field(default_factory=dict)
 
 
-class BusLimits(_Table):
+class BusLimits(FileModel):
     """The highest frequencies of the buses in Hz, and the settings of ClockTree that they need."""
 
     ahb_max_hz: PositiveInt
@@ -78,7 +75,7 @@ class BusLimits(_Table):
     source: Source
 
 
-class PllRules(_Table):
+class PllRules(FileModel):
     """What the PLL of a family or device accepts: input and VCO in Hz, dividers and multiplier as numbers."""
 
     oscillator_hz: PositiveInt
@@ -90,7 +87,7 @@ class PllRules(_Table):
     source: Source
 
 
-class PllOverride(_Table):
+class PllOverride(FileModel):
     """What a device's PLL does beyond the rules of its family."""
 
     vco_hz: Range | None = None
@@ -102,7 +99,7 @@ class PllOverride(_Table):
         return pll.model_copy(update=self.model_dump(exclude_none=True))
 
 
-class BoardFile(_Table):
+class BoardFile(FileModel):
     """boards/<name>.toml."""
 
     title: str
@@ -117,7 +114,7 @@ class BoardFile(_Table):
     pll: PllOverride | None = None
 
 
-class UartPeripheral(_Table):
+class UartPeripheral(FileModel):
     """A UART as every device of a family has it."""
 
     base_address: PositiveInt
@@ -125,7 +122,7 @@ class UartPeripheral(_Table):
     enable_register: str
 
 
-class FamilyFile(_Table):
+class FamilyFile(FileModel):
     """boards/families/<family>.toml."""
 
     pll: PllRules
@@ -140,6 +137,4 @@ def read_toml(path: Path, model: type[FileT]) -> FileT:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path.name}: not a TOML file: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"{path.name}: {where}: {first['msg']}") from error
+        raise InputError(f"{path.name}: {first_mistake(error)}") from error

@@ -9,20 +9,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.errors import ToolError
+from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.layers.base import Layer
 
 TABLE_NAME = "cycles.json"
 TIE = 1e-12  # of squared relative errors: then the fewer costs the better
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class KernelCosts(_Frozen):
+class KernelCosts(FileModel):
     """What the kernels of one kind cost on one core with values of one width, in cycles and bytes of code."""
 
     per_macc: NonNegativeFloat
@@ -36,14 +33,14 @@ class KernelCosts(_Frozen):
         return self.per_macc * work.macc + self.per_output * work.outputs + self.per_layer
 
 
-class FirmwareBytes(_Frozen):
+class FirmwareBytes(FileModel):
     """What the firmware takes of a board before any layer; `ram_bytes` with the stack's reserve."""
 
     flash_bytes: NonNegativeInt
     ram_bytes: NonNegativeInt
 
 
-class CycleTable(_Frozen):
+class CycleTable(FileModel):
     """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Layer.cost_kind`."""
 
     schema_version: Literal[1]
@@ -68,8 +65,9 @@ def load_cycle_table() -> CycleTable:
     text = files("tinysplit").joinpath("data", TABLE_NAME).read_text(encoding="utf-8")
     try:
         return CycleTable.model_validate(json.loads(text))
-    except (ValidationError, ValueError) as error:
-        raise ToolError(f"{TABLE_NAME} of this installation is damaged ({error}): install tinysplit again") from None
+    except ValueError as error:
+        reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)
+        raise ToolError(f"{TABLE_NAME} of this installation is damaged ({reason}): install tinysplit again") from None
 
 
 class Work(NamedTuple):

@@ -8,9 +8,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from tinysplit.errors import InputError
+from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.qformat import QFormat
 from tinysplit.quantized import LayerFormats
 
@@ -18,18 +19,14 @@ MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ProjectModel(_Frozen):
+class ProjectModel(FileModel):
     """The network; its ONNX file lies in the folder as `model.onnx`."""
 
     name: str
     sha256: str
 
 
-class ProjectLayer(_Frozen):
+class ProjectLayer(FileModel):
     """One layer: where it runs, its fraction bits, and what it was estimated to take."""
 
     number: int
@@ -45,7 +42,7 @@ class ProjectLayer(_Frozen):
     estimated_s: float
 
 
-class ProjectCut(_Frozen):
+class ProjectCut(FileModel):
     """A tensor that crosses between two boards."""
 
     number: int
@@ -56,7 +53,7 @@ class ProjectCut(_Frozen):
     estimated_s: float
 
 
-class ProjectLink(_Frozen):
+class ProjectLink(FileModel):
     """A UART connection; the two lists name the same ends in the same order."""
 
     boards: tuple[int, int]
@@ -64,7 +61,7 @@ class ProjectLink(_Frozen):
     connectors: tuple[str, str]
 
 
-class ProjectBoard(_Frozen):
+class ProjectBoard(FileModel):
     """One board with its PlatformIO project and what was promised for its memories."""
 
     number: int
@@ -79,7 +76,7 @@ class ProjectBoard(_Frozen):
         return folder / self.directory / ".pio" / "build" / "system" / "firmware.elf"
 
 
-class Project(_Frozen):
+class Project(FileModel):
     """The whole folder. `begins` and `ends` are the boards of the first and of the last layer."""
 
     schema_version: Literal[1] = 1
@@ -145,6 +142,6 @@ class Project(_Frozen):
             raise InputError(
                 f"{folder} is no generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
             ) from None
-        except (ValidationError, ValueError, OSError) as error:
-            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        except (ValueError, OSError) as error:
+            reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)
             raise InputError(f"{path} cannot be read ({reason}): generate the folder again") from None

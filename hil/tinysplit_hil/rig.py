@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal, Self
 
 import serial
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from serial.tools import list_ports
 
 from tinysplit.boards import load_board
 from tinysplit.errors import InputError, ToolError
+from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.project import Project
 from tinysplit_hil.client import BoardClient, Port
 
@@ -33,10 +34,8 @@ class Rig:
         return {b.number: BoardClient(self.ports[b.number], f"board {b.number} ({b.name})") for b in project.boards}
 
 
-class _RealBoard(BaseModel):
+class _RealBoard(FileModel):
     """Where a real board is: a device or URL of pyserial, or the USB serial number of its probe."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     port: str | None = None
     serial_number: str | None = None
@@ -48,9 +47,7 @@ class _RealBoard(BaseModel):
         return self
 
 
-class _RigFile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _RigFile(FileModel):
     board: tuple[_RealBoard, ...] = Field(min_length=1)
 
 
@@ -106,9 +103,7 @@ def _read_rig_file(path: Path) -> _RigFile:
     except FileNotFoundError:
         raise InputError(f"no rig {path}: give `{VIRTUAL}` or a TOML file with a [[board]] for every board") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path} is no rig file ({place}: {first['msg']})") from None
+        raise InputError(f"{path} is no rig file ({first_mistake(error)})") from None
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is no rig file ({error})") from None
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from tinysplit.boards import Board
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import InputError
+from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.graph import Graph
 from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
 from tinysplit.split.split import Split
@@ -21,18 +22,14 @@ HASH_DIGITS = 12  # of a SHA-256, in messages
 Number = Annotated[int, Field(ge=1)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SplitModel(_Frozen):
+class SplitModel(FileModel):
     """The network that was split."""
 
     name: str
     sha256: str
 
 
-class SplitBoard(_Frozen):
+class SplitBoard(FileModel):
     """A board with what the split puts on it, and what it has free for layers."""
 
     number: Number
@@ -44,7 +41,7 @@ class SplitBoard(_Frozen):
     ram_free_bytes: int
 
 
-class SplitSubModel(_Frozen):
+class SplitSubModel(FileModel):
     """A maximal run of consecutive layers on one board."""
 
     board: Number
@@ -52,7 +49,7 @@ class SplitSubModel(_Frozen):
     last_layer: Number
 
 
-class SplitCut(_Frozen):
+class SplitCut(FileModel):
     """A tensor that crosses between two boards."""
 
     after_layer: Number
@@ -62,7 +59,7 @@ class SplitCut(_Frozen):
     seconds: float
 
 
-class SplitFigures(_Frozen):
+class SplitFigures(FileModel):
     """Formulas 2, 4 and 5 of seed 000, in seconds; no split has a smaller objective than `lower_bound`."""
 
     L: float
@@ -72,7 +69,7 @@ class SplitFigures(_Frozen):
     gap: float
 
 
-class SplitFile(_Frozen):
+class SplitFile(FileModel):
     """The whole file. `assignment` has the number of the board of every layer."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -200,9 +197,7 @@ def read_split(path: Path) -> SplitFile:
     try:
         return SplitFile.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{path}: {where}: {first['msg']}: make it again with `tinysplit split`") from None
+        raise InputError(f"{path}: {first_mistake(error)}: make it again with `tinysplit split`") from None
 
 
 def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:
