@@ -21,19 +21,21 @@ from calibration_networks import calibration_networks
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.boards import Board, load_board
+from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport
 from tinysplit.cost_model import CostSettings, link_seconds, make_problem
 from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board
 from tinysplit.layers import Layer
 from tinysplit.plan import make_plan
 from tinysplit.platformio_project import COMPILER
 from tinysplit.project import Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
+from tinysplit.units import KB
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig
 
@@ -143,7 +145,7 @@ def _table(findings: Findings) -> CycleTable:
 
 def _whole_kb(sizes: Sequence[int]) -> int:
     """Round up: tables of the schedule add some bytes a layer."""
-    return -(-max(sizes) // 1024) * 1024
+    return -(-max(sizes) // KB) * KB
 
 
 def _print_errors(console: Console, table: CycleTable, findings: Findings) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards import Board, Uart
 from tinysplit.firmware_files import firmware_sources, render_board_files
+from tinysplit.hardware import Board, Uart
 
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")

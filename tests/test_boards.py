@@ -12,18 +12,10 @@ import pytest
 from rich.console import Console
 
 from tinysplit import resources
-from tinysplit.boards import (
-    Board,
-    Uart,
-    board_names,
-    boards_to_json,
-    check_baud,
-    load_board,
-    load_boards,
-    print_boards,
-)
+from tinysplit.boards import board_names, boards_to_json, load_board, load_boards, print_boards
 from tinysplit.devices import uart_pins
 from tinysplit.errors import InputError, UsageError
+from tinysplit.hardware import Board, Uart, check_baud
 
 KB = 1024
 MHZ = 1_000_000

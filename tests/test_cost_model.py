@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from networks import mobilenet_v1, tiny_cnn, yamnet_256
-from tinysplit.boards import Board, load_board
+from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, layer_cycles, link_seconds, make_problem
 from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
 from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board
 from tinysplit.layers import KINDS, Layer
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan

@@ -88,7 +88,7 @@ def test_a_program_that_fits_passes(sizes: ElfSizes) -> None:
 
 def test_every_memory_gets_a_line(sizes: ElfSizes) -> None:
     output = io.StringIO()
-    print_memory(Console(file=output, width=100), [("board 1", sizes), ("board 2", sizes)])
+    print_memory([("board 1", sizes), ("board 2", sizes)], Console(file=output, width=100))
     lines = output.getvalue().splitlines()
     assert [line.split()[:3] for line in lines[1:]] == [
         ["board", number, memory] for number in "12" for memory in ("flash", DEVICE.ram[0].name)

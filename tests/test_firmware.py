@@ -11,9 +11,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from firmware_build import SubModel, build, link_project, network_source, write_project
-from tinysplit.boards import Board, load_board, load_boards
+from tinysplit.boards import load_board, load_boards
 from tinysplit.errors import UsageError
 from tinysplit.firmware_files import STACK_BYTES, firmware_sources, render_board_files
+from tinysplit.hardware import Board
 
 ROOT = Path(__file__).parents[1]
 CHECK_REGISTERS = ROOT / "firmware" / "check_registers"

@@ -11,7 +11,7 @@ from tinysplit.errors import CheckFailedError
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import OutputCheck
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.tables import PUBLISHED_MACC
+from tinysplit_hil.tables import PUBLISHED_MACC, print_measurement
 
 GOOD = OutputCheck(
     samples=3,
@@ -33,7 +33,7 @@ def make_report(outputs: OutputCheck = GOOD, macc: int = 100_000) -> MeasureRepo
 
 def text_of(report: MeasureReport) -> str:
     stream = StringIO()
-    report.print(Console(file=stream, width=100))
+    print_measurement(report, Console(file=stream, width=100))
     return stream.getvalue()
 
 

@@ -146,7 +146,7 @@ def test_made_for_other_boards(path: Path) -> None:
 def printed(split: Split) -> str:
     console = Console(record=True, width=140, file=None, quiet=False, force_terminal=False)
     with console.capture() as capture:
-        print_split(console, split)
+        print_split(split, console)
     return capture.get()
 
 

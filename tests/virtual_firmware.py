@@ -4,7 +4,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from tinysplit.boards import Board, Device
+from tinysplit.hardware import Board, Device
 
 _FIRMWARE = Path(__file__).parents[1] / "firmware"
 _FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}

@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from tinysplit.graph import Graph
 from tinysplit.layers import Layer, Shape
 from tinysplit.layers.base import FLOAT_BITS
+from tinysplit.tables import plain_table
+from tinysplit.units import KB
 
 NAME_WIDTH = 20  # so that a table fits 100 columns; exporters build names of several hundred letters
-KB = 1024  # bytes, as in seed 000
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,8 @@ def analyze(graph: Graph, bits: int) -> Analysis:
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a table of the layers and a line a total."""
     bits = analysis.quantized.bits
-    table = Table(box=None, pad_edge=False)
-    for heading in ("#", "layer", "kind", "output"):
-        table.add_column(heading)
-    for heading in ("macc", f"weights\n{bits} bits", f"activations\n{bits} bits"):
-        table.add_column(heading, justify="right")
+    numbers = ("macc", f"weights\n{bits} bits", f"activations\n{bits} bits")
+    table = plain_table("#", "layer", "kind", "output", numbers=numbers)
     for layer in analysis.layers:
         sizes = (layer.macc, layer.quantized_weights_bytes, layer.quantized_activations_bytes)
         kind = f"{layer.kind} + {layer.activation}" if layer.activation else layer.kind

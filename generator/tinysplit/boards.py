@@ -13,34 +13,8 @@ from tinysplit.board_files import BoardFile, FamilyFile, UartWiring, read_toml
 from tinysplit.clocks import clock_tree
 from tinysplit.devices import load_device, uart_pins, wait_state_limits
 from tinysplit.errors import InputError, UsageError
-from tinysplit.hardware import (
-    Board,
-    ClockTree,
-    Device,
-    Interrupt,
-    Memory,
-    Pin,
-    Uart,
-    check_baud,
-)
-
-__all__ = [
-    "Board",
-    "ClockTree",
-    "Device",
-    "Interrupt",
-    "Memory",
-    "Pin",
-    "Uart",
-    "board_names",
-    "boards_to_json",
-    "check_baud",
-    "load_board",
-    "load_boards",
-    "print_boards",
-]
-
-_KB = 1024
+from tinysplit.hardware import Board, ClockTree, Device, Interrupt, Pin, Uart
+from tinysplit.units import KB
 
 
 def board_names() -> list[str]:
@@ -80,8 +54,8 @@ def load_board(name: str) -> Board:
         link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
         published_cpm=file.published.cpm,
-        published_flash_bytes=file.published.flash_kb * _KB,
-        published_ram_bytes=file.published.ram_kb * _KB,
+        published_flash_bytes=file.published.flash_kb * KB,
+        published_ram_bytes=file.published.ram_kb * KB,
         published_hz=file.published.mhz * 1_000_000,
     )
 
@@ -175,8 +149,8 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             board.name,
             board.device.core.removeprefix("cortex-").replace("plus", "+"),
             f"{board.clock.core_hz / 1e6:g}",
-            f"{board.device.flash.size_bytes // _KB}",
-            f"{sum(memory.size_bytes for memory in board.device.ram) // _KB}",
+            f"{board.device.flash.size_bytes // KB}",
+            f"{sum(memory.size_bytes for memory in board.device.ram) // KB}",
             f"{board.published_cpm:g}",
             _describe(board.host_uart),
             " ".join(uart.name for uart in board.link_uarts),

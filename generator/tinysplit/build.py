@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tinysplit.errors import CheckFailedError, InputError, TinysplitError, ToolError
-from tinysplit.platformio_project import COMPILER, SYSTEM_ENVIRONMENT
+from tinysplit.platformio_project import COMPILER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 TIME_LIMIT_S = 300.0
-ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
 LOG_IN_PROJECT = Path(".pio") / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")

@@ -21,20 +21,15 @@ class BuiltBoard:
     elf: Path
     sizes: ElfSizes
 
-    @property
-    def title(self) -> str:
-        """Number and name, as in all tables."""
-        return f"board {self.board.number} ({self.board.name})"
-
     def check(self) -> None:
         """Raise CheckFailedError when a memory is over budget or weights or arena are not what was promised."""
-        check_memory(self.title, self.sizes)
+        check_memory(self.board.title, self.sizes)
         for what, promised, built in (
             ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
             ("arena", self.board.arena_bytes, self.sizes.arena_bytes),
         ):
             if promised != built:
-                raise CheckFailedError(f"{self.title}: {what} take {built} bytes where {promised} were promised")
+                raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {promised} were promised")
 
     def to_json(self) -> dict[str, Any]:
         """Return the sizes in bytes as JSON values."""
@@ -79,13 +74,14 @@ class BuildReport:
         """Return all sizes as JSON values."""
         return {"boards": [board.to_json() for board in self.boards]}
 
-    def print(self, console: Console) -> None:
-        """Print bars of all memories, and weights and arena beside their promise."""
-        print_memory(console, [(board.title, board.sizes) for board in self.boards])
-        for board in self.boards:
-            sizes = board.sizes
-            console.print(
-                f"{board.title}: weights {sizes.weights_bytes} bytes (promised {board.board.weights_bytes}), "
-                f"arena {sizes.arena_bytes} bytes (promised {board.board.arena_bytes}), code {sizes.code_bytes} bytes",
-                highlight=False,
-            )
+
+def print_build(report: BuildReport, console: Console) -> None:
+    """Print bars of all memories, and weights and arena beside their promise."""
+    print_memory([(built.board.title, built.sizes) for built in report.boards], console)
+    for built in report.boards:
+        board, sizes = built.board, built.sizes
+        console.print(
+            f"{board.title}: weights {sizes.weights_bytes} bytes (promised {board.weights_bytes}), "
+            f"arena {sizes.arena_bytes} bytes (promised {board.arena_bytes}), code {sizes.code_bytes} bytes",
+            highlight=False,
+        )

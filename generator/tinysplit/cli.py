@@ -18,13 +18,16 @@ from tinysplit import pipeline
 from tinysplit.analyze import analyze as analyze_graph
 from tinysplit.analyze import print_analysis
 from tinysplit.boards import boards_to_json, load_boards, print_boards
+from tinysplit.build_report import print_build
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import TinysplitError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
+from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.split_file import write_split
+from tinysplit_hil.tables import print_measurement
 
 INTERRUPTED = 130
 
@@ -138,7 +141,7 @@ def split(
     settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper)
     report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
     write_split(out, report.file)
-    _emit(as_json, report.to_json(), report.print)
+    _emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
 
 
 @app.command()
@@ -162,7 +165,7 @@ def generate(
 def build(folder: Folder, as_json: Json = False) -> None:
     """Build every board's project and hold its memories against the promise."""
     report = pipeline.build_folder(Project.read(folder), folder, messages)
-    _emit(as_json, report.to_json(), report.print)
+    _emit(as_json, report.to_json(), lambda console: print_build(report, console))
     report.check()
 
 
@@ -172,7 +175,7 @@ def measure(
 ) -> None:
     """Run samples on the boards; print L, T and I estimated beside measured, and check every output."""
     report = pipeline.measure_folder(Project.read(folder), folder, samples, rig, count, messages)
-    _emit(as_json, report.to_json(), report.print)
+    _emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
 
@@ -202,7 +205,7 @@ def run(
         model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
     )
     report = pipeline.run(request, messages)
-    _emit(as_json, report.to_json(), report.print)
+    _emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))
     report.check()
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tinysplit.boards import Board, Uart, check_baud
 from tinysplit.cycles import CycleTable, load_cycle_table
 from tinysplit.errors import CheckFailedError
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board, Uart, check_baud
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.plan import layer_ram_bytes
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem

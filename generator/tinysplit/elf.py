@@ -11,10 +11,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section, Symbol
 from rich.console import Console
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 
 from tinysplit.errors import CheckFailedError, ToolError
 from tinysplit.hardware import Device, Memory
+from tinysplit.tables import plain_table
 
 WEIGHTS_SECTION = ".weights"
 STACK_SECTION = ".stack"
@@ -116,13 +116,9 @@ def check_memory(board: str, sizes: ElfSizes) -> None:
             )
 
 
-def print_memory(console: Console, programs: Sequence[tuple[str, ElfSizes]]) -> None:
-    """Print a bar for every memory of every board; `programs` are pairs of a board's name and its program's sizes."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("board", "memory", ""):
-        table.add_column(name)
-    for name in ("used", "of bytes", "%"):
-        table.add_column(name, justify="right")
+def print_memory(programs: Sequence[tuple[str, ElfSizes]], console: Console) -> None:
+    """Print a bar for every memory of every board; `programs` are pairs of a board's title and its program's sizes."""
+    table = plain_table("board", "memory", "", numbers=("used", "of bytes", "%"))
     for board, sizes in programs:
         for use in (sizes.flash, *sizes.ram):
             total = use.memory.size_bytes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tinysplit import resources
-from tinysplit.boards import Board, Device, Uart, check_baud
+from tinysplit.hardware import Board, Device, Uart, check_baud
 from tinysplit.rendering import render
 
 STACK_BYTES = 2048

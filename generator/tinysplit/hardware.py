@@ -169,6 +169,11 @@ class Board:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
+def board_title(number: int, name: str) -> str:
+    """Return what messages and tables call a board; `number` counts from 1, in the order that the user gave."""
+    return f"board {number} ({name})"
+
+
 def check_baud(board: Board, uart: Uart, baud: int) -> None:
     """Check that the hardware makes `baud` within 2 %; raise UsageError with the nearest possible one if not."""
     if baud <= 0:

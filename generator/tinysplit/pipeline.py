@@ -10,14 +10,15 @@ import onnx
 from numpy.typing import NDArray
 from rich.console import Console
 
-from tinysplit.boards import Board, load_board
+from tinysplit.boards import load_board
 from tinysplit.build import build_projects
-from tinysplit.build_report import BuildReport
+from tinysplit.build_report import BuildReport, print_build
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import UsageError
 from tinysplit.float_reference import run_float, value_ranges
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board, board_title
 from tinysplit.integer_reference import quantize_input, run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.output_folder import check_output_folder
@@ -31,10 +32,12 @@ from tinysplit.split.print_split import print_split
 from tinysplit.split.solve import solve
 from tinysplit.split.split import Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
+from tinysplit.units import MS
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import open_rig
+from tinysplit_hil.tables import print_measurement
 
 SPLIT_NAME = "split.json"
 
@@ -66,10 +69,6 @@ class SplitReport:
         """Return the file's content."""
         return self.file.model_dump(mode="json")
 
-    def print(self, console: Console) -> None:
-        """Print the split as tables."""
-        print_split(console, self.solved)
-
 
 @dataclass(frozen=True)
 class RunReport:
@@ -91,13 +90,14 @@ class RunReport:
             "build": self.build.to_json(),
         }
 
-    def print(self, console: Console) -> None:
-        """Print the tables of all stages; the last one is L, T, I."""
-        self.split.print(console)
-        console.print()
-        self.build.print(console)
-        console.print()
-        self.measurement.print(console)
+
+def print_run(report: RunReport, console: Console) -> None:
+    """Print the tables of all stages; the last one is L, T, I."""
+    print_split(report.split.solved, console)
+    console.print()
+    print_build(report.build, console)
+    console.print()
+    print_measurement(report.measurement, console)
 
 
 def run(request: RunRequest, messages: Console) -> RunReport:
@@ -134,10 +134,10 @@ def split_graph(
 
 def _fewer_boards_win(solved: Split, without_rule: Split) -> str:
     used = sorted(set(without_rule.assignment))
-    names = " and ".join(f"board {device + 1} ({without_rule.problem.devices[device].name})" for device in used)
+    names = " and ".join(board_title(device + 1, without_rule.problem.devices[device].name) for device in used)
     return (
-        f"note: {names} alone would answer in {without_rule.objective * 1e3:.2f} ms, all boards together take "
-        f"{solved.objective * 1e3:.2f} ms; --use-any lets the best split leave boards out"
+        f"note: {names} alone would answer in {without_rule.objective * MS:.2f} ms, all boards together take "
+        f"{solved.objective * MS:.2f} ms; --use-any lets the best split leave boards out"
     )
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinysplit.boards import Board, Uart, check_baud
 from tinysplit.errors import UsageError
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board, Uart, board_title, check_baud
 from tinysplit.split.problem import Assignment, Cut, Problem, SubModel, sub_models
 
 WORD_BYTES = 4
@@ -109,9 +109,10 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut]) -> tuple[Link, ...]:
         for index in pair:
             free = boards[index].link_uarts[used[index] :]
             if not free:
+                title = board_title(index + 1, boards[index].name)
                 raise UsageError(
-                    f"board {index + 1} ({boards[index].name}) has {used[index]} link UARTs, and this split needs one "
-                    "more: use fewer boards or one with more UARTs"
+                    f"{title} has {used[index]} link UARTs, and this split needs one more: "
+                    "use fewer boards or one with more UARTs"
                 )
             uarts.append(free[0])
             used[index] += 1

@@ -1,14 +1,16 @@
 """The platformio.ini of a board's project: one environment for the system's compiler, the stock one for users."""
 
 import shutil
+from pathlib import Path
 
 from tinysplit import resources
-from tinysplit.boards import Board
+from tinysplit.hardware import Board
 from tinysplit.rendering import render
 
 COMPILER = "arm-none-eabi-gcc"
 SYSTEM_ENVIRONMENT = "system"
 STOCK_ENVIRONMENT = "stock"
+ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
 
 
 def render_platformio_ini(board: Board) -> str:

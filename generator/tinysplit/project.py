@@ -12,6 +12,8 @@ from pydantic import Field, ValidationError
 
 from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
+from tinysplit.hardware import board_title
+from tinysplit.platformio_project import ELF_IN_PROJECT
 from tinysplit.qformat import QFormat
 from tinysplit.quantized import LayerFormats
 
@@ -71,9 +73,14 @@ class ProjectBoard(FileModel):
     arena_bytes: int
     core_hz: int
 
+    @property
+    def title(self) -> str:
+        """Number and name, as in all messages."""
+        return board_title(self.number, self.name)
+
     def elf(self, folder: Path) -> Path:
-        """Path of the ELF file that the build makes."""
-        return folder / self.directory / ".pio" / "build" / "system" / "firmware.elf"
+        """Return the path of the ELF file that the build makes in `folder`."""
+        return folder / self.directory / ELF_IN_PROJECT
 
 
 class Project(FileModel):

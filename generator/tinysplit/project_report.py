@@ -3,18 +3,14 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from tinysplit.project import Project
+from tinysplit.tables import plain_table
 
 
 def print_project(project: Project, out: Path, console: Console) -> None:
     """Print the boards with their layers, weights and arena, and one line a wire."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("board", "project", "layers"):
-        table.add_column(name)
-    for name in ("weights bytes", "arena bytes"):
-        table.add_column(name, justify="right")
+    table = plain_table("board", "project", "layers", numbers=("weights bytes", "arena bytes"))
     for board in project.boards:
         layers = [str(layer.number) for layer in project.layers if layer.board == board.number]
         directory = str(out / board.directory)

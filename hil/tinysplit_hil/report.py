@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
 from tinysplit.project import Project
 from tinysplit_hil.measure import Measurement
 from tinysplit_hil.outputs import OutputCheck
-from tinysplit_hil.tables import print_tables
 
 SCHEMA_VERSION = 1
 
@@ -136,7 +133,3 @@ class MeasureReport:
             }
             for cut, time in zip(self.project.cuts, self.measurement.cuts, strict=True)
         ]
-
-    def print(self, console: Console) -> None:
-        """Print all tables; they fit into 100 columns."""
-        print_tables(self, console)

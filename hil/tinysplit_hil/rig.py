@@ -31,7 +31,7 @@ class Rig:
 
     def clients(self, project: Project) -> dict[int, BoardClient]:
         """Return one client a board, by number."""
-        return {b.number: BoardClient(self.ports[b.number], f"board {b.number} ({b.name})") for b in project.boards}
+        return {b.number: BoardClient(self.ports[b.number], b.title) for b in project.boards}
 
 
 class _RealBoard(FileModel):

@@ -1,16 +1,14 @@
 """The tables of a measurement: L per layer and board, T per cut, the outputs, and L, T, I as in seed 000's Table 5."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from tinysplit_hil.report import MeasureReport
+from tinysplit.units import MS
+from tinysplit_hil.report import MeasureReport
 
-MS = 1e3
 TIMES = ("est. ms", "meas. ms", "diff.")
 
 # Seed 000, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
@@ -23,7 +21,7 @@ PUBLISHED_ROWS = (
 PUBLISHED_NOTE = "Table 5: float32, X-CUBE-AI 7.1 on real boards; Model counts 8 bit times a byte."
 
 
-def print_tables(report: "MeasureReport", console: Console) -> None:
+def print_measurement(report: MeasureReport, console: Console) -> None:
     """Print everything; each table says on what it was measured and fits into 100 columns."""
     console.print(_layer_table(report), "")
     if report.project.cuts:
@@ -32,7 +30,7 @@ def print_tables(report: "MeasureReport", console: Console) -> None:
     console.print(_latency_table(report))
 
 
-def _layer_table(report: "MeasureReport") -> Table:
+def _layer_table(report: MeasureReport) -> Table:
     """One row a layer and one a board."""
     project, measured = report.project, report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
@@ -54,7 +52,7 @@ def _layer_table(report: "MeasureReport") -> Table:
     return table
 
 
-def _cut_table(report: "MeasureReport") -> Table:
+def _cut_table(report: MeasureReport) -> Table:
     """One row a cut."""
     table = _table(report, "Communication: T by cut")
     _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "resent")
@@ -68,7 +66,7 @@ def _cut_table(report: "MeasureReport") -> Table:
     return table
 
 
-def _print_outputs(report: "MeasureReport", console: Console) -> None:
+def _print_outputs(report: MeasureReport, console: Console) -> None:
     outputs = report.outputs
     good = outputs.samples - len(outputs.differing)
     style = "green" if outputs.bit_exact else "red"
@@ -85,7 +83,7 @@ def _print_outputs(report: "MeasureReport", console: Console) -> None:
     )
 
 
-def _latency_table(report: "MeasureReport") -> Table:
+def _latency_table(report: MeasureReport) -> Table:
     """Return seed 000's Table 5 with our rows, and its own figures where they are of the same network and boards."""
     table = _table(report, "Latency of one inference")
     _columns(table, "case", "L (s)", "T (s)", "I = L + T (s)", labels=("case",))
@@ -103,16 +101,16 @@ def _latency_table(report: "MeasureReport") -> Table:
     return table
 
 
-def _is_published_case(report: "MeasureReport") -> bool:
+def _is_published_case(report: MeasureReport) -> bool:
     boards = tuple(board.name for board in report.project.boards)
     return boards == PUBLISHED_BOARDS and sum(layer.macc for layer in report.project.layers) == PUBLISHED_MACC
 
 
-def _rig(report: "MeasureReport") -> str:
+def _rig(report: MeasureReport) -> str:
     return f"{report.measurement.rig.kind} boards"
 
 
-def _table(report: "MeasureReport", title: str) -> Table:
+def _table(report: MeasureReport, title: str) -> Table:
     rig = report.measurement.rig
     return Table(
         title=title,

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import inf, isfinite
 
 from tinysplit.errors import CheckFailedError
+from tinysplit.hardware import board_title
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 from tinysplit.split.tree_search import TreeSearch
 
@@ -47,12 +48,12 @@ def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
     """Return that the search ended before it found anything."""
     return CheckFailedError(
         f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
-        "and none excluded: raise the time limit"
+        "and none excluded: name larger boards"
     )
 
 
 def _board(problem: Problem, device: int) -> str:
-    return f"board {device + 1} ({problem.devices[device].name})"
+    return board_title(device + 1, problem.devices[device].name)
 
 
 def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:

@@ -5,12 +5,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from tinysplit.split.split import Split
+from tinysplit.tables import plain_table
+from tinysplit.units import MS
 
 BAR_WIDTH = 20
-MS = 1000
 
 
-def print_split(console: Console, split: Split) -> None:
+def print_split(split: Split, console: Console) -> None:
     """Print boards with their layers and memories, cuts, figures, and how far they are proved."""
     console.print(_boards(split))
     if split.cuts:
@@ -24,7 +25,7 @@ def print_split(console: Console, split: Split) -> None:
 
 
 def _boards(split: Split) -> Table:
-    table = _table("board", "layers", "flash", "", "RAM", "", right=("L ms",))
+    table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
     seconds = [0.0] * len(split.problem.devices)
     for layer, device in zip(split.problem.layers, split.assignment, strict=True):
         seconds[device] += layer.seconds[device]
@@ -45,20 +46,11 @@ def _boards(split: Split) -> Table:
 
 
 def _cuts(split: Split) -> Table:
-    table = _table("cut after layer", "from", "to", right=("bytes", "T ms"))
+    table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
         layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
         ends = (str(cut.sender + 1), str(cut.receiver + 1))
         table.add_row(layer, *ends, str(cut.n_bytes), f"{cut.seconds * MS:.2f}")
-    return table
-
-
-def _table(*columns: str, right: tuple[str, ...]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name)
-    for name in right:
-        table.add_column(name, justify="right")
     return table
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from tinysplit.boards import Board
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board
 from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
 from tinysplit.split.split import Split
 

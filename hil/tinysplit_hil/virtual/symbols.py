@@ -7,8 +7,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from tinysplit.boards import Board
 from tinysplit.errors import InputError
+from tinysplit.hardware import Board
 
 _THUMB = 1
 _ERASED = b"\xff"

@@ -1,0 +1,15 @@
+"""Tables as all commands print them."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+
+def plain_table(*labels: str, numbers: Sequence[str] = ()) -> Table:
+    """Return a table without lines: columns of words to the left, then columns of `numbers` to the right."""
+    table = Table(box=None, pad_edge=False)
+    for heading in labels:
+        table.add_column(heading)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
