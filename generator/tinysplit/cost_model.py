@@ -10,10 +10,8 @@ from tinysplit.hardware import Board, Uart, check_baud
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.plan import layer_ram_bytes
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.wire import BITS_PER_BYTE, FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
 
-FRAME_PAYLOAD_BYTES = 1024  # docs/protocol.md
-FRAME_OVERHEAD_BYTES = 8
-BITS_PER_BYTE = 10  # a start bit, 8 data bits, a stop bit
 PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
 
 Table = tuple[tuple[tuple[float, ...], ...], ...]

@@ -7,6 +7,7 @@ from typing import Protocol
 from serial import SerialException
 
 from tinysplit.errors import ToolError
+from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,
@@ -28,7 +29,6 @@ REPLY_TIMEOUT_S = 0.5
 EVENT_TIMEOUT_S = 0.05
 ATTEMPTS = 4
 LARGEST_SEQUENCE = 255  # requests count 1..255, since events carry 0
-BIT_TIMES_PER_BYTE = 10
 
 
 class ReportedError(ToolError):
@@ -204,7 +204,7 @@ class BoardClient:
         Virtual ports count virtual seconds, so no clock of the host is asked: every byte takes at least its time on
         the line off what is left, and a read that ends early is a time-out. A babbling board thus cannot hold us.
         """
-        byte_s = BIT_TIMES_PER_BYTE / self._port.baudrate
+        byte_s = BITS_PER_BYTE / self._port.baudrate
         left_s = timeout_s
         yield from self._decoder.feed(b"")
         while left_s > 0:

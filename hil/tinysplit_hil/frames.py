@@ -5,9 +5,9 @@ from binascii import crc_hqx
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tinysplit.wire import FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
+
 SYNC = 0xA5
-LARGEST_PAYLOAD_BYTES = 1024
-OVERHEAD_BYTES = 8
 
 _HEADER = struct.Struct("<BBBBH")
 _CRC = struct.Struct("<H")
@@ -39,7 +39,7 @@ class FrameDecoder:
     After a damaged frame the search goes on behind its sync byte, so that a frame inside the damage is not lost.
     """
 
-    def __init__(self, largest_payload_bytes: int = LARGEST_PAYLOAD_BYTES) -> None:
+    def __init__(self, largest_payload_bytes: int = FRAME_PAYLOAD_BYTES) -> None:
         self._largest_payload_bytes = largest_payload_bytes
         self._buffer = bytearray()
 
@@ -67,8 +67,8 @@ class FrameDecoder:
     def _frame_bytes(self) -> int:
         """Return the bytes of the frame at the start of the buffer, as far as known."""
         if len(self._buffer) < _HEADER.size:
-            return OVERHEAD_BYTES
-        return OVERHEAD_BYTES + int(_HEADER.unpack_from(self._buffer)[-1])
+            return FRAME_OVERHEAD_BYTES
+        return FRAME_OVERHEAD_BYTES + int(_HEADER.unpack_from(self._buffer)[-1])
 
     def _drop_to_sync(self) -> None:
         """Drop bytes until the buffer starts like a frame or is empty."""
@@ -77,7 +77,7 @@ class FrameDecoder:
             del self._buffer[: next_sync if next_sync > 0 else len(self._buffer)]
 
     def _starts_frame(self) -> bool:
-        return self._buffer[0] == SYNC and self._frame_bytes() - OVERHEAD_BYTES <= self._largest_payload_bytes
+        return self._buffer[0] == SYNC and self._frame_bytes() - FRAME_OVERHEAD_BYTES <= self._largest_payload_bytes
 
     def _take(self) -> Frame | None:
         """Remove the frame at the start of the buffer, or only its sync byte when the CRC is wrong."""
