@@ -29,3 +29,8 @@ class ToolError(TinysplitError):
     """A compiler, PlatformIO, a serial port or a board failed or is missing."""
 
     exit_code = 4
+
+
+def one_line(error: Exception) -> str:
+    """Return the words of a library's error without its line breaks."""
+    return " ".join(str(error).split())

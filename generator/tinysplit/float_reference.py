@@ -12,9 +12,8 @@ import onnx
 import onnxruntime
 from numpy.typing import NDArray
 
-from tinysplit.errors import InputError
-
-FATAL = 4  # ONNX Runtime's log level: what goes wrong is raised as well
+from tinysplit.errors import InputError, one_line
+from tinysplit.onnx_session import open_session
 
 Floats = NDArray[np.float32]
 
@@ -63,21 +62,17 @@ def _runs(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]
 
 def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     """Open the model with `names` as outputs beside its own."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = FATAL
     proto = onnx.load(model)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
     try:
-        return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return open_session(proto)
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
         raise _refused(model, error) from None
 
 
 def _refused(model: Path, error: Exception) -> InputError:
-    return InputError(f"ONNX Runtime cannot run {model}: {' '.join(str(error).split())}")
+    return InputError(f"ONNX Runtime cannot run {model}: {one_line(error)}")
 
 
 def _without_batch(value: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from tinysplit.errors import InputError
+from tinysplit.errors import InputError, one_line
 from tinysplit.graph import Graph
 
 
@@ -40,7 +40,7 @@ def _read(path: Path) -> dict[str, NDArray[np.generic]]:
                 raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
             return {name: file[name] for name in ("x", "y") if name in file}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is no .npz file of numbers: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path} is no .npz file of numbers: {one_line(error)}") from None
 
 
 def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 import onnx
-import onnxruntime
 from onnx import NodeProto, numpy_helper
 
-from tinysplit.errors import InputError
-from tinysplit.onnx_import.model_file import one_line
+from tinysplit.errors import InputError, one_line
 from tinysplit.onnx_import.node import Constant
+from tinysplit.onnx_session import open_session
 
 IR_VERSION = 8  # any that ONNX Runtime reads: the model here is a single node
-FATAL = 4  # ONNX Runtime's log level: what goes wrong is raised as well
 
 
 def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int) -> Constant:
@@ -25,11 +23,8 @@ def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int) -
         initializer=[numpy_helper.from_array(value, name) for name, value in given.items()],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=IR_VERSION)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL
-    options.intra_op_num_threads = 1
     try:
-        results = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {})
+        results = open_session(model).run(None, {})
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's own errors derive from nothing more specific
         raise InputError(
             f"{node.op_type} '{node.name}' reads constants that cannot be used: {one_line(error)}"

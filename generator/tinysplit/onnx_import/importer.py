@@ -5,12 +5,12 @@ from pathlib import Path
 import onnx
 from onnx import NodeProto, numpy_helper
 
-from tinysplit.errors import InputError
+from tinysplit.errors import InputError, one_line
 from tinysplit.graph import Graph
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.model_file import one_line, read_model
+from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.prepare import prepare

@@ -8,7 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, external_data_helper
 
-from tinysplit.errors import InputError
+from tinysplit.errors import InputError, one_line
 
 FIRST_OPSET = 11
 LAST_OPSET = onnx.defs.onnx_opset_version()
@@ -36,11 +36,6 @@ def read_model(path: Path) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
     _check_borders(model, path)
     return ModelFile(model, digest, opset)
-
-
-def one_line(error: Exception) -> str:
-    """Return the words of a library's error without its line breaks."""
-    return " ".join(str(error).split())
 
 
 def _parse(path: Path) -> ModelProto:

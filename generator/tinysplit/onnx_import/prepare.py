@@ -5,8 +5,7 @@ from collections import Counter
 import onnx
 from onnx import ModelProto, ValueInfoProto
 
-from tinysplit.errors import InputError
-from tinysplit.onnx_import.model_file import one_line
+from tinysplit.errors import InputError, one_line
 
 
 def prepare(model: ModelProto) -> ModelProto:
