@@ -117,7 +117,11 @@ def boards(as_json: Json = False) -> None:
 
 
 @app.command()
-def analyze(model: Model, bits: Bits = 8, as_json: Json = False) -> None:
+def analyze(
+    model: Model,
+    bits: Annotated[int, typer.Option(help="Bits of the quantized network that stands beside float32: 8 or 16.")] = 8,
+    as_json: Json = False,
+) -> None:
     """Show the layers of a network with their shapes, MACC, weights and activations."""
     analysis = analyze_graph(import_model(model), _bits(bits))
     _emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))

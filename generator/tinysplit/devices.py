@@ -31,7 +31,7 @@ def _drivers(part: str) -> Mapping[str, Any]:
     with warnings.catch_warnings():
         # modm-devices calls pkgutil.get_loader, deprecated since Python 3.12, already when it is imported.
         warnings.simplefilter("ignore", DeprecationWarning)
-        import modm_devices  # noqa: PLC0415
+        import modm_devices  # noqa: PLC0415 - only here are its warnings silent
 
         folder = Path(modm_devices.__path__[0]) / "resources" / "devices"
         families: dict[str, dict[str, str]] = json.loads((folder / "db.json").read_text(encoding="utf-8"))

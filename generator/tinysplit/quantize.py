@@ -17,6 +17,7 @@ from tinysplit.qformat import QFormat
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 
 Bounds = tuple[int, int]
+HALF_A_STEP = 0.5
 
 
 def choose_formats(graph: Graph, ranges: Mapping[str, tuple[float, float]], bits: int) -> tuple[LayerFormats, ...]:
@@ -94,7 +95,7 @@ def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
         return False
     weights = np.moveaxis(layer.parameters["weights"], layer.channel_axis, 0).astype(np.float64)
     largest_sum = np.abs(weights).reshape(len(weights), -1).sum(axis=1).max() * 2.0 ** (formats.x.bits - 1)
-    return bool(largest_sum * 2.0 ** (formats.y.fraction_bits - formats.x.fraction_bits) > 0.5)  # noqa: PLR2004
+    return bool(largest_sum * 2.0 ** (formats.y.fraction_bits - formats.x.fraction_bits) > HALF_A_STEP)
 
 
 def _output_bounds(quantized: QuantizedLayer, x_bounds: Bounds) -> Bounds:

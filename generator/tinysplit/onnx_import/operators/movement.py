@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - all operators have one signature, and nothing here adds to the chain
 """Operators that only move data: they change the layout and add no layer."""
 
 from math import prod
@@ -8,24 +9,24 @@ from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
-def unchanged(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001 - one signature for all operators
+def unchanged(node: Node, chain: Chain) -> Tensor:
     """Identity and Dropout."""
     return node.tensor
 
 
-def shape_of(node: Node, chain: Chain) -> Constant:  # noqa: ARG001
+def shape_of(node: Node, chain: Chain) -> Constant:
     """Shape: known, and so a constant."""
     shape = node.tensor.layout.shape[node.attributes.get("start", 0) : node.attributes.get("end")]
     return np.array(shape, dtype=np.int64)
 
 
-def transpose(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def transpose(node: Node, chain: Chain) -> Tensor:
     """Transpose; without `perm` the axes are reversed."""
     permutation = node.attributes.get("perm", range(node.rank)[::-1])
     return node.moved(node.tensor.layout.transpose(permutation))
 
 
-def reshape(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def reshape(node: Node, chain: Chain) -> Tensor:
     """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 takes what is left."""
     wanted = node.constant(1).tolist()
     old = node.tensor.layout
@@ -34,20 +35,20 @@ def reshape(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
     return _reshaped(node, wanted)
 
 
-def flatten(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def flatten(node: Node, chain: Chain) -> Tensor:
     """Flatten to two dimensions."""
     axis = node.attributes.get("axis", 1)
     return _reshaped(node, (prod(node.tensor.layout.shape[:axis]), -1))
 
 
-def squeeze(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def squeeze(node: Node, chain: Chain) -> Tensor:
     """Squeeze the given axes, or all of size 1."""
     shape, axes = node.tensor.layout.shape, node.axes()
     squeezed = {axis for axis, size in enumerate(shape) if size == 1} if axes is None else {a % node.rank for a in axes}
     return _reshaped(node, [size for axis, size in enumerate(shape) if axis not in squeezed])
 
 
-def unsqueeze(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def unsqueeze(node: Node, chain: Chain) -> Tensor:
     """Insert axes of size 1."""
     axes = node.axes() or ()
     rank = node.rank + len(axes)
@@ -56,7 +57,7 @@ def unsqueeze(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
     return _reshaped(node, [1 if axis in inserted else next(sizes) for axis in range(rank)])
 
 
-def pad(node: Node, chain: Chain) -> Tensor:  # noqa: ARG001
+def pad(node: Node, chain: Chain) -> Tensor:
     """Pad with a constant; the window behind it takes it, and says which constants it can take."""
     mode = node.attributes.get("mode", b"constant").decode()
     widths = node.constant(1).tolist()
