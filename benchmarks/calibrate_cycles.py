@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from calibration_networks import calibration_networks
 from rich.console import Console
 from rich.table import Table
 
+from calibration_networks import calibration_networks
 from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport
@@ -76,8 +76,7 @@ def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None
 
 
 def _quantize(graph: Graph, bits: int) -> QuantizedGraph:
-    names = [graph.input_name, *(layer.output for layer in graph.layers)]
-    return quantize(graph, choose_formats(graph, dict.fromkeys(names, VALUE_RANGE), bits), bits)
+    return quantize(graph, choose_formats(graph, dict.fromkeys(graph.value_names, VALUE_RANGE), bits), bits)
 
 
 @contextmanager

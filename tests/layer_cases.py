@@ -28,17 +28,8 @@ ACTIVATIONS = (Activation(), Activation(0.0, np.inf), Activation(0.0, 6.0), Acti
 
 
 def one_layer_graph(layer: Layer) -> Graph:
-    """Return a network of one layer without changes of layout at its borders."""
-    return Graph(
-        name="one layer",
-        sha256="",
-        layers=(layer,),
-        input_name="x",
-        sample_shape=tuple(layer.in_shape),
-        input_order=np.arange(layer.in_shape.size),
-        output_shape=tuple(layer.out_shape),
-        output_order=np.arange(layer.out_shape.size),
-    )
+    """Return a network of one layer."""
+    return Graph.of_layers("one layer", [layer])
 
 
 def quantize_one(layer: Layer, x_range: tuple[float, float], y_range: tuple[float, float], bits: int) -> QuantizedLayer:

@@ -4,14 +4,12 @@ import json
 from io import StringIO
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from onnx_builder import OnnxBuilder, conv, weights
+from shared_models import MOBILENET, shared_model
 from tinysplit.analyze import analyze, print_analysis
 from tinysplit.onnx_import import import_model
-
-MODELS = Path(__file__).parents[2] / "shared" / "models"
 
 
 def test_hand_count(tmp_path: Path) -> None:
@@ -54,10 +52,7 @@ def test_hand_count(tmp_path: Path) -> None:
 
 
 def test_published_figures_of_mobilenet() -> None:
-    path = MODELS / "mobilenet_v1_025_128.onnx"
-    if not path.exists():
-        pytest.skip(f"{path} is absent: real models are kept beside the project, not in it")
-    analysis = analyze(import_model(path), 16)
+    analysis = analyze(import_model(shared_model(MOBILENET)), 16)
     totals = json.loads(json.dumps(analysis.to_json()))["totals"]
     assert totals["depth"] == 30
     assert round(totals["weights_bytes"] / 1024, 2) == 1825.53

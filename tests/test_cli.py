@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
+import example
 from tinysplit.cli import app
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "tiny_cnn"
-MODEL, CALIBRATION = str(EXAMPLE / "tiny_cnn.onnx"), str(EXAMPLE / "calibration.npz")
+MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
 USAGE, BAD_INPUT, CHECK_FAILED, TOOL = 2, 3, 1, 4
 

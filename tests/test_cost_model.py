@@ -1,12 +1,12 @@
 """Costs against hand counts, the wire protocol and the published tables of seed 000."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from networks import mobilenet_v1, tiny_cnn, yamnet_256
+from shared_models import MOBILENET, shared_model
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, layer_cycles, link_seconds, make_problem
 from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
@@ -53,10 +53,8 @@ def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: 
 
 
 def test_the_onnx_file_gives_the_published_figures() -> None:
-    path = Path(__file__).parents[2] / "shared" / "models" / "mobilenet_v1_025_128.onnx"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    split = branch_and_bound(make_problem(import_model(path), H7_AND_L4, PAPER), as_published=True)
+    graph = import_model(shared_model(MOBILENET))
+    split = branch_and_bound(make_problem(graph, H7_AND_L4, PAPER), as_published=True)
     assert f"{split.objective:.4f}" == "0.2683"
     assert (len(split.sub_models), split.explored) == (2, 66)
 

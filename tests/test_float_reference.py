@@ -7,12 +7,11 @@ import onnx
 import pytest
 
 from onnx_builder import OnnxBuilder, conv, weights
+from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.errors import InputError
 from tinysplit.float_reference import run_float, run_float_values, value_ranges
 from tinysplit.onnx_import import import_model
 from tinysplit.samples import load_samples
-
-MODELS = Path(__file__).parents[2] / "shared" / "models"
 
 
 def network(folder: Path, batch: int | str) -> Path:
@@ -75,9 +74,7 @@ def test_what_onnx_runtime_refuses_is_one_line(tmp_path: Path) -> None:
 
 
 def test_published_accuracy_of_keyword_spotting() -> None:
-    model, samples = MODELS / "mlperf_tiny_kws_dscnn.onnx", MODELS / "mlperf_tiny_kws01_samples.npz"
-    if not model.exists():
-        pytest.skip(f"{model} is absent: real models are kept beside the project, not in it")
+    model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     labelled = load_samples(samples, import_model(model))
     accuracy = np.mean(run_float(model, labelled.x).argmax(axis=1) == labelled.y)
     assert round(float(accuracy), 3) == 0.901

@@ -1,6 +1,5 @@
 """The exact integers against counts by hand, and against ONNX Runtime, which others wrote."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
+from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.float_reference import value_ranges
 from tinysplit.graph import Graph
 from tinysplit.integer_reference import CHUNK, quantize_input, run_integer, run_layers
@@ -18,9 +18,6 @@ from tinysplit.onnx_import import import_model
 from tinysplit.qformat import QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
-
-MODELS = Path(__file__).parents[2] / "shared" / "models"
-
 
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
 Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
@@ -197,12 +194,10 @@ def quantized_dense() -> QuantizedGraph:
 
 @pytest.mark.parametrize(("bits", "lowest"), [(8, 0.901 - 0.02), (16, 0.901 - 0.005)])
 def test_keyword_spotting_keeps_its_accuracy(bits: int, lowest: float) -> None:
-    model, samples = MODELS / "mlperf_tiny_kws_dscnn.onnx", MODELS / "mlperf_tiny_kws01_samples.npz"
-    if not model.exists():
-        pytest.skip("the MLPerf Tiny models are not beside the checkout (../shared/models)")
+    model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     graph = import_model(model)
     with np.load(samples) as file:
         x, labels = file["x"], file["y"]
-    ranges = value_ranges(model, [graph.input_name, *(layer.output for layer in graph.layers)], x[:100])
+    ranges = value_ranges(model, graph.value_names, x[:100])
     quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
     assert np.mean(run_integer(quantized, x).argmax(axis=1) == labels) >= lowest

@@ -10,11 +10,10 @@ import pytest
 from onnx import TensorProto
 
 from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from shared_models import RESNET, shared_model
 from tinysplit.errors import InputError
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS
-
-MODELS = Path(__file__).parents[2] / "shared" / "models"
 
 
 def refusal(path: Path) -> str:
@@ -137,10 +136,7 @@ def test_branches(tmp_path: Path) -> None:
 
 
 def test_real_network_with_branches() -> None:
-    path = MODELS / "mlperf_tiny_ic_resnet8.onnx"
-    if not path.exists():
-        pytest.skip(f"{path} is absent: real models are kept beside the project, not in it")
-    assert refusal(path) == (
+    assert refusal(shared_model(RESNET)) == (
         "Add 'model/activation_2/Relu;model/add/add' joins two branches (inputs 32x32x16 and 32x32x16): "
         "networks with branches are not supported yet"
     )

@@ -8,10 +8,9 @@ import pytest
 
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
+from shared_models import KWS, MOBILENET, shared_model
 from tinysplit.layers import Conv, Dense
 from tinysplit.onnx_import import import_model
-
-MODELS = Path(__file__).parents[2] / "shared" / "models"
 
 
 @pytest.mark.parametrize("opset", [11, 13, 22])
@@ -92,11 +91,9 @@ def test_weights_in_files_of_their_own(tmp_path: Path) -> None:
     assert import_model(path).sha256 != graph.sha256
 
 
-@pytest.mark.parametrize("name", ["mlperf_tiny_kws_dscnn", "mobilenet_v1_025_128"])
+@pytest.mark.parametrize("name", [KWS, MOBILENET])
 def test_real_models(name: str) -> None:
-    path = MODELS / f"{name}.onnx"
-    if not path.exists():
-        pytest.skip(f"{path} is absent: real models are kept beside the project, not in it")
+    path = shared_model(name)
     graph = check(path, samples=1)
-    assert graph.name == name
+    assert graph.name == path.stem
     assert graph.layers[0].activation.low == 0

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from example import CALIBRATION, MODEL, SAMPLES, build_example
+from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
 from tinysplit.cost_model import CostSettings
 from tinysplit.onnx_import import import_model
@@ -14,9 +15,6 @@ from tinysplit.split.split_file import SplitFile
 from tinysplit_hil.report import MeasureReport
 
 QUIET = Console(quiet=True)
-SHARED_MODELS = Path(__file__).parents[2] / "shared" / "models"
-KWS = SHARED_MODELS / "mlperf_tiny_kws_dscnn.onnx"
-KWS_SAMPLES = SHARED_MODELS / "mlperf_tiny_kws01_samples.npz"
 
 # A board of each family and kind of UART: USART v1, USART v2, LPUART; M0+, M4, M7.
 PAIRS = [
@@ -70,12 +68,12 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     assert_as_promised(report)
 
 
-@pytest.mark.skipif(not KWS.is_file(), reason="../shared/models is not there: keyword spotting is not measured")
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
 def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
+    model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     settings = CostSettings(use_all=True)
     request = pipeline.RunRequest(
-        KWS, (board, board), settings, "auto", KWS_SAMPLES, None, 100, tmp_path / "out", "virtual", 20
+        model, (board, board), settings, "auto", samples, None, 100, tmp_path / "out", "virtual", 20
     )
     report = pipeline.run(request, QUIET).measurement
     assert_as_promised(report)

@@ -25,8 +25,7 @@ def chain() -> Graph:
         )
         for i, (inputs, outputs) in enumerate(itertools.pairwise(WIDTHS))
     )
-    order = np.arange(WIDTHS[0])
-    return Graph("chain", "0" * 64, layers, "t0", (WIDTHS[0],), order, (WIDTHS[-1],), np.arange(WIDTHS[-1]))
+    return Graph.of_layers("chain", layers)
 
 
 def problem(n_devices: int) -> Problem:

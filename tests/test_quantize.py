@@ -24,8 +24,7 @@ def dense(
 
 
 def chain(*layers: Layer) -> Graph:
-    graph = one_layer_graph(layers[0])
-    return Graph(**{**vars(graph), "layers": layers, "output_shape": (layers[-1].out_shape.size,)})
+    return Graph.of_layers("chain", layers)
 
 
 def test_formats_follow_the_ranges() -> None:

@@ -1,18 +1,16 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+from example import FOLDER, MODEL
 from tinysplit.onnx_import import import_model
-
-EXAMPLE = Path(__file__).parent.parent / "examples" / "tiny_cnn"
 
 
 def test_costs_are_those_of_seed_000() -> None:
-    graph = import_model(EXAMPLE / "tiny_cnn.onnx")
+    graph = import_model(MODEL)
     weights = sum(values.size for layer in graph.layers for values in layer.parameters.values())
     assert (graph.macc, weights) == (809_146, 19_162)
     assert round(4 * weights / 1024, 2) == 74.85  # KB of flash, Table 2
@@ -23,22 +21,22 @@ def test_costs_are_those_of_seed_000() -> None:
 
 
 def test_readme_lists_the_layers() -> None:
-    readme = (EXAMPLE / "README.md").read_text()
-    for layer in import_model(EXAMPLE / "tiny_cnn.onnx").layers:
+    readme = (FOLDER / "README.md").read_text()
+    for layer in import_model(MODEL).layers:
         macc = f"{layer.macc:,}".replace(",", " ")
         assert f"| {macc} |" in readme
 
 
 def test_model_has_a_symbolic_batch() -> None:
-    model = onnx.load(EXAMPLE / "tiny_cnn.onnx")
+    model = onnx.load(MODEL)
     assert model.opset_import[0].version >= 13
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
-    assert (EXAMPLE / "tiny_cnn.onnx").stat().st_size < 100_000
+    assert MODEL.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize(("name", "count"), [("calibration", 100), ("samples", 360)])
 def test_samples(name: str, count: int) -> None:
-    with np.load(EXAMPLE / f"{name}.npz") as arrays:
+    with np.load(FOLDER / f"{name}.npz") as arrays:
         x = arrays["x"]
     assert x.shape == (count, 1, 28, 28)
     assert x.dtype == np.float32
@@ -46,14 +44,14 @@ def test_samples(name: str, count: int) -> None:
 
 
 def test_held_out_samples_were_not_calibrated_on() -> None:
-    with np.load(EXAMPLE / "calibration.npz") as calibration, np.load(EXAMPLE / "samples.npz") as samples:
+    with np.load(FOLDER / "calibration.npz") as calibration, np.load(FOLDER / "samples.npz") as samples:
         seen = {x.tobytes() for x in calibration["x"]}
         assert not any(x.tobytes() in seen for x in samples["x"])
         assert sorted(set(samples["y"])) == list(range(10))
 
 
 def test_accuracy_is_what_the_readme_says() -> None:
-    command: list[str | Path] = [sys.executable, EXAMPLE / "evaluate.py"]
+    command = [sys.executable, str(FOLDER / "evaluate.py")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert printed == "top-1 accuracy, float32: 352 of 360 = 0.9778"
-    assert printed in (EXAMPLE / "README.md").read_text()
+    assert printed in (FOLDER / "README.md").read_text()

@@ -1,7 +1,9 @@
 """The network between import and code generation: layers in topological order, every activation in HWC order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,26 @@ class Graph:
     input_order: NDArray[np.int64] = field(repr=False)
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:
+        """Return a network that no file describes: its input and output lie as its first and last layer have them."""
+        in_shape, out_shape = layers[0].in_shape, layers[-1].out_shape
+        return cls(
+            name=name,
+            sha256=sha256,
+            layers=tuple(layers),
+            input_name=layers[0].inputs[0],
+            sample_shape=tuple(in_shape),
+            input_order=np.arange(in_shape.size),
+            output_shape=tuple(out_shape),
+            output_order=np.arange(out_shape.size),
+        )
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """ONNX names of the network's input and of every layer's output."""
+        return (self.input_name, *(layer.output for layer in self.layers))
 
     @property
     def in_shape(self) -> Shape:

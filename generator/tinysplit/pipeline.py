@@ -167,9 +167,8 @@ def generate_folder(
 
 def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int, messages: Console) -> QuantizedGraph:
     """Return the network in the Q formats that suit the ranges seen in the samples `x` (N x sample_shape)."""
-    names = [graph.input_name, *(layer.output for layer in graph.layers)]
     with steps(messages, f"calibrating on {len(x)} samples"):
-        formats = choose_formats(graph, value_ranges(model, names, x), bits)
+        formats = choose_formats(graph, value_ranges(model, graph.value_names, x), bits)
         return quantize(graph, formats, bits)
 
 

@@ -1,0 +1,93 @@
+"""Networks written layer by layer, for calibration and for tests."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.graph import Graph
+from tinysplit.layers import (
+    Activation,
+    AveragePool,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Pads,
+    Shape,
+    Softmax,
+    Window,
+)
+
+RELU = Activation(0.0)
+
+
+@dataclass
+class NetworkBuilder:
+    """A network that grows at its end; weights are random."""
+
+    name: str
+    shape: Shape
+    layers: list[Layer] = field(default_factory=list)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+
+    def conv(
+        self,
+        channels: int,
+        kernel: tuple[int, int] = (1, 1),
+        stride: int = 1,
+        dilation: int = 1,
+        activation: Activation = RELU,
+    ) -> Self:
+        """Add a convolution that keeps the size of the map but for `stride`."""
+        weights, bias = self._random(channels, *kernel, self.shape.channels), self._random(channels)
+        window = _padded(kernel, stride, dilation)
+        return self._add(Conv, weights=weights, bias=bias, window=window, activation=activation)
+
+    def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
+        """Add a depthwise convolution that keeps the size of the map but for `stride`."""
+        channels = self.shape.channels
+        weights, bias = self._random(*kernel, channels), self._random(channels)
+        window = _padded(kernel, stride, 1)
+        return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
+
+    def max_pool(self, size: int, stride: int) -> Self:
+        """Add a pool without padding."""
+        return self._add(MaxPool, window=Window((size, size), (stride, stride)))
+
+    def average_pool(self, size: int = 0) -> Self:
+        """Add a pool that does not overlap itself; over the whole map without a size."""
+        kernel = (size, size) if size else self.shape[:2]
+        return self._add(AveragePool, window=Window(kernel, kernel))
+
+    def dense(self, outputs: int) -> Self:
+        """Add a fully connected layer."""
+        return self._add(Dense, weights=self._random(outputs, self.shape.size), bias=self._random(outputs))
+
+    def softmax(self) -> Self:
+        """Add a softmax."""
+        return self._add(Softmax)
+
+    def graph(self) -> Graph:
+        """Return the network; there is no file, so the hash is that of its name."""
+        return Graph.of_layers(self.name, self.layers, hashlib.sha256(self.name.encode()).hexdigest())
+
+    def _random(self, *shape: int) -> NDArray[np.float32]:
+        return self.rng.uniform(-1, 1, shape).astype(np.float32)
+
+    def _add(self, kind: type[Layer], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
+        number = len(self.layers) + 1
+        inputs = (self.layers[-1].output if self.layers else "input",)
+        layer = kind(name=f"layer{number}", inputs=inputs, output=f"value{number}", in_shape=self.shape, **fields)
+        self.layers.append(layer)
+        self.shape = layer.out_shape
+        return self
+
+
+def _padded(kernel: tuple[int, int], stride: int, dilation: int) -> Window:
+    height, width = (dilation * (size - 1) for size in kernel)
+    pads = Pads(height // 2, width // 2, height - height // 2, width - width // 2)
+    return Window(kernel, (stride, stride), (dilation, dilation), pads)
