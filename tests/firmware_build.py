@@ -1,12 +1,11 @@
 """A board's firmware around a two-layer network that a person can compute, compiled without PlatformIO."""
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.firmware_files import firmware_sources, render_board_files
+from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.hardware import Board, Uart
 
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
@@ -100,14 +99,8 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
 
 def write_project(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> None:
     """Write what a generated project has, in its layout."""
-    files = {**render_board_files(board, links, link_baud, 115200), "src/network.c": network}
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    for name, source in firmware_sources(board):
-        path = folder / "lib" / "tinysplit_firmware" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, path)
+    texts = {**render_board_files(board, links, link_baud, 115200), "src/network.c": network}
+    write_project_files(folder, board, texts)
 
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:

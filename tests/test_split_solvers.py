@@ -151,11 +151,8 @@ def test_hand_computed_optimum() -> None:
 
 def test_full_search_counts_every_candidate_beyond_one_block() -> None:
     problem = random_problem(18, 2, 1.2, seed=1)
-    calls: list[tuple[int, float]] = []
-    split = full_search(problem, progress=lambda explored, best: calls.append((explored, best)))
+    split = full_search(problem)
     assert split.explored == 2**18
-    assert [explored for explored, _ in calls] == [2**16, 2 * 2**16, 3 * 2**16, 2**18]
-    assert calls[-1][1] == pytest.approx(split.objective)
     check(branch_and_bound(problem), split.objective)
 
 
@@ -176,14 +173,11 @@ def test_full_search_ends_in_time_with_a_bound() -> None:
 
 def test_branch_and_bound_ends_in_time_with_a_bound() -> None:
     problem = random_problem(100, 6, 1.05, seed=1)
-    calls: list[int] = []
-    split = branch_and_bound(problem, time_limit_s=0.2, progress=lambda explored, _: calls.append(explored))
+    split = branch_and_bound(problem, time_limit_s=0.2)
     assert split.spent_s < 2
     assert not split.proved
     assert 0 < split.gap < 1
     assert problem.is_feasible(split.assignment)
-    assert calls == sorted(calls)
-    assert calls[0] > 0
 
 
 @pytest.mark.parametrize("seed", range(3))

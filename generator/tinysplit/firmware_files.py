@@ -1,6 +1,7 @@
 """The files of a board's project that depend on the board alone: its UARTs, clock, vector table and linker script."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinysplit import resources
@@ -8,6 +9,7 @@ from tinysplit.hardware import Board, Device, Uart, check_baud
 from tinysplit.rendering import render
 
 STACK_BYTES = 2048
+FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 
 # The register of RCC that switches on the clocks of the GPIO ports (reference manuals, chapter RCC).
@@ -37,8 +39,21 @@ def render_board_files(board: Board, links: Sequence[Uart], link_baud: int, host
     }
 
 
+def write_project_files(folder: Path, board: Board, texts: Mapping[str, str]) -> None:
+    """Write a project of `board`: files with these texts by their paths in `folder`, and the firmware as a library."""
+    for name, text in texts.items():
+        _with_parent(folder / name).write_text(text, encoding="utf-8")
+    for name, source in firmware_sources(board):
+        shutil.copyfile(source, _with_parent(folder / FIRMWARE_LIBRARY / name))
+
+
+def _with_parent(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def firmware_sources(board: Board) -> list[tuple[str, Path]]:
-    """Return what goes into lib/tinysplit_firmware of the board's project: path there and file to copy."""
+    """Return what goes into the firmware library of the board's project: path there and file to copy."""
     folder = resources.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
     return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in sorted(sources))]

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import shutil
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from tinysplit.firmware_files import firmware_sources, render_board_files
+from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.kernels import file_name, render_header, render_layer
 from tinysplit.output_folder import whole_folder
 from tinysplit.plan import BoardPlan, Plan, SubModelPlan
@@ -135,21 +134,14 @@ def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
 def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> None:
     """Write one PlatformIO project."""
     layers = {i + 1: quantized.layers[i] for i in board_plan.layers}
-    files = {
+    texts = {
         "platformio.ini": render_platformio_ini(board_plan.board),
         "include/layers.h": render_header(layers),
         "src/network.c": render("project/network.c.j2", **_network_context(quantized, board_plan, plan, project)),
         **render_board_files(board_plan.board, [uart for _, uart in board_plan.links], project.baud, project.host_baud),
         **{f"src/{file_name(layer, number)}": render_layer(layer, number) for number, layer in layers.items()},
     }
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    for name, source in firmware_sources(board_plan.board):
-        path = folder / "lib" / "tinysplit_firmware" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, path)
+    write_project_files(folder, board_plan.board, texts)
 
 
 def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> dict[str, Any]:

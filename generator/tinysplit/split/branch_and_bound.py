@@ -9,7 +9,7 @@ from time import perf_counter
 
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Problem
-from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Progress, Split
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.tree_search import TreeSearch
 
 
@@ -17,7 +17,6 @@ def branch_and_bound(
     problem: Problem,
     *,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    progress: Progress | None = None,
     as_published: bool = False,
 ) -> Split:
     """Return a fastest split, or after `time_limit_s` the best one found, with a bound and `proved` False.
@@ -28,7 +27,7 @@ def branch_and_bound(
     check_memories(problem)
     start = perf_counter()
     search = TreeSearch(problem, as_published=as_published)
-    search.run(time_limit_s, progress)
+    search.run(time_limit_s)
     if search.best is None:
         raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
     assignment = search.best.assignment()

@@ -16,15 +16,13 @@ from tinysplit.errors import UsageError
 from tinysplit.split.bounds import unlimited_flash
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Progress, Split
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
 MAX_CANDIDATES = 2**30
 MAX_TAILS = 2**16
 
 
-def full_search(
-    problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, progress: Progress | None = None
-) -> Split:
+def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
     """Return a fastest split, or after `time_limit_s` the best one found, with `proved` False.
 
     UsageError when there are more than 2^30 candidates; CheckFailedError says why nothing fits.
@@ -47,8 +45,6 @@ def full_search(
         index = int(np.argmin(seconds))
         if seconds[index] < best_s:
             best_s, best = float(seconds[index]), (*head, *map(int, tails.devices[:, index]))
-        if progress:
-            progress(explored, best_s)
         if perf_counter() - start > time_limit_s:
             break
     ended = explored == problem.n_candidates

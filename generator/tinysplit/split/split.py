@@ -1,15 +1,11 @@
 """A split: a solved assignment with its figures and a proof or bound."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tinysplit.split.problem import Assignment, Cut, Figures, Problem, SubModel, sub_models
 
 DEFAULT_TIME_LIMIT_S = 10.0
-
-# Called now and then by a long search with the candidates explored so far and the best objective (infinite if none).
-Progress = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from time import perf_counter
 
 from tinysplit.split.bounds import earlier_twins, fastest_devices, flash_prices, unlimited_flash
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.split import Progress
 
 NODES_BETWEEN_CLOCK_READINGS = 1024
 MAX_REMEMBERED_STATES = 500_000  # about 150 MB
@@ -61,18 +60,15 @@ class TreeSearch:
         bound = max(self.rest[0][0], self.priced_rest[0][0] - value)
         self.open_nodes = [_Node(bound, 0.0, -1, 0, limits, value, 0, None)]
 
-    def run(self, time_limit_s: float, progress: Progress | None = None) -> None:
+    def run(self, time_limit_s: float) -> None:
         """Search until no node is open or the time is over."""
         deadline = perf_counter() + time_limit_s
         steps = 0
         while self.open_nodes:
             self._step()
             steps += 1
-            if steps % NODES_BETWEEN_CLOCK_READINGS == 0:
-                if progress:
-                    progress(self.explored, self.best_s)
-                if perf_counter() > deadline:
-                    break
+            if steps % NODES_BETWEEN_CLOCK_READINGS == 0 and perf_counter() > deadline:
+                break
 
     def _step(self) -> None:
         """Take the last open node and open its feasible children, the most promising one last."""
