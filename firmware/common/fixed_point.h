@@ -13,29 +13,25 @@
 /* For the inner functions of a kernel, which become fast when their loop counts are constants. */
 #define TINYSPLIT_INLINE static inline __attribute__((always_inline))
 
-static inline int32_t fixed_point_clamp(int32_t value, int32_t low, int32_t high)
-{
-    return value < low ? low : (value > high ? high : value);
+static inline int32_t fixed_point_clamp(int32_t value, int32_t low, int32_t high) {
+  return value < low ? low : (value > high ? high : value);
 }
 
 /* Divides by 2^shift (0 to 30) and rounds to nearest, halves up. */
-static inline int32_t fixed_point_shift(int32_t sum, int32_t shift)
-{
-    return (sum + ((1 << shift) >> 1)) >> shift;
+static inline int32_t fixed_point_shift(int32_t sum, int32_t shift) {
+  return (sum + ((1 << shift) >> 1)) >> shift;
 }
 
 /* Brings a sum to the output's format and applies the fused activation. */
-static inline int32_t fixed_point_requantize(int32_t sum, int32_t shift, int32_t low, int32_t high)
-{
-    return fixed_point_clamp(fixed_point_shift(sum, shift), low, high);
+static inline int32_t fixed_point_requantize(int32_t sum, int32_t shift, int32_t low, int32_t high) {
+  return fixed_point_clamp(fixed_point_shift(sum, shift), low, high);
 }
 
 /* Divides by a positive count and rounds to nearest, halves up: C's division truncates, this one floors. */
-static inline int32_t fixed_point_quotient(int32_t sum, int32_t count)
-{
-    const int32_t numerator = sum + count / 2;
-    const int32_t quotient = numerator / count;
-    return quotient * count > numerator ? quotient - 1 : quotient;
+static inline int32_t fixed_point_quotient(int32_t sum, int32_t count) {
+  const int32_t numerator = sum + count / 2;
+  const int32_t quotient = numerator / count;
+  return quotient * count > numerator ? quotient - 1 : quotient;
 }
 
 #endif

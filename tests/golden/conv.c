@@ -11,110 +11,106 @@
 #include "layers.h"
 
 enum {
-    IN_HEIGHT = 4,
-    IN_WIDTH = 4,
-    IN_CHANNELS = 2,
-    OUT_HEIGHT = 4,
-    OUT_WIDTH = 4,
-    OUT_CHANNELS = 3,
-    KERNEL_HEIGHT = 3,
-    KERNEL_WIDTH = 3,
-    STRIDE_HEIGHT = 1,
-    STRIDE_WIDTH = 1,
-    DILATION_HEIGHT = 1,
-    DILATION_WIDTH = 1,
-    PAD_TOP = 1,
-    PAD_LEFT = 1,
+  IN_HEIGHT = 4,
+  IN_WIDTH = 4,
+  IN_CHANNELS = 2,
+  OUT_HEIGHT = 4,
+  OUT_WIDTH = 4,
+  OUT_CHANNELS = 3,
+  KERNEL_HEIGHT = 3,
+  KERNEL_WIDTH = 3,
+  STRIDE_HEIGHT = 1,
+  STRIDE_WIDTH = 1,
+  DILATION_HEIGHT = 1,
+  DILATION_WIDTH = 1,
+  PAD_TOP = 1,
+  PAD_LEFT = 1,
 };
 
 static const int8_t layer_3_weights[54] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-    -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
-     -5,  -2,
-      2,   5,   9,  13,  16,  20,  24,  27,  31,  35,  38,  42,  46,  49,  53,  57,
-     60,  64,
-    -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
-     -5,  -2,
+  -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
+   -5,  -2,
+    2,   5,   9,  13,  16,  20,  24,  27,  31,  35,  38,  42,  46,  49,  53,  57,
+   60,  64,
+  -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
+   -5,  -2,
 };
 
 static const int32_t layer_3_bias[3] TINYSPLIT_WEIGHTS(layer_3_bias) = {
-    1024, -512,    0,
+  1024, -512,    0,
 };
 
 enum {
-    GROUPS = 1,
-    GROUP_INPUTS = IN_CHANNELS / GROUPS,
-    GROUP_OUTPUTS = OUT_CHANNELS / GROUPS,
-    KERNEL_SIZE = KERNEL_HEIGHT * KERNEL_WIDTH * GROUP_INPUTS,
-    SHIFT = 6,
-    LOW = 0,
-    HIGH = 127,
+  GROUPS = 1,
+  GROUP_INPUTS = IN_CHANNELS / GROUPS,
+  GROUP_OUTPUTS = OUT_CHANNELS / GROUPS,
+  KERNEL_SIZE = KERNEL_HEIGHT * KERNEL_WIDTH * GROUP_INPUTS,
+  SHIFT = 6,
+  LOW = 0,
+  HIGH = 127,
 };
 
 /* Two output channels of one pixel: every value that is loaded serves both. */
 TINYSPLIT_INLINE void compute_two(const int8_t *x, const int8_t *w, int32_t rows, int32_t columns,
-                                 const int32_t *bias, int8_t *output)
-{
-    int32_t sum_0 = bias[0];
-    int32_t sum_1 = bias[1];
-    for (int32_t row = 0; row < rows; row++) {
-        const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
-        const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
+                                 const int32_t *bias, int8_t *output) {
+  int32_t sum_0 = bias[0];
+  int32_t sum_1 = bias[1];
+  for (int32_t row = 0; row < rows; row++) {
+    const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
+    const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
 #pragma GCC unroll 4
-        for (int32_t i = 0; i < columns * GROUP_INPUTS; i++) {
-            sum_0 += x_row[i] * w_row[i];
-            sum_1 += x_row[i] * w_row[KERNEL_SIZE + i];
-        }
+    for (int32_t i = 0; i < columns * GROUP_INPUTS; i++) {
+      sum_0 += x_row[i] * w_row[i];
+      sum_1 += x_row[i] * w_row[KERNEL_SIZE + i];
     }
-    output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
-    output[1] = (int8_t)fixed_point_requantize(sum_1, SHIFT, LOW, HIGH);
+  }
+  output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
+  output[1] = (int8_t)fixed_point_requantize(sum_1, SHIFT, LOW, HIGH);
 }
 
 TINYSPLIT_INLINE void compute_one(const int8_t *x, const int8_t *w, int32_t rows, int32_t columns,
-                                 const int32_t *bias, int8_t *output)
-{
-    int32_t sum_0 = bias[0];
-    for (int32_t row = 0; row < rows; row++) {
-        const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
-        const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
+                                 const int32_t *bias, int8_t *output) {
+  int32_t sum_0 = bias[0];
+  for (int32_t row = 0; row < rows; row++) {
+    const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
+    const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
 #pragma GCC unroll 4
-        for (int32_t i = 0; i < columns * GROUP_INPUTS; i++) {
-            sum_0 += x_row[i] * w_row[i];
-        }
+    for (int32_t i = 0; i < columns * GROUP_INPUTS; i++) {
+      sum_0 += x_row[i] * w_row[i];
     }
-    output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
+  }
+  output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
 }
 
 /* All output channels of one pixel, from the `rows` x `columns` kernel positions from `first` on. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
-                                   int8_t *output)
-{
-    const int8_t *w = layer_3_weights + first * GROUP_INPUTS;
-    const int32_t *bias = layer_3_bias;
-    for (int32_t channel = 0; channel + 1 < OUT_CHANNELS; channel += 2) {
-        compute_two(x, w + channel * KERNEL_SIZE, rows, columns, bias + channel, output + channel);
-    }
-    const int32_t last = OUT_CHANNELS - 1;
-    compute_one(x, w + last * KERNEL_SIZE, rows, columns, bias + last, output + last);
+                                   int8_t *output) {
+  const int8_t *w = layer_3_weights + first * GROUP_INPUTS;
+  const int32_t *bias = layer_3_bias;
+  for (int32_t channel = 0; channel + 1 < OUT_CHANNELS; channel += 2) {
+    compute_two(x, w + channel * KERNEL_SIZE, rows, columns, bias + channel, output + channel);
+  }
+  const int32_t last = OUT_CHANNELS - 1;
+  compute_one(x, w + last * KERNEL_SIZE, rows, columns, bias + last, output + last);
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output)
-{
-    for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
-        const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
-        const int32_t row = window_begin(top, DILATION_HEIGHT);
-        const int32_t rows = window_end(top, DILATION_HEIGHT, KERNEL_HEIGHT, IN_HEIGHT) - row;
-        for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
-            const int32_t left = out_column * STRIDE_WIDTH - PAD_LEFT;
-            const int32_t column = window_begin(left, DILATION_WIDTH);
-            const int32_t columns = window_end(left, DILATION_WIDTH, KERNEL_WIDTH, IN_WIDTH) - column;
-            const int32_t first_pixel = (top + row * DILATION_HEIGHT) * IN_WIDTH + left + column * DILATION_WIDTH;
-            const int8_t *x = input + first_pixel * IN_CHANNELS;
-            if (rows == KERNEL_HEIGHT && columns == KERNEL_WIDTH) {
-                compute_pixel(x, 0, KERNEL_HEIGHT, KERNEL_WIDTH, output);
-            } else {
-                compute_pixel(x, row * KERNEL_WIDTH + column, rows, columns, output);
-            }
-            output += OUT_CHANNELS;
-        }
+void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+  for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
+    const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
+    const int32_t row = window_begin(top, DILATION_HEIGHT);
+    const int32_t rows = window_end(top, DILATION_HEIGHT, KERNEL_HEIGHT, IN_HEIGHT) - row;
+    for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
+      const int32_t left = out_column * STRIDE_WIDTH - PAD_LEFT;
+      const int32_t column = window_begin(left, DILATION_WIDTH);
+      const int32_t columns = window_end(left, DILATION_WIDTH, KERNEL_WIDTH, IN_WIDTH) - column;
+      const int32_t first_pixel = (top + row * DILATION_HEIGHT) * IN_WIDTH + left + column * DILATION_WIDTH;
+      const int8_t *x = input + first_pixel * IN_CHANNELS;
+      if (rows == KERNEL_HEIGHT && columns == KERNEL_WIDTH) {
+        compute_pixel(x, 0, KERNEL_HEIGHT, KERNEL_WIDTH, output);
+      } else {
+        compute_pixel(x, row * KERNEL_WIDTH + column, rows, columns, output);
+      }
+      output += OUT_CHANNELS;
     }
+  }
 }

@@ -11,95 +11,92 @@
 #include "layers.h"
 
 enum {
-    IN_HEIGHT = 4,
-    IN_WIDTH = 4,
-    IN_CHANNELS = 2,
-    OUT_HEIGHT = 2,
-    OUT_WIDTH = 2,
-    OUT_CHANNELS = 2,
-    KERNEL_HEIGHT = 3,
-    KERNEL_WIDTH = 3,
-    STRIDE_HEIGHT = 2,
-    STRIDE_WIDTH = 2,
-    DILATION_HEIGHT = 1,
-    DILATION_WIDTH = 1,
-    PAD_TOP = 0,
-    PAD_LEFT = 0,
+  IN_HEIGHT = 4,
+  IN_WIDTH = 4,
+  IN_CHANNELS = 2,
+  OUT_HEIGHT = 2,
+  OUT_WIDTH = 2,
+  OUT_CHANNELS = 2,
+  KERNEL_HEIGHT = 3,
+  KERNEL_WIDTH = 3,
+  STRIDE_HEIGHT = 2,
+  STRIDE_WIDTH = 2,
+  DILATION_HEIGHT = 1,
+  DILATION_WIDTH = 1,
+  PAD_TOP = 0,
+  PAD_LEFT = 0,
 };
 
 static const int8_t layer_3_weights[18] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-    -128, -121, -113, -106,  -99,  -91,
-     -84,  -77,  -69,  -62,  -55,  -48,
-     -40,  -33,  -26,  -18,  -11,   -4,
+  -128, -121, -113, -106,  -99,  -91,
+   -84,  -77,  -69,  -62,  -55,  -48,
+   -40,  -33,  -26,  -18,  -11,   -4,
 };
 
 static const int32_t layer_3_bias[2] TINYSPLIT_WEIGHTS(layer_3_bias) = {
-    0, 0,
+  0, 0,
 };
 
 enum {
-    SHIFT = 7,
-    LOW = 0,
-    HIGH = 127,
+  SHIFT = 7,
+  LOW = 0,
+  HIGH = 127,
 };
 
 /* All channels of one pixel, from a whole window: its constant loop counts let the compiler unroll it. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
-                                 int8_t *output)
-{
-    const int8_t *w = layer_3_weights + first * IN_CHANNELS;
-    for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
-        int32_t sum = layer_3_bias[channel];
+                                 int8_t *output) {
+  const int8_t *w = layer_3_weights + first * IN_CHANNELS;
+  for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
+    int32_t sum = layer_3_bias[channel];
 #pragma GCC unroll 4
-        for (int32_t row = 0; row < rows; row++) {
-            const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
-            const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
+    for (int32_t row = 0; row < rows; row++) {
+      const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
+      const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
 #pragma GCC unroll 4
-            for (int32_t column = 0; column < columns; column++) {
-                sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
-            }
-        }
-        output[channel] = (int8_t)fixed_point_requantize(sum, SHIFT, LOW, HIGH);
+      for (int32_t column = 0; column < columns; column++) {
+        sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
+      }
     }
+    output[channel] = (int8_t)fixed_point_requantize(sum, SHIFT, LOW, HIGH);
+  }
 }
 
 /* All channels of one pixel at the border, from the `rows` x `columns` kernel positions from `first` on. */
 TINYSPLIT_INLINE void compute_border(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
-                                 int8_t *output)
-{
-    const int8_t *w = layer_3_weights + first * IN_CHANNELS;
-    for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
-        int32_t sum = layer_3_bias[channel];
-        for (int32_t row = 0; row < rows; row++) {
-            const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
-            const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
+                                 int8_t *output) {
+  const int8_t *w = layer_3_weights + first * IN_CHANNELS;
+  for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
+    int32_t sum = layer_3_bias[channel];
+    for (int32_t row = 0; row < rows; row++) {
+      const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
+      const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
 #pragma GCC unroll 4
-            for (int32_t column = 0; column < columns; column++) {
-                sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
-            }
-        }
-        output[channel] = (int8_t)fixed_point_requantize(sum, SHIFT, LOW, HIGH);
+      for (int32_t column = 0; column < columns; column++) {
+        sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
+      }
     }
+    output[channel] = (int8_t)fixed_point_requantize(sum, SHIFT, LOW, HIGH);
+  }
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output)
-{
-    for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
-        const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
-        const int32_t row = window_begin(top, DILATION_HEIGHT);
-        const int32_t rows = window_end(top, DILATION_HEIGHT, KERNEL_HEIGHT, IN_HEIGHT) - row;
-        for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
-            const int32_t left = out_column * STRIDE_WIDTH - PAD_LEFT;
-            const int32_t column = window_begin(left, DILATION_WIDTH);
-            const int32_t columns = window_end(left, DILATION_WIDTH, KERNEL_WIDTH, IN_WIDTH) - column;
-            const int32_t first_pixel = (top + row * DILATION_HEIGHT) * IN_WIDTH + left + column * DILATION_WIDTH;
-            const int8_t *x = input + first_pixel * IN_CHANNELS;
-            if (rows == KERNEL_HEIGHT && columns == KERNEL_WIDTH) {
-                compute_pixel(x, 0, KERNEL_HEIGHT, KERNEL_WIDTH, output);
-            } else {
-                compute_border(x, row * KERNEL_WIDTH + column, rows, columns, output);
-            }
-            output += OUT_CHANNELS;
-        }
+void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+  for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
+    const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
+    const int32_t row = window_begin(top, DILATION_HEIGHT);
+    const int32_t rows = window_end(top, DILATION_HEIGHT, KERNEL_HEIGHT, IN_HEIGHT) - row;
+    for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
+      const int32_t left = out_column * STRIDE_WIDTH - PAD_LEFT;
+      const int32_t column = window_begin(left, DILATION_WIDTH);
+      const int32_t columns = window_end(left, DILATION_WIDTH, KERNEL_WIDTH, IN_WIDTH) - column;
+      const int32_t first_pixel = (top + row * DILATION_HEIGHT) * IN_WIDTH + left + column * DILATION_WIDTH;
+      const int8_t *x = input + first_pixel * IN_CHANNELS;
+      if (rows == KERNEL_HEIGHT && columns == KERNEL_WIDTH) {
+        compute_pixel(x, 0, KERNEL_HEIGHT, KERNEL_WIDTH, output);
+      } else {
+        compute_border(x, row * KERNEL_WIDTH + column, rows, columns, output);
+      }
+      output += OUT_CHANNELS;
     }
+  }
 }

@@ -8,52 +8,50 @@
 #include "layers.h"
 
 enum {
-    IN_HEIGHT = 4,
-    IN_WIDTH = 4,
-    IN_CHANNELS = 2,
-    OUT_HEIGHT = 2,
-    OUT_WIDTH = 2,
-    OUT_CHANNELS = 2,
-    KERNEL_HEIGHT = 2,
-    KERNEL_WIDTH = 2,
-    STRIDE_HEIGHT = 2,
-    STRIDE_WIDTH = 2,
-    DILATION_HEIGHT = 1,
-    DILATION_WIDTH = 1,
-    PAD_TOP = 0,
-    PAD_LEFT = 0,
+  IN_HEIGHT = 4,
+  IN_WIDTH = 4,
+  IN_CHANNELS = 2,
+  OUT_HEIGHT = 2,
+  OUT_WIDTH = 2,
+  OUT_CHANNELS = 2,
+  KERNEL_HEIGHT = 2,
+  KERNEL_WIDTH = 2,
+  STRIDE_HEIGHT = 2,
+  STRIDE_WIDTH = 2,
+  DILATION_HEIGHT = 1,
+  DILATION_WIDTH = 1,
+  PAD_TOP = 0,
+  PAD_LEFT = 0,
 };
 
 enum {
-    LOWEST = -128, /* padding never wins */
-    LOW = -128,
-    HIGH = 127,
+  LOWEST = -128, /* padding never wins */
+  LOW = -128,
+  HIGH = 127,
 };
 
 /* All channels of one pixel, from `rows` x `columns` kernel positions. */
-TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t columns, int8_t *output)
-{
-    for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
-        int32_t largest = LOWEST;
-        for (int32_t row = 0; row < rows; row++) {
-            const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
-            for (int32_t column = 0; column < columns; column++) {
-                const int32_t candidate = x_row[column * DILATION_WIDTH * IN_CHANNELS];
-                largest = candidate > largest ? candidate : largest;
-            }
-        }
-        output[channel] = (int8_t)fixed_point_clamp(largest, LOW, HIGH);
+TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t columns, int8_t *output) {
+  for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
+    int32_t largest = LOWEST;
+    for (int32_t row = 0; row < rows; row++) {
+      const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS + channel;
+      for (int32_t column = 0; column < columns; column++) {
+        const int32_t candidate = x_row[column * DILATION_WIDTH * IN_CHANNELS];
+        largest = candidate > largest ? candidate : largest;
+      }
     }
+    output[channel] = (int8_t)fixed_point_clamp(largest, LOW, HIGH);
+  }
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output)
-{
-    for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
-        for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
-            const int32_t first_pixel = out_row * STRIDE_HEIGHT * IN_WIDTH + out_column * STRIDE_WIDTH;
-            const int8_t *x = input + first_pixel * IN_CHANNELS;
-            compute_pixel(x, KERNEL_HEIGHT, KERNEL_WIDTH, output);
-            output += OUT_CHANNELS;
-        }
+void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+  for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
+    for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
+      const int32_t first_pixel = out_row * STRIDE_HEIGHT * IN_WIDTH + out_column * STRIDE_WIDTH;
+      const int8_t *x = input + first_pixel * IN_CHANNELS;
+      compute_pixel(x, KERNEL_HEIGHT, KERNEL_WIDTH, output);
+      output += OUT_CHANNELS;
     }
+  }
 }
