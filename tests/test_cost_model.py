@@ -48,7 +48,7 @@ def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: 
         assert split.proved
         assert f"{split.objective:.4f}" == latency_s
         assert len(split.sub_models) == n_splits
-        assert {cut.seconds for cut in split.cuts} == {cut.n_bytes * 8 / 115200 for cut in split.cuts}
+        assert {cut.seconds for cut in split.cuts} == {cut.payload_bytes * 8 / 115200 for cut in split.cuts}
     assert published.explored == nodes
 
 

@@ -39,8 +39,8 @@ def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
     ]
     assert [layer.seconds for layer in measurement.layers] == pytest.approx([0.04, 0.004, 0.0001])
     assert measurement.cuts[0].seconds.mean == pytest.approx(4 * CUT_TICKS / CORE_HZ)
-    assert measurement.compute_s == pytest.approx(0.0441)
-    assert measurement.transfer_s == pytest.approx(0.08)
+    assert measurement.l_s == pytest.approx(0.0441)
+    assert measurement.t_s == pytest.approx(0.08)
 
 
 def test_spread_over_samples(fake: FakeRig) -> None:

@@ -45,7 +45,7 @@ def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions
     assert [sub_model.layers for sub_model in first.sub_models] == [range(1), range(3, 4)]
     assert [(s.cut_in, s.cut_out) for s in first.sub_models] == [(None, 0), (1, None)]
     assert [(s.cut_in, s.cut_out) for s in second.sub_models] == [(0, 1)]
-    assert [(cut.after_layer, cut.sender, cut.receiver, cut.n_bytes) for cut in plan.cuts] == [
+    assert [(cut.after_layer, cut.sender, cut.receiver, cut.payload_bytes) for cut in plan.cuts] == [
         (0, 0, 1, 7),
         (2, 1, 0, 5),
     ]

@@ -53,7 +53,7 @@ def test_measurement(project: Project, folder: Path) -> None:
     (cut,) = project.cuts
     frames = -(-cut.payload_bytes // 1024)
     line_s = (cut.payload_bytes + 8 * frames + 8) * 10 / project.baud
-    assert measurement.transfer_s == pytest.approx(line_s, rel=0.01)
+    assert measurement.t_s == pytest.approx(line_s, rel=0.01)
     assert measurement.cuts[0].repeats == 0
 
 

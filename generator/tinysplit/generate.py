@@ -114,7 +114,7 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
         after_layer=cut.after_layer + 1,
         from_board=cut.sender + 1,
         to_board=cut.receiver + 1,
-        payload_bytes=cut.n_bytes,
+        payload_bytes=cut.payload_bytes,
         estimated_s=cut.seconds,
     )
 

@@ -110,12 +110,12 @@ class Project(FileModel):
         return self.layers[-1].board
 
     @property
-    def estimated_compute_s(self) -> float:
+    def estimated_l_s(self) -> float:
         """L in seconds."""
         return sum(layer.estimated_s for layer in self.layers)
 
     @property
-    def estimated_transfer_s(self) -> float:
+    def estimated_t_s(self) -> float:
         """T in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
 

@@ -66,12 +66,12 @@ class Measurement:
     outputs: IntArray
 
     @property
-    def compute_s(self) -> float:
+    def l_s(self) -> float:
         """L in seconds (seed 000, formula 2), mean over samples."""
         return sum(layer.seconds for layer in self.layers)
 
     @property
-    def transfer_s(self) -> float:
+    def t_s(self) -> float:
         """T in seconds (seed 000, formula 4), mean over samples."""
         return sum(cut.seconds.mean for cut in self.cuts)
 
@@ -138,7 +138,7 @@ def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, ou
     _begin_afresh(project, clients)
     clients[project.begins].load(data)
     clients[project.begins].start()
-    estimated_s = project.estimated_compute_s + project.estimated_transfer_s
+    estimated_s = project.estimated_l_s + project.estimated_t_s
     try:
         clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)
     except ToolError:

@@ -12,20 +12,20 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Latency:
-    """L, T and I = L + T in seconds."""
+    """L, T and I in seconds (seed 000, formulas 2, 4 and 5)."""
 
-    compute_s: float
-    transfer_s: float
+    l_s: float
+    t_s: float
 
     @property
-    def inference_s(self) -> float:
-        """I."""
-        return self.compute_s + self.transfer_s
+    def i_s(self) -> float:
+        """I = L + T."""
+        return self.l_s + self.t_s
 
     @property
     def values(self) -> tuple[float, float, float]:
         """L, T, I."""
-        return self.compute_s, self.transfer_s, self.inference_s
+        return self.l_s, self.t_s, self.i_s
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class MeasureReport:
     @property
     def estimated(self) -> Latency:
         """What the cost model promised."""
-        return Latency(self.project.estimated_compute_s, self.project.estimated_transfer_s)
+        return Latency(self.project.estimated_l_s, self.project.estimated_t_s)
 
     @property
     def measured(self) -> Latency:
         """What the boards took, mean over samples."""
-        return Latency(self.measurement.compute_s, self.measurement.transfer_s)
+        return Latency(self.measurement.l_s, self.measurement.t_s)
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -90,12 +90,12 @@ class MeasureReport:
                 "name": board.name,
                 "core_hz": identities[board.number].core_hz,
                 "timer_hz": identities[board.number].timer_hz,
-                "measured_compute_s": self.board_compute_s(board.number),
+                "measured_s": self.board_l_s(board.number),
             }
             for board in self.project.boards
         ]
 
-    def board_compute_s(self, number: int) -> float:
+    def board_l_s(self, number: int) -> float:
         """Return what the layers of board `number` took together, mean over samples."""
         return sum(layer.seconds for layer in self.measurement.layers if layer.board == number)
 

@@ -47,7 +47,7 @@ def _layer_table(report: MeasureReport) -> Table:
         table.add_row(
             *("", "all", "", str(board.number)),
             *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
-            *_times(sum(layer.estimated_s for layer in own), report.board_compute_s(board.number)),
+            *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
         )
     return table
 

@@ -50,7 +50,7 @@ def _cuts(split: Split) -> Table:
     for cut in split.cuts:
         layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
         ends = (str(cut.sender + 1), str(cut.receiver + 1))
-        table.add_row(layer, *ends, str(cut.n_bytes), f"{cut.seconds * MS:.2f}")
+        table.add_row(layer, *ends, str(cut.payload_bytes), f"{cut.seconds * MS:.2f}")
     return table
 
 

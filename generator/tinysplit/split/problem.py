@@ -55,7 +55,7 @@ class Cut:
     after_layer: int
     sender: int
     receiver: int
-    n_bytes: int
+    payload_bytes: int
     seconds: float
 
 

@@ -139,7 +139,7 @@ class SplitFile(FileModel):
                     after_layer=cut.after_layer + 1,
                     from_board=cut.sender + 1,
                     to_board=cut.receiver + 1,
-                    payload_bytes=cut.n_bytes,
+                    payload_bytes=cut.payload_bytes,
                     seconds=cut.seconds,
                 )
                 for cut in split.cuts
