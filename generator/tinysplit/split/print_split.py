@@ -8,7 +8,7 @@ from tinysplit.split.split import Split
 from tinysplit.tables import plain_table
 from tinysplit.units import MS
 
-BAR_WIDTH = 8  # so that the table of two boards fits into 80 columns
+BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
 def print_split(split: Split, console: Console) -> None:
