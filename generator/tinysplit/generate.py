@@ -1,7 +1,7 @@
 """From a quantized network and a split to one PlatformIO project a board."""
 
 import hashlib
-import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -44,15 +44,20 @@ def generate(
     """
     project = describe(quantized, plan, baud, calibration_samples)
     with whole_folder(out) as folder:
+        directories = [folder / board.directory for board in project.boards]
+        for directory, board_plan in zip(directories, plan.boards, strict=True):
+            _write_board(directory, quantized, board_plan, plan, project)
+        project = project.model_copy(update={"project_hash": _hash(directories)})
+        for directory in directories:
+            text = render("project/project_hash.c.j2", project_hash=project.project_hash)
+            (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
         onnx.save(model, folder / MODEL_NAME)
         project.write(folder)
-        for board_plan in plan.boards:
-            _write_board(folder / project.board(board_plan.number).directory, quantized, board_plan, plan, project)
     return project
 
 
 def describe(quantized: QuantizedGraph, plan: Plan, baud: int, calibration_samples: int) -> Project:
-    """Return the manifest of what will be generated."""
+    """Return the manifest of what will be generated; its `project_hash` is 0 until all files are there."""
     model = ProjectModel(name=quantized.graph.name, sha256=quantized.graph.sha256)
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
     layers = tuple(
@@ -75,9 +80,7 @@ def describe(quantized: QuantizedGraph, plan: Plan, baud: int, calibration_sampl
         baud=baud,
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
-        project_hash=_hash(
-            [model.sha256, [layer.model_dump() for layer in layers], [b.board.sha256 for b in plan.boards]]
-        ),
+        project_hash=0,
         boards=tuple(_board(quantized, board_plan) for board_plan in plan.boards),
         links=links,
         layers=layers,
@@ -85,9 +88,14 @@ def describe(quantized: QuantizedGraph, plan: Plan, baud: int, calibration_sampl
     )
 
 
-def _hash(facts: Any) -> int:  # noqa: ANN401 (anything that JSON holds)
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
-    return int.from_bytes(digest[:4], "little")
+def _hash(directories: Sequence[Path]) -> int:
+    """Return 32 bits of a hash of all sources; platformio.ini, which names folders of this machine, is none."""
+    digest = hashlib.sha256()
+    for directory in directories:
+        for path in sorted(path for path in directory.rglob("*") if path.suffix in {".c", ".h", ".ld"}):
+            digest.update(f"{path.relative_to(directory)}\n".encode())
+            digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:4], "little")
 
 
 def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds: float) -> ProjectLayer:
@@ -155,7 +163,6 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
         "model_name": project.model.name,
         "bits": project.bits,
         "arena_bytes": board_plan.arena_bytes,
-        "project_hash": project.project_hash,
         "network_input_bytes": first.sizes_bytes[0] if first.cut_in is None else 0,
         "network_output_bytes": last.sizes_bytes[-1] if last.cut_out is None else 0,
         "time_count": len(board_plan.layers) + transfers,
