@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, isfinite
 from operator import mul
 
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Assignment, Problem
 
 PRICE_STEPS = 100
 FIRST_STRIDE = 1.0  # of the bound
@@ -67,19 +67,23 @@ def flash_prices(problem: Problem) -> list[float]:
 def _flash_of_cheapest(problem: Problem, prices: Sequence[float], rest: Table) -> list[int]:
     """Return the flash of every device on the way that `rest` is the cost of."""
     flash_bytes = [0] * len(prices)
-    device, transfer = 0, ((0.0,) * len(prices),) * len(prices)
+    for layer, device in zip(problem.layers, cheapest_way(problem, prices, rest), strict=True):
+        flash_bytes[device] += layer.flash_bytes
+    return flash_bytes
+
+
+def cheapest_way(problem: Problem, prices: Sequence[float], rest: Table) -> Assignment:
+    """Return the way that `rest`, made by `unlimited_flash` with these prices, is the cost of."""
+    way: list[int] = []
+    transfer = (0.0,) * len(prices)
     for number, layer in enumerate(problem.layers):
         onward = [
-            transfer[device][h]
-            + problem.usable_seconds[number][h]
-            + layer.flash_bytes * prices[h]
-            + rest[number + 1][h]
+            transfer[h] + problem.usable_seconds[number][h] + layer.flash_bytes * prices[h] + rest[number + 1][h]
             for h in range(len(prices))
         ]
-        device = onward.index(min(onward))
-        flash_bytes[device] += layer.flash_bytes
-        transfer = problem.transfer_seconds[number]
-    return flash_bytes
+        way.append(onward.index(min(onward)))
+        transfer = problem.transfer_seconds[number][way[-1]]
+    return tuple(way)
 
 
 def earlier_twins(problem: Problem) -> tuple[tuple[int, ...], ...]:

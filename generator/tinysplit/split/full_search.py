@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.errors import UsageError
-from tinysplit.split.bounds import unlimited_flash
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.period_bounds import least_value
+from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.timelines import Timelines
 
 MAX_CANDIDATES = 2**30
 MAX_TAILS = 2**16
 
 
 def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return a fastest split, or after `time_limit_s` the best one found, with `proved` False.
+    """Return a best split, or after `time_limit_s` the best one found, with `proved` False.
 
     UsageError when there are more than 2^30 candidates; CheckFailedError says why nothing fits.
     """
@@ -40,11 +41,11 @@ def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S)
     best_s, explored = inf, 0
     best: Assignment = ()
     for head in product(range(n_devices), repeat=n_head):
-        seconds = _join(problem, head, tails)
-        explored += len(seconds)
-        index = int(np.argmin(seconds))
-        if seconds[index] < best_s:
-            best_s, best = float(seconds[index]), (*head, *map(int, tails.devices[:, index]))
+        values = _values(problem, head, tails)
+        explored += len(values)
+        index = int(np.argmin(values))
+        if values[index] < best_s:
+            best_s, best = float(values[index]), (*head, *map(int, tails.devices[:, index]))
         if perf_counter() - start > time_limit_s:
             break
     ended = explored == problem.n_candidates
@@ -53,7 +54,7 @@ def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S)
     return Split(
         problem=problem,
         assignment=best,
-        lower_bound=problem.figures(best).i_s if ended else min(best_s, unlimited_flash(problem)[0][0]),
+        lower_bound=problem.value(best) if ended else min(best_s, least_value(problem)),
         explored=explored,
         solver="full",
         spent_s=perf_counter() - start,
@@ -68,6 +69,7 @@ class _Tails:
     seconds: NDArray[np.float64]  # infinite where a rule is broken or a layer does not fit
     flash_bytes: NDArray[np.int64]  # device x tail
     used: NDArray[np.bool_]  # device x tail
+    timelines: Timelines | None  # where periods are asked for
 
     @classmethod
     def enumerate(cls, problem: Problem) -> "_Tails":
@@ -89,7 +91,21 @@ class _Tails:
                 used[device] |= owner == device
         if problem.keep_last_two and n_layers > 1:
             seconds[devices[-1] != devices[-2]] = inf
-        return cls(devices, seconds, flash_bytes, used)
+        timelines = Timelines.of(problem, n_layers - n_tail, devices) if problem.asks_for_period else None
+        return cls(devices, seconds, flash_bytes, used, timelines)
+
+
+def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
+    """Return what is minimized of `head` followed by each of `tails`, infinite where that is infeasible."""
+    latencies = _join(problem, head, tails)
+    timelines = tails.timelines
+    if not timelines:
+        return latencies
+    if head:
+        sending = np.array(problem.transfer_seconds[len(head) - 1][head[-1]])[tails.devices[0]]
+        timelines = timelines.behind(Timelines.of(problem, 0, np.array(head)[:, None]), head[-1], sending)
+    periods = timelines.periods(problem.period_definition)
+    return np.where(np.isfinite(latencies), periods, inf) if problem.objective is Objective.THROUGHPUT else latencies
 
 
 def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:

@@ -6,9 +6,12 @@ a device as busy while it computes and while it sends.
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from tinysplit.split.problem import Assignment, Problem, SubModel, sub_models
+if TYPE_CHECKING:
+    from tinysplit.split.problem import Assignment, Problem
+
+TIE = 1e-9  # relative: devices that are equally busy but for rounding
 
 
 class Period(StrEnum):
@@ -17,7 +20,8 @@ class Period(StrEnum):
     `load`: boards have queues between them, so the busiest one sets the pace. `span`: no queues, a device takes the
     next input only when its last sub-model is done (seed 000, section 2.2: without this two inferences overlap on one
     device). `paper`: the span of the busiest device alone, which is what seed 000's Table 4 was computed with. `old`:
-    the definition that seed 000 improves on, the device with most computation and what it sends.
+    the definition that seed 000 improves on, the device with most computation and what it sends. Where devices are
+    equally busy the largest period counts.
     """
 
     LOAD = "load"
@@ -26,48 +30,43 @@ class Period(StrEnum):
     OLD = "old"
 
 
-def period_s(problem: Problem, assignment: Assignment, definition: Period) -> float:
+def period_s(problem: "Problem", assignment: "Assignment", definition: Period) -> float:
     """Return the period of `assignment` in seconds; throughput is its inverse (formula 6)."""
     return _DEFINITIONS[definition](_Timeline(problem, assignment))
 
 
 class _Timeline:
-    """One inference on its own: every sub-model computes, then sends."""
+    """One inference on its own: every layer computes, then a device that is done with its sub-model sends."""
 
-    def __init__(self, problem: Problem, assignment: Assignment) -> None:
-        self.runs: tuple[SubModel, ...] = sub_models(assignment)
-        self.compute = [
-            sum(problem.layers[layer].seconds[run.device] for layer in range(run.first, run.last + 1))
-            for run in self.runs
-        ]
-        self.send = [
-            *(problem.transfer_seconds[run.last][run.device][after.device] for run, after in pairwise(self.runs)),
-            0.0,
-        ]
-        self.devices = sorted({run.device for run in self.runs})
-
-    def own(self, device: int) -> list[int]:
-        """Return the positions of the sub-models of `device`."""
-        return [position for position, run in enumerate(self.runs) if run.device == device]
-
-    def computing(self, device: int) -> float:
-        """Return the seconds that `device` computes."""
-        return sum(self.compute[position] for position in self.own(device))
-
-    def busy(self, device: int) -> float:
-        """Return the seconds that `device` computes and sends."""
-        return sum(self.compute[position] + self.send[position] for position in self.own(device))
+    def __init__(self, problem: "Problem", assignment: "Assignment") -> None:
+        self.computing = dict.fromkeys(sorted(set(assignment)), 0.0)  # seconds that a device computes
+        self.busy = dict(self.computing)  # computes and sends
+        self.start: dict[int, float] = {}  # of the first sub-model
+        self.end: dict[int, float] = {}  # of the last sub-model, what it sends included
+        clock_s = 0.0
+        for layer, (device, after) in enumerate(zip(assignment, (*assignment[1:], assignment[-1]), strict=True)):
+            self.start.setdefault(device, clock_s)
+            computing_s = problem.layers[layer].seconds[device]
+            sending_s = problem.transfer_seconds[layer][device][after]
+            self.computing[device] += computing_s
+            self.busy[device] += computing_s + sending_s
+            clock_s += computing_s + sending_s
+            self.end[device] = clock_s
 
     def span(self, device: int) -> float:
         """Return the seconds from the start of the first sub-model of `device` until its last one has been sent."""
-        own = self.own(device)
-        between = range(own[0], own[-1] + 1)
-        return sum(self.compute[position] + self.send[position] for position in between)
+        return self.end[device] - self.start[device]
+
+
+def _most(seconds: Mapping[int, float]) -> list[int]:
+    """Return the device with the most seconds, and those that tie with it: no figure may hang on their order."""
+    most = max(seconds.values())
+    return [device for device, value in seconds.items() if value >= most * (1 - TIE)]
 
 
 _DEFINITIONS: Mapping[Period, Callable[[_Timeline], float]] = {
-    Period.LOAD: lambda line: max(map(line.busy, line.devices)),
-    Period.SPAN: lambda line: max(map(line.span, line.devices)),
-    Period.PAPER: lambda line: line.span(max(line.devices, key=line.busy)),
-    Period.OLD: lambda line: line.busy(max(line.devices, key=line.computing)),
+    Period.LOAD: lambda line: max(line.busy.values()),
+    Period.SPAN: lambda line: max(map(line.span, line.busy)),
+    Period.PAPER: lambda line: max(map(line.span, _most(line.busy))),
+    Period.OLD: lambda line: max(line.busy[device] for device in _most(line.computing)),
 }

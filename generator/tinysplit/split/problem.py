@@ -8,12 +8,14 @@ from itertools import pairwise
 from math import inf, isfinite
 
 from tinysplit.errors import InputError
+from tinysplit.split.period import Period, period_s
 
 
 class Objective(StrEnum):
-    """What a split minimizes; `latency` is I, formula 5."""
+    """What a split is best in: `latency` is I, formula 5; `throughput` is the inverse of the period, formula 6."""
 
     LATENCY = "latency"
+    THROUGHPUT = "throughput"
 
 
 Assignment = tuple[int, ...]  # 0-based device of every layer
@@ -89,6 +91,7 @@ class Problem:
     objective: Objective = Objective.LATENCY
     must_use_all: bool = False
     keep_last_two: bool = False
+    period_definition: Period = Period.LOAD
 
     def __post_init__(self) -> None:
         """Raise InputError for missing, negative or undefined costs."""
@@ -119,6 +122,11 @@ class Problem:
         )
 
     @property
+    def asks_for_period(self) -> bool:
+        """Whether the period decides which split is best."""
+        return self.objective is Objective.THROUGHPUT
+
+    @property
     def n_candidates(self) -> int:
         """Number of assignments, d^n."""
         return int(len(self.devices) ** len(self.layers))
@@ -135,6 +143,16 @@ class Problem:
             flash_bytes=tuple(sum(layer.flash_bytes for layer in layers) for layers in own_layers),
             ram_bytes=tuple(max((layer.ram_bytes for layer in layers), default=0) for layers in own_layers),
         )
+
+    def period_s(self, assignment: Assignment) -> float:
+        """Return the seconds between two answers of `assignment`, as `period_definition` has it."""
+        return period_s(self, assignment, self.period_definition)
+
+    def value(self, assignment: Assignment) -> float:
+        """Return the seconds that are minimized, I or the period, feasible or not."""
+        if self.objective is Objective.THROUGHPUT:
+            return self.period_s(assignment)
+        return self.figures(assignment).i_s
 
     def cuts(self, assignment: Assignment) -> tuple[Cut, ...]:
         """Return the cuts of `assignment` in the order of the layers."""

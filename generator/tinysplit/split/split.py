@@ -10,7 +10,7 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Split:
-    """What a solver found. `objective` and `lower_bound` are I in seconds; no split is faster than `lower_bound`."""
+    """What a solver found; `objective` and `lower_bound` are seconds, I or the period. No split is below the bound."""
 
     problem: Problem = field(repr=False)
     assignment: Assignment
@@ -27,8 +27,13 @@ class Split:
 
     @property
     def objective(self) -> float:
-        """What was minimized: I in seconds."""
-        return self.figures.i_s
+        """What was minimized: I or the period, in seconds."""
+        return self.problem.value(self.assignment)
+
+    @cached_property
+    def period_s(self) -> float:
+        """Seconds between two answers when inputs wait in line; throughput is its inverse."""
+        return self.problem.period_s(self.assignment)
 
     @property
     def gap(self) -> float:
