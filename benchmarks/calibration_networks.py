@@ -1,8 +1,8 @@
 """Small networks whose layers are many shapes of every kind; none of them is a network that anybody measures."""
 
-from network_builder import NetworkBuilder
 from tinysplit.graph import Graph
 from tinysplit.layers import Shape
+from tinysplit.network_builder import NetworkBuilder
 
 
 def calibration_networks() -> tuple[Graph, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from networks import mobilenet_v1, tiny_cnn, yamnet_256
+from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, layer_cycles, link_seconds, make_problem
@@ -16,6 +16,7 @@ from tinysplit.hardware import Board
 from tinysplit.layers import KINDS, Layer
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
+from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from networks import mobilenet_v1, tiny_cnn
+from networks import tiny_cnn
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import InputError
+from tinysplit.published.networks import mobilenet_v1
 from tinysplit.split.print_split import print_split
 from tinysplit.split.solve import solve
 from tinysplit.split.split import Split

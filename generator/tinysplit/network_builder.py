@@ -1,4 +1,4 @@
-"""Networks written layer by layer, for calibration and for tests."""
+"""Networks written layer by layer: published ones, those of calibration, and those of tests."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -38,20 +38,23 @@ class NetworkBuilder:
         self,
         channels: int,
         kernel: tuple[int, int] = (1, 1),
-        stride: int = 1,
+        stride: int | tuple[int, int] = 1,
         dilation: int = 1,
         activation: Activation = RELU,
+        padded: bool = True,
     ) -> Self:
-        """Add a convolution that keeps the size of the map but for `stride`."""
+        """Add a convolution; `padded` keeps the size of the map but for `stride`."""
         weights, bias = self._random(channels, *kernel, self.shape.channels), self._random(channels)
-        window = _padded(kernel, stride, dilation)
+        strides = (stride, stride) if isinstance(stride, int) else stride
+        pads = _pads(kernel, dilation) if padded else Pads()
+        window = Window(kernel, strides, (dilation, dilation), pads)
         return self._add(Conv, weights=weights, bias=bias, window=window, activation=activation)
 
     def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
         """Add a depthwise convolution that keeps the size of the map but for `stride`."""
         channels = self.shape.channels
         weights, bias = self._random(*kernel, channels), self._random(channels)
-        window = _padded(kernel, stride, 1)
+        window = Window(kernel, (stride, stride), pads=_pads(kernel, 1))
         return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
 
     def max_pool(self, size: int, stride: int) -> Self:
@@ -87,7 +90,6 @@ class NetworkBuilder:
         return self
 
 
-def _padded(kernel: tuple[int, int], stride: int, dilation: int) -> Window:
+def _pads(kernel: tuple[int, int], dilation: int) -> Pads:
     height, width = (dilation * (size - 1) for size in kernel)
-    pads = Pads(height // 2, width // 2, height - height // 2, width - width // 2)
-    return Window(kernel, (stride, stride), (dilation, dilation), pads)
+    return Pads(height // 2, width // 2, height - height // 2, width - width // 2)
