@@ -13,6 +13,20 @@ SHORTENING = 0.95  # where a step did not raise the bound
 Table = list[list[float]]
 
 
+class LatencyBound:
+    """The cheapest rest with unlimited flash, with and without prices for flash, whichever is more."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.rest = unlimited_flash(problem)
+        self.prices = flash_prices(problem)
+        self.priced_rest = unlimited_flash(problem, self.prices)
+
+    def of(self, n_done: int, device: int, latency: float, free_flash: Sequence[int]) -> float:
+        """Return an underestimate of I after `n_done` layers that took `latency`, the last of them on `device`."""
+        priced: float = self.priced_rest[n_done][device] - sum(map(mul, free_flash, self.prices))
+        return latency + max(self.rest[n_done][device], priced)
+
+
 def fastest_devices(problem: Problem) -> Table:
     """Return [layers done][device of the last]: each layer left on its fastest device, without transfers (seed 000)."""
     rest = [0.0]

@@ -2,12 +2,15 @@
 
 Seed 000 underestimates what is left by each layer's fastest device. Here the bound is the exact cost of the rest with
 unlimited flash, transfers included, from dynamic programming backwards over (layer, device). What is left then is
-the packing, and of two partial assignments that leave the same free flash only the faster one is followed.
+the packing, and of two partial assignments that leave the same free flash only the faster one is followed. Throughput
+and limits have a search of their own, `period_search.py`, with bounds on I and on the period.
 """
 
 from time import perf_counter
 
+from tinysplit.errors import UsageError
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
+from tinysplit.split.period_search import PeriodSearch
 from tinysplit.split.problem import Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.tree_search import TreeSearch
@@ -19,19 +22,25 @@ def branch_and_bound(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     as_published: bool = False,
 ) -> Split:
-    """Return a fastest split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+    """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
 
     `as_published` leaves out everything that seed 000 does not have: its bound, no memory of states, no symmetry, and
-    the rules of the problem are only looked at once all layers are assigned. CheckFailedError says why nothing fits.
+    the rules of the problem are only looked at once all layers are assigned; it knows latency only. CheckFailedError
+    says why nothing fits.
     """
     check_memories(problem)
     start = perf_counter()
-    search = TreeSearch(problem, as_published=as_published)
+    if problem.asks_for_period or problem.is_limited:
+        if as_published:
+            raise UsageError("branch and bound as published knows neither throughput nor limits: take ours")
+        search: TreeSearch | PeriodSearch = PeriodSearch(problem)
+    else:
+        search = TreeSearch(problem, as_published=as_published)
     search.run(time_limit_s)
     if search.best is None:
         raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
     assignment = search.best.assignment()
-    best_s = problem.figures(assignment).i_s
+    best_s = problem.value(assignment)
     return Split(
         problem=problem,
         assignment=assignment,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tinysplit.errors import UsageError
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.period_bounds import least_value
-from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.timelines import Timelines
 
@@ -98,6 +98,7 @@ class _Tails:
 def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
     """Return what is minimized of `head` followed by each of `tails`, infinite where that is infeasible."""
     latencies = _join(problem, head, tails)
+    latencies[latencies > problem.max_latency_s * (1 + ROUNDING)] = inf
     timelines = tails.timelines
     if not timelines:
         return latencies
@@ -105,7 +106,8 @@ def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.flo
         sending = np.array(problem.transfer_seconds[len(head) - 1][head[-1]])[tails.devices[0]]
         timelines = timelines.behind(Timelines.of(problem, 0, np.array(head)[:, None]), head[-1], sending)
     periods = timelines.periods(problem.period_definition)
-    return np.where(np.isfinite(latencies), periods, inf) if problem.objective is Objective.THROUGHPUT else latencies
+    values = periods if problem.objective is Objective.THROUGHPUT else latencies
+    return np.where(np.isfinite(latencies) & (periods <= problem.max_period_s * (1 + ROUNDING)), values, inf)
 
 
 def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from math import inf, isfinite
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.tree_search import TreeSearch
 
 EXPLANATION_LIMIT_S = 1.0  # a board: an explanation may not take longer than the search
@@ -106,7 +106,13 @@ def _missing(problem: Problem, device: int) -> int:
         tuple(tuple(0.0 if isfinite(seconds) else inf for seconds in row) for row in table)
         for table in problem.transfer_seconds
     )
-    relaxed = replace(problem, layers=layers, devices=devices, transfer_seconds=transfers)
+    relaxed = replace(
+        problem.without_limits(),
+        objective=Objective.LATENCY,
+        layers=layers,
+        devices=devices,
+        transfer_seconds=transfers,
+    )
     search = TreeSearch(relaxed)
     search.run(EXPLANATION_LIMIT_S)
     return round(search.best_s) - limits.flash_bytes if search.best else 0

@@ -18,7 +18,7 @@ from dataclasses import replace
 from math import exp, isfinite
 from operator import mul, truediv
 
-from tinysplit.split.bounds import cheapest_way, flash_prices, unlimited_flash
+from tinysplit.split.bounds import LatencyBound, cheapest_way, unlimited_flash
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Objective, Problem
 
@@ -31,12 +31,9 @@ class PeriodBounds:
     """What the busy times of some first layers and the place of the last of them say about the period."""
 
     def __init__(self, problem: Problem) -> None:
-        self.counted = without_sending(problem) if problem.period_definition is Period.OLD else problem
-        self.weights = device_weights(self.counted)
-        weighted = weigh(self.counted, self.weights)
-        self.rest = unlimited_flash(weighted)
-        self.prices = flash_prices(weighted)
-        self.priced_rest = unlimited_flash(weighted, self.prices)
+        counted = without_sending(problem) if problem.period_definition is Period.OLD else problem
+        self.weights = device_weights(counted)
+        self.average = LatencyBound(weigh(counted, self.weights))
         self.unit_s = unit_seconds(problem)
         self.work_left = [0.0]
         for seconds in reversed(problem.usable_seconds):
@@ -44,8 +41,7 @@ class PeriodBounds:
 
     def of(self, n_done: int, device: int, loads: Sequence[float], free_flash: Sequence[int]) -> float:
         """Return an underestimate of the period after `n_done` layers, the last of them on `device`."""
-        priced = self.priced_rest[n_done][device] - sum(map(mul, free_flash, self.prices))
-        average: float = sum(map(mul, loads, self.weights)) + max(self.rest[n_done][device], priced)
+        average = self.average.of(n_done, device, sum(map(mul, loads, self.weights)), free_flash)
         return max(*loads, average, fluid(loads, self.unit_s, self.work_left[n_done]))
 
 

@@ -1,13 +1,13 @@
 """The splitting problem of seed 000, section 2: what each layer costs on each device, and what an assignment costs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 
-from tinysplit.errors import InputError
+from tinysplit.errors import InputError, UsageError
 from tinysplit.split.period import Period, period_s
 
 
@@ -17,6 +17,8 @@ class Objective(StrEnum):
     LATENCY = "latency"
     THROUGHPUT = "throughput"
 
+
+ROUNDING = 1e-9  # relative, of sums of the same times in another order
 
 Assignment = tuple[int, ...]  # 0-based device of every layer
 
@@ -92,6 +94,8 @@ class Problem:
     must_use_all: bool = False
     keep_last_two: bool = False
     period_definition: Period = Period.LOAD
+    max_latency_s: float = inf  # feasible splits have no larger I
+    max_period_s: float = inf  # nor a larger period
 
     def __post_init__(self) -> None:
         """Raise InputError for missing, negative or undefined costs."""
@@ -109,6 +113,9 @@ class Problem:
                 raise InputError(f"layer {layer.name!r} has a cost below zero or undefined")
             if any(table[device][device] for device in range(n_devices)):
                 raise InputError(f"layer {layer.name!r} has a transfer cost from a board to itself")
+        for what, limit in (("latency", self.max_latency_s), ("period", self.max_period_s)):
+            if not limit > 0:  # also true for NaN
+                raise UsageError(f"a largest {what} of {limit:g} s leaves no split: name a time above zero")
 
     @cached_property
     def usable_seconds(self) -> tuple[tuple[float, ...], ...]:
@@ -123,8 +130,17 @@ class Problem:
 
     @property
     def asks_for_period(self) -> bool:
-        """Whether the period decides which split is best."""
-        return self.objective is Objective.THROUGHPUT
+        """Whether the period decides which split is best or which is feasible."""
+        return self.objective is Objective.THROUGHPUT or isfinite(self.max_period_s)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether I or the period has a limit."""
+        return isfinite(self.max_latency_s) or isfinite(self.max_period_s)
+
+    def without_limits(self) -> "Problem":
+        """Return the problem with any I and any period allowed."""
+        return replace(self, max_latency_s=inf, max_period_s=inf)
 
     @property
     def n_candidates(self) -> int:
@@ -170,7 +186,14 @@ class Problem:
         )
         all_used = not self.must_use_all or len(set(assignment)) == len(self.devices)
         tail_whole = not self.keep_last_two or len(set(assignment[-2:])) == 1
-        return fits and isfinite(figures.i_s) and all_used and tail_whole
+        in_time = isfinite(figures.i_s) and within(figures.i_s, self.max_latency_s)
+        often_enough = not isfinite(self.max_period_s) or within(self.period_s(assignment), self.max_period_s)
+        return fits and in_time and often_enough and all_used and tail_whole
+
+
+def within(value: float, limit: float) -> bool:
+    """Return whether `value` is at most `limit`, but for rounding."""
+    return value <= limit * (1 + ROUNDING)
 
 
 def crossings(assignment: Sequence[int]) -> list[tuple[int, int, int]]:
