@@ -40,6 +40,8 @@ class SolverName(StrEnum):
     AUTO = "auto"
     FULL = "full"
     BRANCH_AND_BOUND = "branch-and-bound"
+    DICHOTOMIC = "dichotomic"
+    ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
 
 
 class _ErrorsAsLines(TyperGroup):

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from tinysplit.errors import UsageError
+from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
 from tinysplit.split.problem import Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
@@ -18,10 +20,15 @@ class Solver(Protocol):
     """A function from problem to split; CheckFailedError where there is none."""
 
     def __call__(self, problem: Problem, *, time_limit_s: float = ...) -> Split:
-        """Return the fastest split, proved within `time_limit_s` or with its gap."""
+        """Return the best split, proved within `time_limit_s` or with its gap."""
 
 
-SOLVERS: Mapping[str, Solver] = {"full": full_search, "branch-and-bound": branch_and_bound}
+SOLVERS: Mapping[str, Solver] = {
+    "full": full_search,
+    "branch-and-bound": branch_and_bound,
+    "dichotomic": dichotomic_search,
+    "adaptive-dichotomic": adaptive_dichotomic_search,
+}
 
 
 def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
