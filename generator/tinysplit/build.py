@@ -104,6 +104,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def first_error(output: str) -> str:
-    """Return the first line of a build's output that names an error, else its last line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    """Return the first line of a build's output that names an error, else its last line that says something."""
+    lines = [line.strip() for line in output.splitlines() if line.strip(" =")]
     return next((line for line in lines if _ERRORS.search(line)), lines[-1] if lines else "no output")

@@ -10,7 +10,6 @@ import onnx
 
 from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.kernels import file_name, render_header, render_layer
-from tinysplit.output_folder import whole_folder
 from tinysplit.plan import BoardPlan, Plan, SubModelPlan
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
@@ -25,6 +24,7 @@ from tinysplit.project import (
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.rendering import render
 from tinysplit.split.problem import Cut
+from tinysplit.whole_output import whole_folder
 
 HOST_BAUD = 115200
 HOST = "NETWORK_HOST"

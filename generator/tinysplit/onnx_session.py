@@ -3,7 +3,10 @@
 import onnxruntime
 from onnx import ModelProto
 
+onnxruntime.disable_telemetry_events()
+
 FATAL = 4  # ONNX Runtime's log level: what goes wrong is raised as well
+NEWEST_IR = 10  # later file formats add nothing to float networks, but ONNX Runtime refuses those newer than itself
 
 
 def open_session(model: ModelProto) -> onnxruntime.InferenceSession:
@@ -12,4 +15,7 @@ def open_session(model: ModelProto) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    readable = ModelProto()
+    readable.CopyFrom(model)
+    readable.ir_version = min(model.ir_version, NEWEST_IR)
+    return onnxruntime.InferenceSession(readable.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -14,17 +14,16 @@ from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
 from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import UsageError
+from tinysplit.errors import InputError, UsageError
 from tinysplit.float_reference import run_float, value_ranges
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board, board_title
 from tinysplit.integer_reference import quantize_input, run_integer
 from tinysplit.onnx_import import import_model
-from tinysplit.output_folder import check_output_folder
 from tinysplit.plan import make_plan
 from tinysplit.progress import steps
-from tinysplit.project import MODEL_NAME, Project
+from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.samples import load_samples
@@ -33,13 +32,12 @@ from tinysplit.split.solve import solve
 from tinysplit.split.split import Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
 from tinysplit.units import MS
+from tinysplit.whole_output import check_output_folder
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.tables import print_measurement
-
-SPLIT_NAME = "split.json"
 
 
 @dataclass(frozen=True)
@@ -192,6 +190,11 @@ def measure_folder(
     """Run the first `count` samples on the boards and hold every output against the integer reference."""
     model = folder / MODEL_NAME
     graph = import_model(model)
+    if graph.sha256 != project.model.sha256:
+        raise InputError(
+            f"{model} is another model ({graph.sha256[:12]}) than the one that {folder} was generated from "
+            f"({project.model.sha256[:12]}): generate again"
+        )
     quantized = quantize(graph, project.formats, project.bits)
     samples = load_samples(samples_path, graph)
     inputs = quantize_input(quantized, samples.x[:count])

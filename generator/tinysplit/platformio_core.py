@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -14,7 +13,7 @@ from pathlib import Path
 from platformio.dependencies import get_core_dependencies
 
 from tinysplit import resources
-from tinysplit.errors import ToolError
+from tinysplit.cache import cache_directory
 
 
 def environment() -> dict[str, str]:
@@ -37,7 +36,7 @@ def _prepared_directory() -> Path:
     platform = resources.boards() / "platform"
     contents = (str(platform), sys.prefix, version("platformio"), version("scons"))
     key = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:12]
-    directory = _cache_directory() / f"platformio-{key}"
+    directory = cache_directory() / f"platformio-{key}"
     ready = directory / "ready"
     if not ready.exists():
         with _locked(directory.with_suffix(".lock")):
@@ -69,22 +68,6 @@ def _link_platform(platforms: Path, platform: Path) -> None:
     spec = {"owner": None, "id": None, "name": platform.name, "requirements": None, "uri": f"symlink://{platform}"}
     platforms.mkdir(parents=True, exist_ok=True)
     (platforms / f"{platform.name}.pio-link").write_text(json.dumps({"cwd": "/", "spec": spec}))
-
-
-def _cache_directory() -> Path:
-    """Return a writable folder: the user's cache, or one under the temporary folder where there is no home."""
-    home, cache_home = os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME")
-    candidates = [Path(cache_home)] if cache_home else [Path(home, ".cache")] if home else []
-    candidates.append(Path(tempfile.gettempdir(), f"tinysplit-{os.getuid()}"))
-    for candidate in candidates:
-        directory = candidate / "tinysplit"
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(directory, os.W_OK):
-            return directory
-    raise ToolError(f"no folder for PlatformIO can be written (tried {', '.join(map(str, candidates))})")
 
 
 @contextmanager

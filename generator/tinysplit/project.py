@@ -19,6 +19,7 @@ from tinysplit.quantized import LayerFormats
 
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
+SPLIT_NAME = "split.json"
 
 
 class ProjectModel(FileModel):

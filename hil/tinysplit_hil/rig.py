@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from serial.tools import list_ports
 
 from tinysplit.boards import load_board
-from tinysplit.errors import InputError, ToolError
+from tinysplit.errors import InputError, ToolError, one_line
 from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.project import Project
 from tinysplit_hil.client import BoardClient, Port
@@ -133,9 +133,9 @@ def _open_ports(project: Project, places: Sequence[str]) -> Iterator[dict[int, P
 def _open_port(name: str, baud: int) -> Iterator[Port]:
     try:
         port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S)
-    except (serial.SerialException, ValueError) as error:
+    except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
         raise ToolError(
-            f"the port {name} cannot be opened ({error}): is the board plugged in, and the port free?"
+            f"the port {name} cannot be opened ({one_line(error)}): is the board plugged in, and the port free?"
         ) from None
     with port:
         port.reset_input_buffer()

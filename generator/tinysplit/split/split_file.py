@@ -1,7 +1,6 @@
 """The file between `split` and `generate`: readable JSON, numbers from 1 as users see them."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -15,6 +14,7 @@ from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
 from tinysplit.split.split import Split
+from tinysplit.whole_output import write_whole_file
 
 SCHEMA_VERSION: Literal[1] = 1
 HASH_DIGITS = 12  # of a SHA-256, in messages
@@ -77,7 +77,7 @@ class SplitFile(FileModel):
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     bits: Literal[8, 16]
     baud: Number
-    bits_per_byte: Number
+    bits_per_byte: Annotated[int, Field(ge=8, le=12)]
     use_all: bool
     paper: bool
     objective: Objective
@@ -171,13 +171,7 @@ def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:
 
 def write_split(path: Path, split_file: SplitFile) -> None:
     """Write the file whole or not at all; InputError when it cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(split_file.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
+    write_whole_file(path, split_file.model_dump_json(indent=2) + "\n")
 
 
 def read_split(path: Path) -> SplitFile:
@@ -186,7 +180,7 @@ def read_split(path: Path) -> SplitFile:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): make it with `tinysplit split`") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path} is no JSON: make it with `tinysplit split`") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != SCHEMA_VERSION:

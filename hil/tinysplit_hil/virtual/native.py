@@ -2,7 +2,6 @@
 
 import ctypes
 import hashlib
-import os
 import subprocess
 import tempfile
 from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_uint32, c_uint64, c_void_p
@@ -10,6 +9,7 @@ from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path
 
+from tinysplit.cache import cache_directory
 from tinysplit.errors import ToolError
 
 _SOURCE = Path(__file__).with_name("block_hook.c")
@@ -111,16 +111,9 @@ def library() -> ctypes.CDLL:
     """Return the compiled block_hook.c. Raises ToolError when the host has no C compiler."""
     source = _SOURCE.read_bytes()
     name = hashlib.sha256(source + " ".join(_FLAGS).encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tinysplit"
-    path = cache / f"block_hook_{name}.so"
+    path = cache_directory() / f"block_hook_{name}.so"
     if not path.exists():
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-            _compile(path)
-        except OSError as error:
-            raise ToolError(
-                f"virtual boards keep compiled code in {cache}, which cannot be written ({error})"
-            ) from None
+        _compile(path)
     loaded = ctypes.CDLL(str(path))
     loaded.run.argtypes = [POINTER(BoardState)]
     loaded.run.restype = None

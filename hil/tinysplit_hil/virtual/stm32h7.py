@@ -133,7 +133,7 @@ class PwrH7(Registers):
 
     def max_core_hz(self) -> int:
         """Return the highest core clock (DS12110 and DS13313, general operating conditions)."""
-        if self._syscfg.overdrive and self.field(_PWR_CSR1, _VOS, 2) == _VOS1:  # noqa:
+        if self._syscfg.overdrive and self.field(_PWR_CSR1, _VOS, 2) == _VOS1:
             return self._overdrive_hz
         return self._core_hz_by_scale[self.field(_PWR_CSR1, _VOS, 2)]
 
