@@ -5,8 +5,8 @@ failed, 2 usage, 3 bad input, 4 tool or hardware, 130 interrupted.
 """
 
 import json
-import sys
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from tinysplit.analyze import print_analysis
 from tinysplit.boards import boards_to_json, load_boards, print_boards
 from tinysplit.build_report import print_build
 from tinysplit.cost_model import CostSettings
-from tinysplit.errors import TinysplitError, UsageError
+from tinysplit.errors import TinysplitError, ToolError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
@@ -51,11 +51,26 @@ class _ErrorsAsLines(TyperGroup):
         try:
             return super().invoke(ctx)
         except TinysplitError as error:
-            messages.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+            _print_error(str(error))
             raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            raise  # typer ends quietly when nobody reads on
+        except OSError as error:  # a full disk, a folder that cannot be written, a program that cannot be started
+            _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
+            raise typer.Exit(ToolError.exit_code) from None
         except KeyboardInterrupt:
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _print_error(text: str) -> None:
+    messages.print(f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tinysplit {version('tinysplit')}")
+        raise typer.Exit
 
 
 app = typer.Typer(
@@ -65,6 +80,16 @@ app = typer.Typer(
     add_completion=False,
     help="Split a trained CNN over several STM32 boards, write and build their firmware, and measure it.",
 )
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    pass
+
 
 Model = Annotated[Path, typer.Argument(help="The trained network, an ONNX file.")]
 BoardNames = Annotated[
@@ -100,7 +125,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout in plac
 
 def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN401 (any printer of a table)
     if as_json:
-        sys.stdout.write(json.dumps(data, indent=2) + "\n")
+        typer.echo(json.dumps(data, indent=2))
     else:
         show(Console())
 
@@ -213,8 +238,3 @@ def run(
     report = pipeline.run(request, messages)
     _emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))
     report.check()
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

@@ -1,0 +1,19 @@
+"""Entry of the command `tinysplit`. The imports take a moment, and Ctrl-C has to end them cleanly, too."""
+
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from tinysplit.cli import app  # noqa: PLC0415 - see above
+
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
