@@ -138,12 +138,18 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
+_WORD_WIDTH = 8  # of a UART's name or pins: narrow terminals break lines between words
+
+
 def print_boards(boards: Iterable[Board], console: Console) -> None:
     """Print the boards as a table."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("board", "core", "MHz", "flash KB", "RAM KB", "CpM", "host UART", "link UARTs", "PlatformIO"):
-        is_number, is_name = heading in {"MHz", "flash KB", "RAM KB", "CpM"}, heading in {"board", "PlatformIO"}
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_name, overflow="fold")
+    table.add_column("board", no_wrap=True)
+    table.add_column("core")
+    for heading in ("MHz", "flash KB", "RAM KB", "CpM"):
+        table.add_column(heading, justify="right")
+    for heading in ("host UART", "link UARTs", "PlatformIO"):
+        table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
     for board in boards:
         table.add_row(
             board.name,
