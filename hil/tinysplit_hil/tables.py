@@ -18,6 +18,9 @@ PUBLISHED_ROWS = (
     ("Table 5 of seed 000, Model", 3.88, 0.22, 4.10),
     ("Table 5 of seed 000, Experimental", 3.56, 0.25, 3.81),
 )
+LOST_L2R = 0.5  # half of the output's energy is error
+SHORT_BITS = 8
+
 PUBLISHED_NOTE = "Table 5: float32, X-CUBE-AI 7.1 on real boards; Model counts 8 bit times a byte."
 
 
@@ -78,9 +81,13 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
     share = f"same as float in {100 * outputs.agreement:.2f} %"
     accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
     console.print(
-        f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}\n",
+        f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}",
         highlight=False,
     )
+    if outputs.l2r > LOST_L2R:
+        hint = "try --bits 16" if report.project.bits == SHORT_BITS else "are the calibration samples like these?"
+        console.print(f"[red]warning: fixed point loses the network's answers (l2r {outputs.l2r:.2f}): {hint}[/red]")
+    console.print()
 
 
 def _latency_table(report: MeasureReport) -> Table:
