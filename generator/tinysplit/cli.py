@@ -7,6 +7,7 @@ failed, 2 usage, 3 bad input, 4 tool or hardware, 130 interrupted.
 import json
 from enum import StrEnum
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from tinysplit.errors import TinysplitError, ToolError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
+from tinysplit.split.period import Period
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.split_file import write_split
@@ -40,6 +42,7 @@ class SolverName(StrEnum):
     AUTO = "auto"
     FULL = "full"
     BRANCH_AND_BOUND = "branch-and-bound"
+    SEGMENTS = "segments"
     DICHOTOMIC = "dichotomic"
     ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
 
@@ -101,7 +104,25 @@ SamplesFile = Annotated[
 Bits = Annotated[int, typer.Option(help="Bits of weights and values: 8 or 16.")]
 Baud = Annotated[int, typer.Option(help="Baud rate of the links between the boards.", min=1)]
 BitsPerByte = Annotated[int, typer.Option(help="Bit times of a byte on a link: 10 for 8N1.", min=8, max=12)]
-ObjectiveOption = Annotated[Objective, typer.Option(help="What the split minimises.")]
+ObjectiveOption = Annotated[
+    Objective,
+    typer.Option(help="What is best in a split: the shortest time to an answer, or the most answers a second."),
+]
+PeriodOption = Annotated[
+    Period | None,
+    typer.Option(
+        "--period",
+        help="What the time between two answers is: load (the busiest board, the default), span (a board is taken from "
+        "its first layer to its last), or what the published tables count (paper, the default with --paper) and "
+        "improve on (old).",
+    ),
+]
+MaxLatency = Annotated[
+    float | None, typer.Option("--max-latency", help="Only splits that answer within so many seconds.")
+]
+MaxPeriod = Annotated[
+    float | None, typer.Option("--max-period", help="Only splits with at most so many seconds between two answers.")
+]
 SolverOption = Annotated[SolverName, typer.Option(help="How the split is found; auto picks by size.")]
 UseAll = Annotated[
     bool,
@@ -128,6 +149,10 @@ def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN4
         typer.echo(json.dumps(data, indent=2))
     else:
         show(Console())
+
+
+def _limit(seconds: float | None) -> float:
+    return inf if seconds is None else seconds
 
 
 def _bits(bits: int) -> int:
@@ -164,12 +189,16 @@ def split(
     bits_per_byte: BitsPerByte = 10,
     objective: ObjectiveOption = Objective.LATENCY,
     solver: SolverOption = SolverName.AUTO,
+    period: PeriodOption = None,
+    max_latency: MaxLatency = None,
+    max_period: MaxPeriod = None,
     use_all: UseAll = True,
     paper: Paper = False,
     as_json: Json = False,
 ) -> None:
     """Decide which board runs which layers."""
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper)
+    limits = (_limit(max_latency), _limit(max_period))
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper, period, *limits)
     report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
     write_split(out, report.file)
     _emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
@@ -224,6 +253,9 @@ def run(
     bits_per_byte: BitsPerByte = 10,
     objective: ObjectiveOption = Objective.LATENCY,
     solver: SolverOption = SolverName.AUTO,
+    period: PeriodOption = None,
+    max_latency: MaxLatency = None,
+    max_period: MaxPeriod = None,
     use_all: UseAll = True,
     calibration_count: CalibrationCount = 100,
     rig: RigSpec = "virtual",
@@ -231,7 +263,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Do all of it: split, generate, build, measure."""
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all)
+    limits = (_limit(max_latency), _limit(max_period))
+    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, False, period, *limits)
     request = pipeline.RunRequest(
         model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
     )

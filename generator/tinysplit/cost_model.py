@@ -1,7 +1,8 @@
 """What layers cost on boards and tensors on links: the splitting problem of a network, before anything is built."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from tinysplit.cycles import CycleTable, load_cycle_table
 from tinysplit.errors import CheckFailedError
@@ -9,6 +10,7 @@ from tinysplit.graph import Graph
 from tinysplit.hardware import Board, Uart, check_baud
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.plan import layer_ram_bytes
+from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.wire import BITS_PER_BYTE, FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
 
@@ -23,7 +25,8 @@ class CostSettings:
 
     `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` takes the
     conventions that seed 000's Tables 2 to 4 rest on in place of ours: float32, whole chips, Table 3's cycles per
-    MACC, bare bytes of 8 bits on the links, every board used, and no cut before the last layer.
+    MACC, bare bytes of 8 bits on the links, every board used, and no cut before the last layer. `period` None stands
+    for `load`, with `paper` for the period that Table 4 was computed with.
     """
 
     bits: int = 8
@@ -32,6 +35,14 @@ class CostSettings:
     objective: Objective = Objective.LATENCY
     use_all: bool = False
     paper: bool = False
+    period: Period | None = None
+    max_latency_s: float = inf
+    max_period_s: float = inf
+
+    @property
+    def period_definition(self) -> Period:
+        """The period that counts."""
+        return self.period or (Period.PAPER if self.paper else Period.LOAD)
 
 
 def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
@@ -40,7 +51,14 @@ def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
     Raises UsageError when a link UART cannot make the baud rate, CheckFailedError when a board is too small for the
     firmware alone.
     """
-    return _paper_problem(graph, boards, settings) if settings.paper else _own_problem(graph, boards, settings)
+    problem = _paper_problem(graph, boards, settings) if settings.paper else _own_problem(graph, boards, settings)
+    return replace(
+        problem,
+        objective=settings.objective,
+        period_definition=settings.period_definition,
+        max_latency_s=settings.max_latency_s,
+        max_period_s=settings.max_period_s,
+    )
 
 
 def layer_cycles(layer: Layer, core: str, bits: int) -> float:
@@ -86,7 +104,7 @@ def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
 
     layers = tuple(map(costs, graph.layers))
     devices = tuple(_free_memory(board, table) for board in boards)
-    return Problem(layers, devices, _transfers(layers, boards, cut_seconds), settings.objective, settings.use_all)
+    return Problem(layers, devices, _transfers(layers, boards, cut_seconds), must_use_all=settings.use_all)
 
 
 def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
@@ -121,7 +139,7 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
         DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes) for board in boards
     )
     transfers = _transfers(layers, boards, lambda n_bytes, *_: n_bytes * PAPER_BITS_PER_BYTE / settings.baud)
-    return Problem(layers, devices, transfers, settings.objective, must_use_all=True, keep_last_two=True)
+    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)
 
 
 def _transfers(

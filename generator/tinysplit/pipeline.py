@@ -28,6 +28,8 @@ from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.samples import load_samples
 from tinysplit.split.print_split import print_split
+from tinysplit.split.problem import Objective
+from tinysplit.split.replication import Replication, replicate
 from tinysplit.split.solve import solve
 from tinysplit.split.split import Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
@@ -126,6 +128,9 @@ def split_graph(
         without_rule = solve(replace(problem, must_use_all=False), solver) if settings.use_all else solved
     if without_rule.objective < solved.objective and not settings.paper:
         messages.print(_fewer_boards_win(solved, without_rule), highlight=False, soft_wrap=True)
+    copies = replicate(problem) if problem.objective is Objective.THROUGHPUT and not settings.paper else None
+    if copies and copies.period_s < without_rule.objective:
+        messages.print(_copies_win(solved, copies), highlight=False, soft_wrap=True)
     make_plan(graph, settings.bits, boards, problem, solved.assignment, settings.baud)  # do the UARTs suffice?
     return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
 
@@ -133,9 +138,18 @@ def split_graph(
 def _fewer_boards_win(solved: Split, without_rule: Split) -> str:
     used = sorted(set(without_rule.assignment))
     names = " and ".join(board_title(device + 1, without_rule.problem.devices[device].name) for device in used)
+    how = "in" if solved.problem.objective is Objective.LATENCY else "every"
     return (
-        f"note: {names} alone would answer in {without_rule.objective * MS:.2f} ms, all boards together take "
+        f"note: {names} alone would answer {how} {without_rule.objective * MS:.2f} ms, all boards together take "
         f"{solved.objective * MS:.2f} ms; --use-any lets the best split leave boards out"
+    )
+
+
+def _copies_win(solved: Split, copies: Replication) -> str:
+    names = " and ".join(board_title(device + 1, solved.problem.devices[device].name) for device in copies.devices)
+    return (
+        f"note: the whole network on {names}, every input on one of them, would answer every "
+        f"{copies.period_s * MS:.2f} ms, this split every {solved.objective * MS:.2f} ms"
     )
 
 

@@ -5,8 +5,10 @@ from math import inf, isfinite
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.period_search import PeriodSearch
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, within
 from tinysplit.split.tree_search import TreeSearch
+from tinysplit.units import MS
 
 EXPLANATION_LIMIT_S = 1.0  # a board: an explanation may not take longer than the search
 
@@ -32,6 +34,8 @@ def check_memories(problem: Problem) -> None:
 
 def explain(problem: Problem) -> CheckFailedError:
     """Return why an exhausted search found nothing, although `check_memories` had no complaint."""
+    if problem.is_limited:
+        return _explain_limits(problem)
     shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
     if shortages:
         missing, device = min(shortages)
@@ -48,8 +52,39 @@ def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
     """Return that the search ended before it found anything."""
     return CheckFailedError(
         f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
-        "and none excluded: name larger boards"
+        f"and none excluded: name larger boards{' or relax the limits' if problem.is_limited else ''}"
     )
+
+
+def _explain_limits(problem: Problem) -> CheckFailedError:
+    """Return which limit is out of reach, or that both are only together; or why nothing fits even without them."""
+    free = problem.without_limits()
+    least_i = _least(replace(free, objective=Objective.LATENCY))
+    if not isfinite(least_i):
+        return explain(free)
+    if not within(least_i, problem.max_latency_s):
+        return CheckFailedError(
+            f"no split answers within {problem.max_latency_s * MS:.6g} ms: the shortest latency found is "
+            f"{least_i * MS:.6g} ms"
+        )
+    least_period = _least(replace(free, objective=Objective.THROUGHPUT))
+    if not within(least_period, problem.max_period_s):
+        return CheckFailedError(
+            f"no split answers every {problem.max_period_s * MS:.6g} ms: the shortest period found is "
+            f"{least_period * MS:.6g} ms"
+        )
+    together = _least(replace(problem, objective=Objective.THROUGHPUT, max_period_s=inf))
+    return CheckFailedError(
+        f"the limits contradict each other: of the splits that answer within {problem.max_latency_s * MS:.6g} ms, the "
+        f"shortest period found is {together * MS:.6g} ms, not {problem.max_period_s * MS:.6g} ms"
+    )
+
+
+def _least(problem: Problem) -> float:
+    """Return the least objective found in `EXPLANATION_LIMIT_S`."""
+    search = PeriodSearch(problem)
+    search.run(EXPLANATION_LIMIT_S)
+    return search.best_s
 
 
 def _board(problem: Problem, device: int) -> str:

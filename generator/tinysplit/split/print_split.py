@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from tinysplit.split.problem import Objective
 from tinysplit.split.split import Split
 from tinysplit.tables import plain_table
 from tinysplit.units import MS
@@ -21,6 +22,7 @@ def print_split(split: Split, console: Console) -> None:
         f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms (estimated)",
         highlight=False,
     )
+    console.print(_period(split), highlight=False)
     console.print(_proof(split), highlight=False)
 
 
@@ -59,9 +61,15 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
     return ProgressBar(total, used_bytes, width=BAR_WIDTH, complete_style="green"), f"{used_bytes} of {total_bytes}"
 
 
+def _period(split: Split) -> str:
+    a_second = f", {1 / split.period_s:.4f} answers a second" if split.period_s else ""
+    return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){a_second} (estimated)"
+
+
 def _proof(split: Split) -> str:
     picked = f" ({split.picked_because})" if split.picked_because else ""
     work = f"{split.solver}{picked}: {split.explored} candidates explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"
-    return f"{work}, not proved: no split is below {split.lower_bound * MS:.2f} ms, a gap of {split.gap:.1%}"
+    what = "split" if split.problem.objective is Objective.LATENCY else "period"
+    return f"{work}, not proved: no {what} is below {split.lower_bound * MS:.2f} ms, a gap of {split.gap:.1%}"

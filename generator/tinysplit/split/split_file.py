@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -12,6 +13,7 @@ from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
+from tinysplit.split.period import Period
 from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
 from tinysplit.split.split import Split
 from tinysplit.whole_output import write_whole_file
@@ -60,11 +62,13 @@ class SplitCut(FileModel):
 
 
 class SplitFigures(FileModel):
-    """Formulas 2, 4 and 5 of seed 000, in seconds; no split has a smaller objective than `lower_bound`."""
+    """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second; no split's objective is below the bound."""
 
     L: float
     T: float
     I: float  # noqa: E741 (the name of formula 5)
+    period_s: float
+    throughput: float | None  # None where nothing takes any time
     lower_bound: float
     gap: float
 
@@ -81,6 +85,9 @@ class SplitFile(FileModel):
     use_all: bool
     paper: bool
     objective: Objective
+    period_definition: Period
+    max_latency_s: float | None
+    max_period_s: float | None
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -94,7 +101,17 @@ class SplitFile(FileModel):
     @property
     def settings(self) -> CostSettings:
         """What the costs were computed with."""
-        return CostSettings(self.bits, self.baud, self.bits_per_byte, self.objective, self.use_all, self.paper)
+        return CostSettings(
+            bits=self.bits,
+            baud=self.baud,
+            bits_per_byte=self.bits_per_byte,
+            objective=self.objective,
+            use_all=self.use_all,
+            paper=self.paper,
+            period=self.period_definition,
+            max_latency_s=inf if self.max_latency_s is None else self.max_latency_s,
+            max_period_s=inf if self.max_period_s is None else self.max_period_s,
+        )
 
     @property
     def devices(self) -> Assignment:
@@ -128,6 +145,9 @@ class SplitFile(FileModel):
             baud=settings.baud,
             bits_per_byte=settings.bits_per_byte,
             objective=settings.objective,
+            period_definition=settings.period_definition,
+            max_latency_s=settings.max_latency_s if isfinite(settings.max_latency_s) else None,
+            max_period_s=settings.max_period_s if isfinite(settings.max_period_s) else None,
             use_all=settings.use_all,
             paper=settings.paper,
             solver=split.solver,
@@ -145,7 +165,13 @@ class SplitFile(FileModel):
                 for cut in split.cuts
             ),
             figures=SplitFigures(
-                L=figures.l_s, T=figures.t_s, I=figures.i_s, lower_bound=split.lower_bound, gap=split.gap
+                L=figures.l_s,
+                T=figures.t_s,
+                I=figures.i_s,
+                period_s=split.period_s,
+                throughput=1 / split.period_s if split.period_s else None,
+                lower_bound=split.lower_bound,
+                gap=split.gap,
             ),
             proved=split.proved,
             explored=split.explored,
