@@ -10,6 +10,7 @@ from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
 from tinysplit.split.problem import Problem
+from tinysplit.split.segment_search import segment_search
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
 AUTO = "auto"
@@ -26,6 +27,7 @@ class Solver(Protocol):
 SOLVERS: Mapping[str, Solver] = {
     "full": full_search,
     "branch-and-bound": branch_and_bound,
+    "segments": segment_search,
     "dichotomic": dichotomic_search,
     "adaptive-dichotomic": adaptive_dichotomic_search,
 }
@@ -39,7 +41,8 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
         raise UsageError(f"unknown solver {solver!r}: take one of {', '.join((AUTO, *SOLVERS))}")
     n_layers, n_devices = len(problem.layers), len(problem.devices)
     few = problem.n_candidates <= AUTO_FULL_SEARCH_CANDIDATES
-    picked = "full" if few else "branch-and-bound"
+    asks_for_more = problem.asks_for_period or problem.is_limited
+    picked = "full" if few else "branch-and-bound" if asks_for_more else "segments"
     split = SOLVERS[picked](problem, time_limit_s=time_limit_s)
     reason = (
         f"auto: {n_devices}^{n_layers} candidates are {'few enough to look at each' if few else 'too many to look at'}"
