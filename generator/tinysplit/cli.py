@@ -43,6 +43,7 @@ class SolverName(StrEnum):
     FULL = "full"
     BRANCH_AND_BOUND = "branch-and-bound"
     SEGMENTS = "segments"
+    SEGMENTS = "segments"
     DICHOTOMIC = "dichotomic"
     ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
 
