@@ -1,0 +1,120 @@
+"""What the documents print, with every digit as text, and why some of it cannot come out of a computation.
+
+Seed 000: "Neural Network Splitter" (A. Santamaria, Politecnico di Milano, 2021), Tables 2, 4 and 5; Table 3 is in
+boards/*.toml. Seed 001: "Automated Deep Learning Model Partitioning for Heterogeneous Edge Devices" (A. Mukherjee and
+S. Dey, AIMLSystems 2022), Table 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table2Row:
+    """A network of seed 000."""
+
+    model: str
+    depth: str
+    flash_kb: str
+    ram_kb: str
+    macc_millions: str
+
+
+@dataclass(frozen=True)
+class Table4Row:
+    """A network on two boards of seed 000, and what its solvers reached; "*": not the optimum."""
+
+    model: str
+    boards: tuple[str, str]
+    latency_s: str
+    latency_parts: str  # "# Splits", which counts sub-models
+    throughput: str  # 1/s
+    throughput_parts: str
+    drop_percent: str  # the arrow behind the throughput
+    full_steps: str
+    dichotomic_steps: str
+    branch_and_bound_steps: str
+
+    @property
+    def label(self) -> str:
+        """The network and where it runs; one network has two rows."""
+        return f"{self.model}, {' '.join(board.removeprefix('nucleo_').removeprefix('stm32') for board in self.boards)}"
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """A network of seed 001: milliseconds of the two stages, and of the whole network on either device."""
+
+    model: str
+    nano_stage_ms: int
+    tpu_stage_ms: int
+    nano_ms: int
+    tpu_ms: int
+
+
+TABLE_2 = (
+    Table2Row("MobileNet v1 025", "30", "1825.53", "262.06", "14.4"),
+    Table2Row("MobileNet v1 030", "30", "2366.15", "311.32", "19.6"),
+    Table2Row("MobileNet v1 035", "30", "2976.80", "360.34", "26.0"),
+    Table2Row("YAMNet 256", "13", "526.25", "396.25", "24.4"),
+    Table2Row("VoxCeleb", "7", "926.84", "39.75", "12.1"),
+    Table2Row("KWS CNN", "8", "270.91", "31.21", "2.53"),
+    Table2Row("KWS DS-CNN", "17", "155.80", "56.25", "4.83"),
+    Table2Row("Tiny-CNN", "5", "74.85", "11.31", "0.81"),
+)
+
+H7_AND_L4 = ("nucleo_h743zi", "nucleo_l4r5zi")
+TABLE_4 = (
+    Table4Row("MobileNet v1 025", H7_AND_L4, "0.268", "2", "4.034", "2", "", "2^30", "236", "66"),
+    Table4Row(
+        *("MobileNet v1 030", ("nucleo_h743zi", "nucleo_f401re")),
+        *("1.839", "3", "0.544", "3", "13.5", "2^30", "236", "62"),
+    ),
+    Table4Row("MobileNet v1 035", H7_AND_L4, "0.448", "2", "2.379", "2", "", "2^30", "236", "66"),
+    Table4Row("YAMNet 256", H7_AND_L4, "4.331", "2", "0.278", "2", "", "2^13", "100*", "73"),
+    Table4Row(
+        *("VoxCeleb", ("nucleo_l452re", "nucleo_f446re"), "0.684", "2", "1.492", "2", "", "2^7", "52", "13"),
+    ),
+    Table4Row(
+        *("VoxCeleb", ("nucleo_f446re", "nucleo_h723zg"), "0.208", "2", "4.955", "2", "", "2^7", "52", "13"),
+    ),
+    Table4Row(
+        *("KWS CNN", ("nucleo_l433rc_p", "nucleo_l412kb"), "0.822", "3", "1.216", "3", "1", "2^8", "46", "17"),
+    ),
+    Table4Row(
+        *("KWS DS-CNN", ("stm32f401rb", "stm32f401rb"), "2.74", "2", "0.431", "2", "", "2^17", "132", "80"),
+    ),
+    Table4Row(
+        *("Tiny-CNN", ("nucleo_g071rb", "nucleo_g071rb"), "4.10", "2", "0.341", "3", "", "2^5", "18", "13"),
+    ),
+)
+
+TABLE_5_MODEL = {"L, s": "3.88", "T, s": "0.22", "I, s": "4.1"}
+
+SEED_001_TABLE_2 = (
+    PipelineRow("ResNet34", 195, 201, 689, 299),
+    PipelineRow("ResNet18", 206, 207, 636, 274),
+    PipelineRow("ResNext", 204, 204, 588, 285),
+)
+
+ORDER_OF_VALUES = "the document does not give its order of values, on which the number of nodes depends"
+NO_SINGLE_RULE = "d^2 (2n - 1) gives the counts of all other rows; no rule was found that gives this one too"
+BLOCKS = (
+    "each block of convolution and pool is one layer, which makes four; five and Table 5's 3 + 2 need the second "
+    "pool as a layer of its own, and give the same figures"
+)
+PROPRIETARY = "not identifiable: no network of the described kind has its flash, MACC and cut"
+KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
+    ("MobileNet v1 030", "RAM, KB"): "the rule that fits the other networks gives 0.12 KB less; 19 channels are odd",
+    ("KWS DS-CNN", "RAM, KB"): "no rule found that fits this network too",
+    ("KWS DS-CNN", "MACC, 10^6"): "0.29 more than the layers have, unexplained",
+    ("KWS DS-CNN", "latency, s"): "follows from Table 2's 4.83 * 10^6 MACC: 0.518 + 2.222 = 2.740",
+    ("Tiny-CNN", "depth"): BLOCKS,
+    ("Tiny-CNN", "full search, steps"): BLOCKS,
+    ("KWS CNN", "dichotomic, steps"): NO_SINGLE_RULE,
+    ("Tiny-CNN", "dichotomic, steps"): NO_SINGLE_RULE,
+    **{
+        (model, "branch and bound, steps"): ORDER_OF_VALUES
+        for model in ("MobileNet v1 030", "MobileNet v1 035", "YAMNet 256", "KWS CNN", "KWS DS-CNN", "Tiny-CNN")
+    },
+}
