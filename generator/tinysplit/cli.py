@@ -25,6 +25,8 @@ from tinysplit.errors import TinysplitError, ToolError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
+from tinysplit.published.print_reproduction import print_reproduction
+from tinysplit.reproduce import reproduce as reproduce_tables
 from tinysplit.split.period import Period
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
@@ -42,7 +44,6 @@ class SolverName(StrEnum):
     AUTO = "auto"
     FULL = "full"
     BRANCH_AND_BOUND = "branch-and-bound"
-    SEGMENTS = "segments"
     SEGMENTS = "segments"
     DICHOTOMIC = "dichotomic"
     ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
@@ -203,6 +204,14 @@ def split(
     report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
     write_split(out, report.file)
     _emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
+
+
+@app.command()
+def reproduce(as_json: Json = False) -> None:
+    """Compute the published tables of seeds 000 and 001, ours beside theirs."""
+    reproduction = reproduce_tables()
+    _emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
+    reproduction.check()
 
 
 @app.command()
