@@ -63,6 +63,34 @@ def test_both_solvers_find_the_same_split(solver: str, tmp_path: Path) -> None:
     assert printed["assignment"] == [1, 1, 1, 1, 1, 1, 2]
 
 
+@pytest.mark.parametrize("period", ["load", "span", "paper", "old"])
+def test_throughput(period: str, tmp_path: Path) -> None:
+    options = ("--objective", "throughput", "--period", period, "--max-latency", "3", "-o", str(tmp_path / "s.json"))
+    printed = json.loads(run("split", MODEL, *TWO_G0, *options, "--json"))
+    assert (printed["objective"], printed["period_definition"]) == ("throughput", period)
+    assert (printed["max_latency_s"], printed["max_period_s"]) == (3.0, None)
+    figures = printed["figures"]
+    assert figures["throughput"] == pytest.approx(1 / figures["period_s"])
+    assert figures["lower_bound"] == pytest.approx(figures["period_s"])
+    assert figures["period_s"] <= figures["I"] <= 3
+
+
+def test_copies_that_win_are_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "-o", str(tmp_path / "s.json")]
+    )
+    assert result.exit_code == 0
+    assert "note: the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every" in result.stderr
+    assert "answers a second (estimated)" in " ".join(result.stdout.split())
+
+
+def test_limits_out_of_reach(tmp_path: Path) -> None:
+    for option, says in (("--max-latency", "no split answers within 1 ms"), ("--max-period", "no split answers every")):
+        line = run("split", MODEL, *TWO_G0, option, "0.001", "-o", str(tmp_path / "s.json"), expect=CHECK_FAILED)
+        assert says in line
+        assert not (tmp_path / "s.json").exists()
+
+
 def test_one_board_alone_is_enough_where_boards_may_be_left_out(tmp_path: Path) -> None:
     path = str(tmp_path / "s.json")
     printed = json.loads(run("split", MODEL, *TWO_G0, "--use-any", "-o", path, "--json"))
