@@ -31,6 +31,7 @@ from tinysplit.split.period import Period
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.split_file import write_split
+from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
 
 INTERRUPTED = 130
@@ -188,7 +189,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", help="The split file to write.")] = Path("split.json"),
     bits: Bits = 8,
     baud: Baud = 115200,
-    bits_per_byte: BitsPerByte = 10,
+    bits_per_byte: BitsPerByte = BITS_PER_BYTE,
     objective: ObjectiveOption = Objective.LATENCY,
     solver: SolverOption = SolverName.AUTO,
     period: PeriodOption = None,
@@ -199,6 +200,8 @@ def split(
     as_json: Json = False,
 ) -> None:
     """Decide which board runs which layers."""
+    if paper and (not use_all or bits_per_byte != BITS_PER_BYTE):
+        raise UsageError("--paper uses every board and counts 8 bits a byte: leave --use-any and --bits-per-byte out")
     limits = (_limit(max_latency), _limit(max_period))
     settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper, period, *limits)
     report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
@@ -260,7 +263,6 @@ def run(
     ] = None,
     bits: Bits = 8,
     baud: Baud = 115200,
-    bits_per_byte: BitsPerByte = 10,
     objective: ObjectiveOption = Objective.LATENCY,
     solver: SolverOption = SolverName.AUTO,
     period: PeriodOption = None,
@@ -274,7 +276,7 @@ def run(
 ) -> None:
     """Do all of it: split, generate, build, measure."""
     limits = (_limit(max_latency), _limit(max_period))
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, False, period, *limits)
+    settings = CostSettings(_bits(bits), baud, BITS_PER_BYTE, objective, use_all, False, period, *limits)
     request = pipeline.RunRequest(
         model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
     )

@@ -27,10 +27,10 @@ from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.samples import load_samples
+from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.replication import Replication, replicate
-from tinysplit.split.solve import solve
 from tinysplit.split.split import Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
 from tinysplit.units import MS
@@ -38,7 +38,7 @@ from tinysplit.whole_output import check_output_folder
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig import check_rig, open_rig
 from tinysplit_hil.tables import print_measurement
 
 
@@ -103,6 +103,7 @@ def print_run(report: RunReport, console: Console) -> None:
 def run(request: RunRequest, messages: Console) -> RunReport:
     """Do all of it; each stage's result lies in the folder `request.out`."""
     check_output_folder(request.out)
+    check_rig(request.rig)
     graph = import_model(request.model)
     calibration = request.calibration or request.samples
     for path in {request.samples, calibration}:
@@ -124,14 +125,16 @@ def split_graph(
     boards = load_all(board_names)
     problem = make_problem(graph, boards, settings)
     with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
-        solved = solve(problem, solver)
-        without_rule = solve(replace(problem, must_use_all=False), solver) if settings.use_all else solved
+        links = [len(boards) if settings.paper else len(board.link_uarts) for board in boards]
+        solved = solve_within_links(problem, links, solver)
+        without_rule = solved
+        if settings.use_all:
+            without_rule = solve_within_links(replace(problem, must_use_all=False), links, solver)
     if without_rule.objective < solved.objective and not settings.paper:
         messages.print(_fewer_boards_win(solved, without_rule), highlight=False, soft_wrap=True)
     copies = replicate(problem) if problem.objective is Objective.THROUGHPUT and not settings.paper else None
     if copies and copies.period_s < without_rule.objective:
         messages.print(_copies_win(solved, copies), highlight=False, soft_wrap=True)
-    make_plan(graph, settings.bits, boards, problem, solved.assignment, settings.baud)  # do the UARTs suffice?
     return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
 
 

@@ -51,6 +51,12 @@ class _RigFile(FileModel):
     board: tuple[_RealBoard, ...] = Field(min_length=1)
 
 
+def check_rig(spec: str) -> None:
+    """Raise InputError for a rig file that cannot be read, before any work is done for it."""
+    if spec != VIRTUAL:
+        _read_rig_file(Path(spec))
+
+
 @contextmanager
 def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with one [[board]] a board, in board order.
