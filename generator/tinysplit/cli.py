@@ -48,6 +48,7 @@ class SolverName(StrEnum):
     SEGMENTS = "segments"
     DICHOTOMIC = "dichotomic"
     ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
+    STAGES = "stages"
 
 
 class _ErrorsAsLines(TyperGroup):

@@ -21,7 +21,7 @@ from tinysplit.published.figures import (
     Table2Row,
     Table4Row,
 )
-from tinysplit.published.reproduction import Convention, Conventions, Replication, Reproduction, Row
+from tinysplit.published.reproduction import Convention, Conventions, Reproduction, Row, SideBySide
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.period import Period, period_s
@@ -41,7 +41,7 @@ def reproduce() -> Reproduction:
         *(row for published in TABLE_4 for row in _table_4(published)),
         *_table_5(),
     )
-    return Reproduction(rows, tuple(map(Replication.of, SEED_001_TABLE_2)))
+    return Reproduction(rows, tuple(map(SideBySide.of, SEED_001_TABLE_2)))
 
 
 def _row(table: str, row: str, quantity: str, published: str, ours: float | str, *conventions: Convention) -> Row:

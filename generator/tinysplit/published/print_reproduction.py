@@ -6,7 +6,7 @@ from string import ascii_lowercase
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.published.reproduction import Convention, Replication, Reproduction, Row
+from tinysplit.published.reproduction import Convention, Reproduction, Row, SideBySide
 from tinysplit.tables import plain_table
 
 MARKS = {True: "[green]=[/green]", False: "[red]≠[/red]", None: "[yellow]?[/yellow]"}
@@ -60,7 +60,7 @@ def _table(rows: list[Row], reasons: list[str]) -> Table:
     return table
 
 
-def _replications(replications: tuple[Replication, ...]) -> Table:
+def _replications(replications: tuple[SideBySide, ...]) -> Table:
     table = plain_table("row", numbers=("pipeline", "replicated on both"))
     for row in replications:
         table.add_row(row.row, f"{row.pipeline:.2f}", f"{row.replicated:.2f}")

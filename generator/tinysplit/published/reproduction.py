@@ -63,7 +63,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Replication:
+class SideBySide:
     """Inferences a second of seed 001's pipeline and of the whole network on each device side by side."""
 
     row: str
@@ -71,7 +71,7 @@ class Replication:
     replicated: float
 
     @classmethod
-    def of(cls, row: PipelineRow) -> "Replication":
+    def of(cls, row: PipelineRow) -> "SideBySide":
         """Return both from the published milliseconds."""
         return cls(
             row=row.model,
@@ -85,7 +85,7 @@ class Reproduction:
     """All rows; those of seed 001 are arithmetic, as its layer times are only a picture."""
 
     rows: tuple[Row, ...]
-    replications: tuple[Replication, ...]
+    replications: tuple[SideBySide, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return all as JSON holds it."""

@@ -12,6 +12,7 @@ from tinysplit.split.full_search import full_search
 from tinysplit.split.problem import Problem
 from tinysplit.split.segment_search import segment_search
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.stage_dp import stage_search
 
 AUTO = "auto"
 AUTO_FULL_SEARCH_CANDIDATES = 2**16  # milliseconds, and the proof is plain
@@ -30,6 +31,7 @@ SOLVERS: Mapping[str, Solver] = {
     "segments": segment_search,
     "dichotomic": dichotomic_search,
     "adaptive-dichotomic": adaptive_dichotomic_search,
+    "stages": stage_search,
 }
 
 

@@ -1,0 +1,94 @@
+"""Inputs that arrive at a frame rate: when each is done, through a split or on whole networks (seed 001, section 5.1).
+
+Seed 001's Figures 4 and 5 compare a pipeline with "greedy" placement: each input goes to a device that is free and
+runs there alone, or waits for one. Both are simulated exactly, event by event.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tinysplit.errors import CheckFailedError
+from tinysplit.split.problem import Assignment, Problem, sub_models
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One input, in seconds: when it comes, when a device begins with it, when its answer is there."""
+
+    arrival_s: float
+    start_s: float
+    end_s: float
+
+    @property
+    def waiting_s(self) -> float:
+        """Until a device begins with it."""
+        return self.start_s - self.arrival_s
+
+    @property
+    def latency_s(self) -> float:
+        """From arrival to answer, what Figure 5 plots."""
+        return self.end_s - self.arrival_s
+
+
+def frames(count: int, per_second: float) -> tuple[float, ...]:
+    """Return the arrivals of `count` inputs at a frame rate, from 0."""
+    return tuple(number / per_second for number in range(count))
+
+
+def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[float]) -> tuple[Passage, ...]:
+    """Return the passage of each input through a split.
+
+    A device computes one sub-model at a time and is busy until it has sent the result; what comes meanwhile waits in a
+    queue without end. Of several inputs that wait a device takes the oldest.
+    """
+    runs = sub_models(assignment)
+    busy_s = [
+        sum(problem.layers[layer].seconds[run.device] for layer in range(run.first, run.last + 1)) for run in runs
+    ]
+    for position, (run, after) in enumerate(pairwise(runs)):
+        busy_s[position] += problem.transfer_seconds[run.last][run.device][after.device]
+    events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # an input is there for a sub-model
+    heapq.heapify(events)
+    waiting: dict[int, list[tuple[int, int]]] = {run.device: [] for run in runs}  # inputs and sub-models
+    free_s = dict.fromkeys(waiting, 0.0)
+    starts, ends = list(arrivals), list(arrivals)
+    while events:
+        now = events[0][0]
+        while events and events[0][0] == now:
+            _, number, position = heapq.heappop(events)
+            if position == len(runs):
+                ends[number] = now
+            else:
+                heapq.heappush(waiting[runs[position].device], (number, position))
+        for device, queue in waiting.items():
+            if queue and free_s[device] <= now:
+                number, position = heapq.heappop(queue)
+                free_s[device] = now + busy_s[position]
+                starts[number] = now if position == 0 else starts[number]
+                heapq.heappush(events, (free_s[device], number, position + 1))
+    return tuple(map(Passage, arrivals, starts, ends))
+
+
+def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Passage, ...]:
+    """Return the passage of each input, one after the other, on the device that is free first, of those the fastest.
+
+    Only devices that hold the whole network count; CheckFailedError if there is none.
+    """
+    n_layers = len(problem.layers)
+    one_by_one = replace(problem, must_use_all=False).without_limits()
+    alone = {
+        device: problem.figures((device,) * n_layers).l_s
+        for device in range(len(problem.devices))
+        if one_by_one.is_feasible((device,) * n_layers)
+    }
+    if not alone:
+        raise CheckFailedError("no board holds the whole network: nothing to place inputs on")
+    free_s = dict.fromkeys(alone, 0.0)
+    passages = []
+    for arrival in arrivals:
+        start, _, device = min((max(arrival, free_s[device]), alone[device], device) for device in alone)
+        free_s[device] = start + alone[device]
+        passages.append(Passage(arrival, start, free_s[device]))
+    return tuple(passages)
