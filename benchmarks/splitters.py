@@ -25,9 +25,9 @@ from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError, ToolError
 from tinysplit.published.networks import mobilenet_v1
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.label_search import label_search
 from tinysplit.split.milp import milp
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
-from tinysplit.split.segment_search import segment_search
 from tinysplit.split.solve import Solver
 
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks_splitting.md"
@@ -35,7 +35,7 @@ BEGIN, END = "<!-- benchmarks/splitters.py writes from here -->", "<!-- to here 
 REPEATS = 5
 SEEDS = range(3)
 ROOM = 1.2  # flash of all boards together, of what the layers need
-SOLVERS: dict[str, Solver] = {"segments": segment_search, "branch-and-bound": branch_and_bound, "HiGHS": milp}
+SOLVERS: dict[str, Solver] = {"labels": label_search, "branch-and-bound": branch_and_bound, "HiGHS": milp}
 SLOW, FAST = 115200, 3_000_000
 
 
@@ -135,7 +135,7 @@ def _peak_mb() -> float:
 
 @dataclass(frozen=True)
 class Growth:
-    """Median seconds of segment search against one size, and the exponent of the power law that fits best."""
+    """Median seconds of label search against one size, and the exponent of the power law that fits best."""
 
     sizes: list[int]
     seconds: list[float]
@@ -147,7 +147,7 @@ def growth(groups: Iterable[list[Case]], size_of: Callable[[Case], int]) -> Grow
     sizes, seconds = [], []
     for group in groups:
         sizes.append(size_of(group[0]))
-        seconds.append(statistics.median(in_own_process(case, "segments").seconds for case in group))
+        seconds.append(statistics.median(in_own_process(case, "labels").seconds for case in group))
     slope = statistics.linear_regression([math.log(size) for size in sizes], [math.log(s) for s in seconds]).slope
     return Growth(sizes, seconds, slope)
 
@@ -174,7 +174,7 @@ def measure_pairs() -> Pairs:
         start, n_feasible, n_proved = time.perf_counter(), 0, 0
         for problem in problems:
             try:
-                n_proved += segment_search(replace(problem)).proved  # a copy has nothing cached
+                n_proved += label_search(replace(problem)).proved  # a copy has nothing cached
                 n_feasible += 1
             except CheckFailedError:
                 continue
@@ -194,7 +194,7 @@ def tables(rows: list[Row], layers: Growth, devices: Growth, pairs: Pairs) -> st
         )
     for what, grown in (("layers, 4 boards", layers), ("boards, 80 layers", devices)):
         points = ", ".join(f"{size}: {seconds:.3g} s" for size, seconds in zip(grown.sizes, grown.seconds, strict=True))
-        lines += ["", f"Segments at 115200 baud against {what}: {points}. Exponent {grown.exponent:.1f}."]
+        lines += ["", f"Labels at 115200 baud against {what}: {points}. Exponent {grown.exponent:.1f}."]
     held = f"{pairs.n_feasible} can hold it, {pairs.n_proved} proved"
     lines += ["", f"MobileNet v1 0.25 on {pairs.n_pairs} pairs of boards: {held}; {pairs.seconds:.2g} s for all."]
     return "\n".join(lines)

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from test_segment_search import brute_force, large_problem, small_problem
+from test_label_search import brute_force, large_problem, small_problem
 from tinysplit.errors import CheckFailedError, ToolError
 from tinysplit.split import milp as module
+from tinysplit.split.label_search import label_search
 from tinysplit.split.milp import milp
-from tinysplit.split.segment_search import segment_search
 
 
 def test_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_agrees_with_the_search_on_thirty_layers() -> None:
     pytest.importorskip("scipy", reason="HiGHS needs the extra milp")
     problem = large_problem(30, 3, 1)
-    assert milp(problem).objective == pytest.approx(segment_search(problem).objective, rel=1e-6)
+    assert milp(problem).objective == pytest.approx(label_search(problem).objective, rel=1e-6)
 
 
 def test_missing_scipy_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,7 @@ def test_auto_says_what_it_picked() -> None:
     small = solve(by_hand())
     assert (small.solver, small.picked_because) == ("full", "auto: 2^3 candidates are few enough to look at each")
     large = solve(random_problem(30, 4, 1.5, seed=1))
-    assert (large.solver, large.picked_because) == ("segments", "auto: 4^30 candidates are too many to look at")
+    assert (large.solver, large.picked_because) == ("labels", "auto: 4^30 candidates are too many to look at")
     limited = solve(replace(large.problem, max_latency_s=2 * large.objective))
     assert (limited.solver, limited.picked_because) == ("branch-and-bound", large.picked_because)
     assert solve(by_hand(), "branch-and-bound").picked_because == ""

@@ -45,7 +45,7 @@ class SolverName(StrEnum):
     AUTO = "auto"
     FULL = "full"
     BRANCH_AND_BOUND = "branch-and-bound"
-    SEGMENTS = "segments"
+    LABELS = "labels"
     DICHOTOMIC = "dichotomic"
     ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
     STAGES = "stages"

@@ -9,8 +9,8 @@ from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
+from tinysplit.split.label_search import label_search
 from tinysplit.split.problem import Problem
-from tinysplit.split.segment_search import segment_search
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.stage_dp import stage_search
 
@@ -28,7 +28,7 @@ class Solver(Protocol):
 SOLVERS: Mapping[str, Solver] = {
     "full": full_search,
     "branch-and-bound": branch_and_bound,
-    "segments": segment_search,
+    "labels": label_search,
     "dichotomic": dichotomic_search,
     "adaptive-dichotomic": adaptive_dichotomic_search,
     "stages": stage_search,
@@ -44,7 +44,7 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
     n_layers, n_devices = len(problem.layers), len(problem.devices)
     few = problem.n_candidates <= AUTO_FULL_SEARCH_CANDIDATES
     asks_for_more = problem.asks_for_period or problem.is_limited
-    picked = "full" if few else "branch-and-bound" if asks_for_more else "segments"
+    picked = "full" if few else "branch-and-bound" if asks_for_more else "labels"
     split = SOLVERS[picked](problem, time_limit_s=time_limit_s)
     reason = (
         f"auto: {n_devices}^{n_layers} candidates are {'few enough to look at each' if few else 'too many to look at'}"

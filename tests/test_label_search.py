@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 from tinysplit.errors import CheckFailedError, UsageError
-from tinysplit.split import segment_search as module
+from tinysplit.split import label_search as module
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.label_search import label_search
 from tinysplit.split.priced_chain import Chain, PricedBound, raise_bound, start_of
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
-from tinysplit.split.segment_search import segment_search
 
 FEASIBLE_CASES = 1200  # with each width
 
@@ -103,14 +103,14 @@ def test_agrees_with_brute_force(width: int, monkeypatch: pytest.MonkeyPatch) ->
     n_feasible = n_searched = 0
     for problem, expected in small_problems(3 * FEASIBLE_CASES, seed=width):
         if isfinite(expected):
-            split = segment_search(problem)
+            split = label_search(problem)
             assert problem.is_feasible(split.assignment)
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
             assert split.proved
             n_feasible += 1
         else:
             with pytest.raises(CheckFailedError) as caught:
-                segment_search(problem)
+                label_search(problem)
             n_searched += "searched" in str(caught.value)
         if n_feasible == FEASIBLE_CASES:
             break
@@ -124,7 +124,7 @@ def test_infeasible_problems_are_explained_as_by_branch_and_bound() -> None:
         if isfinite(expected):
             continue
         texts = []
-        for solver in (segment_search, branch_and_bound):
+        for solver in (label_search, branch_and_bound):
             with pytest.raises(CheckFailedError) as caught:
                 solver(problem)
             texts.append(str(caught.value))
@@ -137,7 +137,7 @@ def test_throughput_and_limits_are_for_other_solvers() -> None:
     problem = large_problem(5, 2, 0)
     for other in (replace(problem, objective=Objective.THROUGHPUT), replace(problem, max_latency_s=1.0)):
         with pytest.raises(UsageError, match="knows neither throughput nor limits: take --solver branch-and-bound"):
-            segment_search(other)
+            label_search(other)
 
 
 def test_bounds_are_not_above_the_optimum() -> None:
@@ -154,7 +154,7 @@ def test_bounds_are_not_above_the_optimum() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_thirty_layers_as_branch_and_bound(seed: int) -> None:
     problem = large_problem(30, 4, seed)
-    ours, theirs = segment_search(problem), branch_and_bound(problem)
+    ours, theirs = label_search(problem), branch_and_bound(problem)
     assert ours.proved
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
 
@@ -162,7 +162,7 @@ def test_thirty_layers_as_branch_and_bound(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
     problem = large_problem(40, 4, seed)
-    early, late = segment_search(problem, time_limit_s=0), segment_search(problem)
+    early, late = label_search(problem, time_limit_s=0), label_search(problem)
     assert late.proved
     assert early.lower_bound <= late.objective * (1 + 1e-9)
     assert late.objective <= early.objective * (1 + 1e-9)
@@ -170,7 +170,7 @@ def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
 
 def test_ends_in_time_with_a_bound() -> None:
     problem = large_problem(200, 8, 1)
-    split = segment_search(problem, time_limit_s=1)
+    split = label_search(problem, time_limit_s=1)
     assert split.spent_s < 2  # idle machine: 1.0 s
     assert problem.is_feasible(split.assignment)
     assert not split.proved
@@ -184,7 +184,7 @@ def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(layers, (DeviceLimits("a", 4, 1), DeviceLimits("b", 6, 1)), transfers)
     monkeypatch.setattr(module, "FIRST_WIDTH", 1)
     monkeypatch.setattr(module, "FIRST_STEPS", 0)
-    assert segment_search(problem).proved
+    assert label_search(problem).proved
     problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 5, 1)), transfers)
     with pytest.raises(CheckFailedError, match="no split of 6 layers on 2 boards found in 0 s"):
-        segment_search(problem, time_limit_s=0)
+        label_search(problem, time_limit_s=0)

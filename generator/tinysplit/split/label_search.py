@@ -38,14 +38,14 @@ ROUNDING = 1e-12  # relative: sums of the same times in another order are no imp
 Ints = NDArray[np.intp]
 
 
-def segment_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+def label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
     """Return a fastest split, or after `time_limit_s` the best one found, with a bound and `proved` False.
 
     The first pass, of milliseconds, is always finished. CheckFailedError says why nothing fits, UsageError that
     throughput and limits are for other solvers.
     """
     if problem.asks_for_period or problem.is_limited:
-        raise UsageError("segments knows neither throughput nor limits: take --solver branch-and-bound")
+        raise UsageError("labels knows neither throughput nor limits: take --solver branch-and-bound")
     check_memories(problem)
     start = perf_counter()
     search = _Search(problem, start + time_limit_s)
@@ -57,7 +57,7 @@ def segment_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT
         assignment=search.best,
         lower_bound=min(search.lower_bound, problem.figures(search.best).i_s),
         explored=search.explored,
-        solver="segments",
+        solver="labels",
         spent_s=perf_counter() - start,
     )
 
