@@ -1,5 +1,6 @@
 """What every peripheral of a virtual board has in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from typing_extensions import override
@@ -9,7 +10,7 @@ from tinysplit_hil.virtual.errors import NotModelledError
 WORD_MASK = 0xFFFFFFFF
 
 
-class Peripheral:
+class Peripheral(ABC):
     """A group of registers; offsets are those of words, `now` counts core cycles.
 
     What changes by itself changes in `advance`, at the cycles that `next_event` announces; registers for which that
@@ -21,13 +22,13 @@ class Peripheral:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @abstractmethod
     def read(self, offset: int, now: int) -> int:
         """Return a register."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, offset: int, value: int, now: int) -> None:
         """Write a register."""
-        raise NotImplementedError
 
     def is_steady(self, offset: int) -> bool:
         """Say whether reading has no effect and gives the same until the next event."""
@@ -39,7 +40,8 @@ class Peripheral:
         return None
 
     def advance(self, now: int) -> None:
-        """Do what is due at `now` or before."""
+        """Do what is due at `now` or before; nothing where nothing changes by itself."""
+        del now
 
     def unknown(self, offset: int) -> NotModelledError:
         """Return the error for a register that is not modelled."""
