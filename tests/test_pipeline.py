@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import onnx
 import pytest
 from rich.console import Console
 
@@ -48,6 +49,16 @@ def test_two_measurements_agree_to_the_cycle(tmp_path: Path) -> None:
     project = build_example(out, "nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
     first, second = (pipeline.measure_folder(project, out, SAMPLES, "virtual", 2, QUIET).to_json() for _ in range(2))
     assert first == second
+
+
+def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
+    model, out = tmp_path / "model.onnx", tmp_path / "out"
+    onnx.save(onnx.load(MODEL), model, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert (tmp_path / "weights.bin").is_file()
+    request = pipeline.RunRequest(
+        model, ("nucleo_g071rb",) * 2, CostSettings(use_all=True), "auto", SAMPLES, CALIBRATION, 100, out, "virtual", 1
+    )
+    assert_as_promised(pipeline.run(request, QUIET).measurement)
 
 
 def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:

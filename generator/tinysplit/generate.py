@@ -42,7 +42,13 @@ def generate(
 
     Raises InputError when `out` holds something else than an older generated folder.
     """
-    project = describe(quantized, plan, baud, calibration_samples)
+    model_bytes = model.SerializeToString()
+    described = ProjectModel(
+        name=quantized.graph.name,
+        sha256=quantized.graph.sha256,
+        copy_sha256=hashlib.sha256(model_bytes).hexdigest(),
+    )
+    project = describe(quantized, described, plan, baud, calibration_samples)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         for directory, board_plan in zip(directories, plan.boards, strict=True):
@@ -51,14 +57,15 @@ def generate(
         for directory in directories:
             text = render("project/project_hash.c.j2", project_hash=project.project_hash)
             (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
-        onnx.save(model, folder / MODEL_NAME)
+        (folder / MODEL_NAME).write_bytes(model_bytes)
         project.write(folder)
     return project
 
 
-def describe(quantized: QuantizedGraph, plan: Plan, baud: int, calibration_samples: int) -> Project:
+def describe(
+    quantized: QuantizedGraph, model: ProjectModel, plan: Plan, baud: int, calibration_samples: int
+) -> Project:
     """Return the manifest of what will be generated; its `project_hash` is 0 until all files are there."""
-    model = ProjectModel(name=quantized.graph.name, sha256=quantized.graph.sha256)
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
     layers = tuple(
         _layer(index, quantized, boards[device], plan.problem.layers[index].seconds[device])

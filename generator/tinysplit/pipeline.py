@@ -207,10 +207,10 @@ def measure_folder(
     """Run the first `count` samples on the boards and hold every output against the integer reference."""
     model = folder / MODEL_NAME
     graph = import_model(model)
-    if graph.sha256 != project.model.sha256:
+    if graph.sha256 != project.model.copy_sha256:
         raise InputError(
-            f"{model} is another model ({graph.sha256[:12]}) than the one that {folder} was generated from "
-            f"({project.model.sha256[:12]}): generate again"
+            f"{model} is another model ({graph.sha256[:12]}) than the one that {folder} was generated with "
+            f"({project.model.copy_sha256[:12]}): generate again"
         )
     quantized = quantize(graph, project.formats, project.bits)
     samples = load_samples(samples_path, graph)

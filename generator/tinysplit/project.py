@@ -26,7 +26,8 @@ class ProjectModel(FileModel):
     """The network; its ONNX file lies in the folder as `model.onnx`."""
 
     name: str
-    sha256: str
+    sha256: str  # of the files that it was imported from
+    copy_sha256: str  # of the folder's `model.onnx`, which holds all weights in one file
 
 
 class ProjectLayer(FileModel):
