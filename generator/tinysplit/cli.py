@@ -21,7 +21,7 @@ from tinysplit.analyze import print_analysis
 from tinysplit.boards import boards_to_json, load_boards, print_boards
 from tinysplit.build_report import print_build
 from tinysplit.cost_model import CostSettings
-from tinysplit.errors import TinysplitError, ToolError, UsageError
+from tinysplit.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 from tinysplit.onnx_import import import_model
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
@@ -33,8 +33,6 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.split_file import write_split
 from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
-
-INTERRUPTED = 130
 
 messages = Console(stderr=True)
 

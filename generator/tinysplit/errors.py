@@ -1,5 +1,7 @@
 """Every error that a user can cause, one class an exit code: one line that names the thing and the remedy."""
 
+INTERRUPTED = 130  # exit code after Ctrl-C
+
 
 class TinysplitError(Exception):
     """An error that ends a command with one line on stderr and `exit_code`."""

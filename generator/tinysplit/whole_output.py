@@ -86,5 +86,9 @@ def _replace(target: Path, fresh: Path) -> None:
         return
     old = fresh.with_name(f"{fresh.name}.old")
     target.rename(old)
-    fresh.rename(target)
+    try:
+        fresh.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
     shutil.rmtree(old)
