@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def test_an_older_generated_folder_is_replaced(tmp_path: Path) -> None:
         (folder / "new").write_text("x")
     assert [path.name for path in out.iterdir()] == ["new"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_of_another_version_is_replaced(tmp_path: Path) -> None:
+    out = generated_folder(tmp_path / "out")
+    manifest = json.loads((out / MANIFEST_NAME).read_text())
+    del manifest["model"]
+    (out / MANIFEST_NAME).write_text(json.dumps(manifest))
+    check_output_folder(out)
 
 
 def test_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Writing a file or a folder whole or not at all, and never over something that is not ours."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -8,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tinysplit.errors import InputError
-from tinysplit.project import MANIFEST_NAME, MODEL_NAME, SPLIT_NAME, Project
+from tinysplit.project import MANIFEST_NAME, MODEL_NAME, SPLIT_NAME
 
 
 def write_whole_file(path: Path, text: str) -> None:
@@ -48,12 +49,13 @@ def check_output_folder(out: Path) -> None:
 
 
 def _generated_names(out: Path) -> set[str]:
-    """Return the entries that `generate` made; none where there is no manifest of ours."""
+    """Return the entries that `generate` made, also one of another version; none where there is no manifest of ours."""
     try:
-        project = Project.read(out)
-    except InputError:
+        manifest = json.loads((out / MANIFEST_NAME).read_text(encoding="utf-8"))
+        directories = {board["directory"] for board in manifest["boards"]}
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return set()
-    return {MANIFEST_NAME, MODEL_NAME, SPLIT_NAME, *(board.directory for board in project.boards)}
+    return {MANIFEST_NAME, MODEL_NAME, SPLIT_NAME, *directories}
 
 
 @contextmanager
