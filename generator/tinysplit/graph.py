@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from tinysplit.layers.base import Layer, Shape
 
+NETWORK_INPUT = -1  # in the place of a layer's index: the value that the host gives
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network as a sequence of layers.
+    """A network as layers in topological order: each reads the network's input or outputs of layers before it.
+
+    The output of the last layer is the network's; every other output is read by some layer. A chain, in which each
+    layer reads the one before it, is the special case.
 
     Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The two
     `order` arrays carry the layout changes at the borders, so that nothing on a board has to move data for them:
@@ -49,9 +54,19 @@ class Graph:
         """ONNX names of the network's input and of every layer's output."""
         return (self.input_name, *(layer.output for layer in self.layers))
 
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of the layers whose outputs each layer reads, in the order of its inputs; -1 is the network's input."""
+        index_of = {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
+        return tuple(tuple(index_of[name] for name in layer.inputs) for layer in self.layers)
+
+    def last_reader(self, source: int) -> int:
+        """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
+        return max((index for index, read in enumerate(self.predecessors) if source in read), default=NETWORK_INPUT)
+
     @property
     def in_shape(self) -> Shape:
-        """Shape of the first layer's input."""
+        """Shape of the network's input, as the first layer reads it."""
         return self.layers[0].in_shape
 
     @property

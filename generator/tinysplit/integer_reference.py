@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tinysplit.graph import NETWORK_INPUT
 from tinysplit.qformat import FloatArray, IntArray
 from tinysplit.quantized import QuantizedGraph
 
@@ -20,11 +21,18 @@ def quantize_input(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
 def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
     """Yield every layer's output (N x H x W x C) for integers `x` (N x H x W x C).
 
-    A layer may read the bytes before it in another shape of the same size: a vector as a map, or a map as a vector.
+    A layer may read what others wrote in another shape of the same size: a vector as a map, or a map as a vector.
     """
-    for layer in quantized.layers:
-        x = layer.layer.integer_reference(layer, x.reshape(len(x), *layer.layer.in_shape))
-        yield x
+    graph = quantized.graph
+    values = {NETWORK_INPUT: x}  # of the layers that are read once more
+    for index, layer in enumerate(quantized.layers):
+        inputs = (
+            values[source].reshape(len(x), *shape)
+            for source, shape in zip(graph.predecessors[index], layer.layer.in_shapes, strict=True)
+        )
+        values[index] = layer.layer.integer_reference(layer, *inputs)
+        yield values[index]
+        values = {source: value for source, value in values.items() if graph.last_reader(source) > index}
 
 
 def run_integer(quantized: QuantizedGraph, x: FloatArray) -> IntArray:

@@ -55,8 +55,9 @@ class AveragePool(Layer):
         largest = max(-x_bounds[0], x_bounds[1])
         return (self.window.elements * largest << -formats.shift) + self.window.elements // 2
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         sums = self.window.patches(x).sum(axis=(3, 4), dtype=np.int64) << -quantized.formats.shift
         counts = self.window.elements if self.count_include_pad else self.window.counts(self.in_shape)
         return quantized.clamped(fixed_point.rounded_quotient(sums, counts))

@@ -50,6 +50,8 @@ class Activation:
 class Layer(ABC):
     """One layer. `inputs` and `output` are ONNX value names; `output` is the value after the fused activation.
 
+    `in_shape` is the shape of the first input, `in_shapes` has those of all.
+
     The ONNX value called `output` holds the same numbers as this layer's output in some layout, so ranges can be
     read from any ONNX runtime.
     """
@@ -64,6 +66,11 @@ class Layer(ABC):
     output: str
     in_shape: Shape
     activation: Activation = Activation()
+
+    @property
+    def in_shapes(self) -> tuple[Shape, ...]:
+        """Shapes of all inputs: alike, unless the kind says otherwise."""
+        return (self.in_shape,) * len(self.inputs)
 
     @property
     @abstractmethod
@@ -97,8 +104,8 @@ class Layer(ABC):
         return sum((4 if name == "bias" else bits // 8) * p.size for name, p in self.parameters.items())
 
     def activations_bytes(self, bits: int) -> int:
-        """Bytes of input plus output."""
-        return (self.in_shape.size + self.out_shape.size) * bits // 8
+        """Bytes of all inputs plus output."""
+        return (sum(shape.size for shape in self.in_shapes) + self.out_shape.size) * bits // 8
 
     def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
         """Return the integer arrays that the C kernel reads, by name; `bias` is int32 with x.n + w.n fraction bits."""
@@ -130,5 +137,5 @@ class Layer(ABC):
         return max(highest + formats.rounding, -lowest)
 
     @abstractmethod
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
-        """Compute exactly what the C kernel computes: `x` is N x H x W x C of formats.x, the result of formats.y."""
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """Compute exactly what the C kernel computes: `inputs` are N x H x W x C of their formats, the result of y."""

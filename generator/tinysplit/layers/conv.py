@@ -46,13 +46,14 @@ class Conv(Layer):
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         patches = self.window.patches(x)
         weights = np.split(quantized.constants["weights"], self.groups)
-        inputs = np.split(patches, self.groups, axis=-1)
+        maps = np.split(patches, self.groups, axis=-1)
         sums = [
             fixed_point.dot(group.reshape(*group.shape[:3], -1), kernels.reshape(len(kernels), -1))
-            for group, kernels in zip(inputs, weights, strict=True)
+            for group, kernels in zip(maps, weights, strict=True)
         ]
         return quantized.requantize(np.concatenate(sums, axis=-1) + quantized.constants["bias"])

@@ -38,7 +38,8 @@ class Dense(Layer):
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         sums = fixed_point.dot(x.reshape(len(x), 1, 1, -1), quantized.constants["weights"])
         return quantized.requantize(sums + quantized.constants["bias"])

@@ -40,7 +40,8 @@ class DepthwiseConv(Layer):
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         products = self.window.patches(x).astype(np.int64) * quantized.constants["weights"]
         return quantized.requantize(products.sum(axis=(3, 4)) + quantized.constants["bias"])

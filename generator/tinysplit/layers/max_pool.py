@@ -31,7 +31,8 @@ class MaxPool(Layer):
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.low)
         return quantized.clamped(patches.max(axis=(3, 4)))

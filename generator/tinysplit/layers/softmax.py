@@ -55,8 +55,9 @@ class Softmax(Layer):
         """See `Layer.accumulator_bound`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
         return self.in_shape.channels * ONE
 
-    def integer_reference(self, quantized: "QuantizedLayer", x: IntArray) -> IntArray:
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
+        (x,) = inputs
         tables = quantized.constants
         distance = x.max(axis=-1, keepdims=True).astype(np.int64) - x
         exponentials = tables["exp_low"][distance % TABLE_SIZE].astype(np.int64)
