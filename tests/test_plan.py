@@ -7,7 +7,8 @@ from tinysplit.boards import load_board
 from tinysplit.errors import UsageError
 from tinysplit.graph import Graph
 from tinysplit.layers import Dense, Shape
-from tinysplit.plan import aligned, layer_ram_bytes, make_plan
+from tinysplit.plan import layer_ram_bytes, make_plan
+from tinysplit.split.memory import aligned
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 
 WIDTHS = (10, 7, 33, 5, 6)  # tensors of a chain of four dense layers

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from tinysplit.errors import UsageError
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board, Uart, board_title, check_baud
+from tinysplit.split.memory import aligned
 from tinysplit.split.problem import Assignment, Cut, Problem, SubModel, sub_models
-
-WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,6 @@ class Plan:
     boards: tuple[BoardPlan, ...]
     links: tuple[Link, ...]
     cuts: tuple[Cut, ...]
-
-
-def aligned(size_bytes: int) -> int:
-    """Round up to whole words, so that every tensor starts on one."""
-    return -(-size_bytes // WORD_BYTES) * WORD_BYTES
 
 
 def layer_ram_bytes(in_bytes: int, out_bytes: int) -> int:

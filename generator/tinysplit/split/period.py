@@ -1,15 +1,19 @@
 """The period: seconds between two answers when inputs wait in line (waiting time, seed 000, formulas 6 and 7).
 
 Four definitions, because the document gives one, computes its tables with another, and improves on a third. All count
-a device as busy while it computes and while it sends.
+a device as busy while it computes, while it sends, its own or what it passes on, and while it talks to the host where
+that counts.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tinysplit.split.links import Pair, pair_of
+
 if TYPE_CHECKING:
-    from tinysplit.split.problem import Assignment, Problem
+    from tinysplit.split.problem import Assignment, Cut, Problem
 
 TIE = 1e-9  # relative: devices that are equally busy but for rounding
 
@@ -17,11 +21,11 @@ TIE = 1e-9  # relative: devices that are equally busy but for rounding
 class Period(StrEnum):
     """How often answers can come.
 
-    `load`: boards have queues between them, so the busiest one sets the pace. `span`: no queues, a device takes the
-    next input only when its last sub-model is done (seed 000, section 2.2: without this two inferences overlap on one
-    device). `paper`: the span of the busiest device alone, which is what seed 000's Table 4 was computed with. `old`:
-    the definition that seed 000 improves on, the device with most computation and what it sends. Where devices are
-    equally busy the largest period counts.
+    `load`: boards have queues between them, so the busiest one sets the pace, or a half-duplex link whose two
+    directions take more time together. `span`: no queues, a device takes the next input only when its last sub-model
+    is done (seed 000, section 2.2: without this two inferences overlap on one device). `paper`: the span of the busiest
+    device alone, which is what seed 000's Table 4 was computed with. `old`: the definition that seed 000 improves on,
+    the device with most computation and what it sends. Where devices are equally busy the largest period counts.
     """
 
     LOAD = "load"
@@ -36,22 +40,41 @@ def period_s(problem: "Problem", assignment: "Assignment", definition: Period) -
 
 
 class _Timeline:
-    """One inference on its own: every layer computes, then a device that is done with its sub-model sends."""
+    """One inference on its own: a layer computes, then its output goes over one link after the other."""
 
     def __init__(self, problem: "Problem", assignment: "Assignment") -> None:
-        self.computing = dict.fromkeys(sorted(set(assignment)), 0.0)  # seconds that a device computes
-        self.busy = dict(self.computing)  # computes and sends
-        self.start: dict[int, float] = {}  # of the first sub-model
-        self.end: dict[int, float] = {}  # of the last sub-model, what it sends included
-        clock_s = 0.0
-        for layer, (device, after) in enumerate(zip(assignment, (*assignment[1:], assignment[-1]), strict=True)):
-            self.start.setdefault(device, clock_s)
-            computing_s = problem.layers[layer].seconds[device]
-            sending_s = problem.transfer_seconds[layer][device][after]
-            self.computing[device] += computing_s
-            self.busy[device] += computing_s + sending_s
-            clock_s += computing_s + sending_s
-            self.end[device] = clock_s
+        self.computing = dict.fromkeys(sorted(problem.powered(assignment)), 0.0)  # seconds that a device computes
+        self.busy = dict(self.computing)  # computes, sends, and talks to the host
+        self.shared: dict[Pair, float] = defaultdict(float)  # seconds that each half-duplex link is taken
+        self.start: dict[int, float] = {}  # of the first thing that a device does
+        self.end: dict[int, float] = {}  # of the last
+        self._clock_s = 0.0
+        *taking, giving = problem.host_transfers(assignment) or (None,)
+        for transfer in taking:
+            self._spend(*transfer)
+        cuts: dict[int, list[Cut]] = defaultdict(list)
+        for cut in problem.cuts(assignment):
+            cuts[cut.after_layer].append(cut)
+        for layer, device in enumerate(assignment):
+            self.computing[device] += problem.layers[layer].seconds[device]
+            self._spend(device, problem.layers[layer].seconds[device])
+            for hop in (hop for cut in cuts[layer] for hop in problem.hops(cut)):
+                self._spend(hop.sender, hop.seconds)
+                pair = pair_of(hop.sender, hop.receiver)
+                if problem.links and pair in problem.links.half_duplex:
+                    self.shared[pair] += hop.seconds
+        if giving:
+            self._spend(*giving)
+
+    def _spend(self, device: int, seconds: float) -> None:
+        self.start.setdefault(device, self._clock_s)
+        self.busy[device] += seconds
+        self._clock_s += seconds
+        self.end[device] = self._clock_s
+
+    def load(self) -> float:
+        """Return the seconds of the busiest device or, where that is more, of the half-duplex link in most use."""
+        return max(*self.busy.values(), *self.shared.values(), 0.0)
 
     def span(self, device: int) -> float:
         """Return the seconds from the start of the first sub-model of `device` until its last one has been sent."""
@@ -65,7 +88,7 @@ def _most(seconds: Mapping[int, float]) -> list[int]:
 
 
 _DEFINITIONS: Mapping[Period, Callable[[_Timeline], float]] = {
-    Period.LOAD: lambda line: max(line.busy.values()),
+    Period.LOAD: _Timeline.load,
     Period.SPAN: lambda line: max(map(line.span, line.busy)),
     Period.PAPER: lambda line: max(map(line.span, _most(line.busy))),
     Period.OLD: lambda line: max(line.busy[device] for device in _most(line.computing)),

@@ -1,0 +1,66 @@
+"""RAM that an assignment needs on every device: the layer that runs, and whatever else is still needed there.
+
+A tensor is alive on its producer until its last reader there has run and it has been sent; on another device from its
+arrival, right after it was computed, until its last reader there has run; on a device that passes it on, while it does.
+"""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tinysplit.split.problem import Assignment, Problem
+
+WORD_BYTES = 4
+NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host gives
+
+
+def aligned(size_bytes: int) -> int:
+    """Round up to whole words, so that every tensor starts on one."""
+    return -(-size_bytes // WORD_BYTES) * WORD_BYTES
+
+
+def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
+    """Return the most bytes that are alive at once on every device."""
+    if problem.is_chain and problem.links is None:
+        return _of_chain(problem, assignment)
+    most = [0] * len(problem.devices)
+    alive = _last_steps(problem, assignment)
+    passing = _passing(problem, assignment)
+    for step, (layer, owner) in enumerate(zip(problem.layers, assignment, strict=True)):
+        own = {step, *problem.predecessors[step]}
+        for device, tensors in enumerate(alive):
+            kept = sum(
+                problem.held_bytes(tensor)
+                for tensor, last in tensors.items()
+                if tensor <= step <= last and not (device == owner and tensor in own)
+            )
+            running = layer.ram_bytes if device == owner else 0
+            most[device] = max(most[device], kept + running, kept + passing[device].get(step, 0))
+    return tuple(most)
+
+
+def _of_chain(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
+    """Return the same where nothing is alive beside the inputs and outputs of the layer that runs."""
+    most = [0] * len(problem.devices)
+    for layer, device in zip(problem.layers, assignment, strict=True):
+        most[device] = max(most[device], layer.ram_bytes)
+    return tuple(most)
+
+
+def _last_steps(problem: "Problem", assignment: "Assignment") -> list[dict[int, int]]:
+    """Return for every device the tensors that it holds and the layer after which it no longer needs them."""
+    alive: list[dict[int, int]] = [{} for _ in problem.devices]
+    for layer, device in enumerate(assignment):
+        alive[device].setdefault(layer, layer)
+        for tensor in problem.predecessors[layer]:
+            alive[device][tensor] = layer
+    return alive
+
+
+def _passing(problem: "Problem", assignment: "Assignment") -> list[dict[int, int]]:
+    """Return for every device the bytes that it passes on, by the layer that computed them."""
+    passing: list[dict[int, int]] = [defaultdict(int) for _ in problem.devices]
+    for cut in problem.cuts(assignment):
+        for hop in problem.hops(cut)[1:]:
+            passing[hop.sender][cut.after_layer] = problem.held_bytes(cut.after_layer)
+    return passing
