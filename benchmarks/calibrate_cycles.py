@@ -35,6 +35,7 @@ from tinysplit.platformio_project import COMPILER
 from tinysplit.project import Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
+from tinysplit.techniques import Widths, choose
 from tinysplit.units import KB
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig
@@ -50,7 +51,7 @@ VALUE_RANGE = (-8.0, 8.0)
 class Findings:
     """What all networks together have shown."""
 
-    cycles: dict[tuple[str, str], list[tuple[Layer, float]]] = field(default_factory=lambda: defaultdict(list))
+    cycles: dict[tuple[str, str], list[tuple[str, Layer, float]]] = field(default_factory=lambda: defaultdict(list))
     code_bytes: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     firmware: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -93,7 +94,7 @@ def _add_sizes(report: BuildReport, graph: Graph, board: Board, bits: int, findi
         own = (sizes.code_bytes - kernels, arena_memory.used_bytes - sizes.arena_bytes)
         findings.firmware[board.device.family].append(own)
         for number, n_bytes in sizes.layer_code_bytes.items():
-            key = (board.device.core, str(bits), graph.layers[number - 1].cost_kind)
+            key = (board.device.core, str(bits), _kind(graph.layers[number - 1], board.device.core, bits))
             findings.code_bytes[key] = max(findings.code_bytes[key], n_bytes)
 
 
@@ -105,12 +106,16 @@ def _add_times(project: Project, folder: Path, quantized: QuantizedGraph, board:
         measured = measure(project, rig, inputs)
     core = board.device.core
     for layer in measured.layers:
-        key = (core, str(project.bits))
-        findings.cycles[key].append((quantized.graph.layers[layer.number - 1], layer.cycles.mean))
+        own = quantized.graph.layers[layer.number - 1]
+        findings.cycles[core, str(project.bits)].append((_kind(own, core, project.bits), own, layer.cycles.mean))
     uart = board.link_uarts[0]
     for cut, time in zip(project.cuts, measured.cuts, strict=True):
         beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
         findings.link_cycles[core].append(max(0.0, beyond_s) * board.clock.core_hz / 2)  # two boards add it
+
+
+def _kind(layer: Layer, core: str, bits: int) -> str:
+    return choose(layer, core, Widths.all(bits)).cost_kind(layer)
 
 
 def _table(findings: Findings) -> CycleTable:
@@ -153,10 +158,9 @@ def _print_errors(console: Console, table: CycleTable, findings: Findings) -> No
     for (core, bits), measured in sorted(findings.cycles.items()):
         errors: dict[str, list[float]] = defaultdict(list)
         rates: dict[str, list[float]] = defaultdict(list)
-        for layer, cycles in measured:
-            estimated = table.kernel(core, int(bits), layer.cost_kind).cycles(layer)
-            errors[layer.cost_kind].append(abs(estimated / cycles - 1))
-            rates[layer.cost_kind].append(cycles / layer.operator_macc)
+        for kind, layer, cycles in measured:
+            errors[kind].append(abs(table.kernel(core, int(bits), kind).cycles(layer) / cycles - 1))
+            rates[kind].append(cycles / layer.operator_macc)
         for kind, values in sorted(errors.items()):
             rate = f"{min(rates[kind]):.1f}-{max(rates[kind]):.1f}"
             worst, mean = f"{100 * max(values):.1f}", f"{100 * sum(values) / len(values):.1f}"

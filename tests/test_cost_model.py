@@ -149,11 +149,12 @@ def test_work_leaves_padding_out() -> None:
     assert Work.of(pointwise) == (pointwise.operator_macc, pointwise.out_shape.size)
 
 
-def measured(costs: tuple[float, float, float], noise: float = 0.0) -> list[tuple[Layer, float]]:
+def measured(costs: tuple[float, float, float], noise: float = 0.0) -> list[tuple[str, Layer, float]]:
     rng = np.random.default_rng(1)
     layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
     return [
-        (layer, (float(np.dot(costs, (*Work.of(layer), 1)))) * (1 + noise * rng.standard_normal())) for layer in layers
+        (layer.cost_kind, layer, float(np.dot(costs, (*Work.of(layer), 1))) * (1 + noise * rng.standard_normal()))
+        for layer in layers
     ]
 
 
@@ -170,13 +171,13 @@ def test_fit_has_no_negative_costs() -> None:
 def test_fit_averages_noise() -> None:
     samples = measured((4.5, 21, 900), noise=0.02)
     (costs,) = fit(samples).values()
-    for layer, cycles in samples:
+    for _, layer, cycles in samples:
         assert float(np.dot(costs, (*Work.of(layer), 1))) == pytest.approx(cycles, rel=0.08)
 
 
 def test_fit_of_one_measurement() -> None:
-    (layer, cycles), *_ = measured((4.5, 21, 900))
-    (costs,) = fit([(layer, cycles)]).values()
+    (kind, layer, cycles), *_ = measured((4.5, 21, 900))
+    (costs,) = fit([(kind, layer, cycles)]).values()
     assert float(np.dot(costs, (*Work.of(layer), 1))) == pytest.approx(cycles)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from layer_cases import KINDS_AND_BITS, MAKERS, hard_inputs, quantize_one, random_quantized
 from tinysplit import resources
-from tinysplit.kernels import file_name, render_header, render_layer
+from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.layers import (
     KINDS,
     Activation,
@@ -25,20 +25,34 @@ from tinysplit.layers import (
 )
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
+from tinysplit.techniques import DSP_CORES, Direct, Widths, candidates
 
 TESTS = Path(__file__).parent
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 COMMON = resources.firmware() / "common"
+CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 CASES_A_KIND = 16
 
 
-def write_layers(folder: Path, layers: dict[int, QuantizedLayer]) -> list[Path]:
+def all_kernels(layers: list[QuantizedLayer], cores: tuple[str, ...] = CORES) -> dict[int, Kernel]:
+    """Return a kernel for every layer and every technique that fits it on any of these cores, by number."""
+    kernels = [
+        Kernel(quantized, technique)
+        for quantized in layers
+        for technique in dict.fromkeys(
+            technique for core in cores for technique in candidates(quantized.layer, core, Widths.of(quantized.formats))
+        )
+    ]
+    return dict(enumerate(kernels, 1))
+
+
+def write_layers(folder: Path, kernels: dict[int, Kernel]) -> list[Path]:
     """Write the header and one C file a layer; return the C files."""
-    (folder / "layers.h").write_text(render_header(layers))
+    (folder / "layers.h").write_text(render_header(kernels))
     sources = []
-    for number, quantized in layers.items():
-        sources.append(folder / file_name(quantized, number))
-        sources[-1].write_text(render_layer(quantized, number))
+    for number, kernel in kernels.items():
+        sources.append(folder / file_name(kernel.quantized, number))
+        sources[-1].write_text(render_layer(kernel, number))
     return sources
 
 
@@ -56,17 +70,13 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
         return list(pool.map(one, sources))
 
 
-def run_on_host(folder: Path, layers: dict[int, QuantizedLayer], inputs: list[IntArray]) -> bytes:
+def run_on_host(folder: Path, kernels: dict[int, Kernel], inputs: list[IntArray]) -> bytes:
     """Compile layers with ASan and UBSan and return what they make of the inputs, in order."""
     samples = len(inputs[0])
-    value = f"int{layers[1].formats.x.bits}_t"
+    value = f"int{kernels[1].quantized.formats.x.bits}_t"
     compiler = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    (folder / "cases.inc").write_text(
-        "".join(
-            f"{{layer_{number}, {q.layer.in_shape.size}, {q.layer.out_shape.size}}},\n" for number, q in layers.items()
-        )
-    )
-    objects = compile_all(compiler, folder, write_layers(folder, layers))
+    (folder / "cases.inc").write_text("".join(f"{case(number, kernel)},\n" for number, kernel in kernels.items()))
+    objects = compile_all(compiler, folder, write_layers(folder, kernels))
     program = folder / "run_layers"
     options = (*WARNINGS, f"-I{folder}", f"-DVALUE={value}", f"-DSAMPLES={samples}")
     files = map(str, (TESTS / "c" / "run_layers.c", *objects))
@@ -76,34 +86,42 @@ def run_on_host(folder: Path, layers: dict[int, QuantizedLayer], inputs: list[In
     return result.stdout
 
 
+def case(number: int, kernel: Kernel) -> str:
+    """Return a line of `struct layer_case`."""
+    layer, scratch_bytes = kernel.quantized.layer, kernel.scratch_bytes
+    field = "run_with_scratch" if scratch_bytes else "run"
+    sizes = f".inputs = {layer.in_shape.size}, .outputs = {layer.out_shape.size}, .scratch_bytes = {scratch_bytes}"
+    return f"{{.{field} = layer_{number}, {sizes}}}"
+
+
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
-    templates = {path.name.removesuffix(".c.j2") for path in (resources.templates() / "layers").iterdir()}
+    templates = {path.name.removesuffix(".c.j2") for path in (resources.templates() / "layers").glob("*.j2")}
     assert templates == set(KINDS) == set(MAKERS)
 
 
 @pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
 def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
-    layers = {number: random_quantized(rng, kind, bits) for number in range(1, CASES_A_KIND + 1)}
-    inputs = [hard_inputs(rng, quantized) for quantized in layers.values()]
-    output = run_on_host(tmp_path, layers, inputs)
-    for (number, quantized), x in zip(layers.items(), inputs, strict=True):
-        expected = quantized.layer.integer_reference(quantized, x).tobytes()
-        assert output[: len(expected)] == expected, render_layer(quantized, number)
+    kernels = all_kernels([random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
+    inputs = [hard_inputs(rng, kernel.quantized) for kernel in kernels.values()]
+    output = run_on_host(tmp_path, kernels, inputs)
+    for (number, kernel), x in zip(kernels.items(), inputs, strict=True):
+        expected = kernel.quantized.layer.integer_reference(kernel.quantized, x).tobytes()
+        assert output[: len(expected)] == expected, render_layer(kernel, number)
         output = output[len(expected) :]
     assert not output
 
 
-@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m7"])
+@pytest.mark.parametrize("core", CORES)
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    layers = {number: random_quantized(rng, kind, bits) for number, (kind, bits) in enumerate(KINDS_AND_BITS, 1)}
-    compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, layers))
+    kernels = all_kernels([random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS], (core,))
+    compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, kernels))
 
 
 def test_constants_are_symbols_of_their_size_in_their_own_sections(tmp_path: Path) -> None:
-    quantized = golden_layers()["conv"]
-    [source] = write_layers(tmp_path, {3: quantized})
+    kernel = golden_kernels()["conv"]
+    [source] = write_layers(tmp_path, {3: kernel})
     [target] = compile_all(("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", "-O2"), tmp_path, [source])
     command = ["arm-none-eabi-objdump", "--syms", str(target)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -111,7 +129,7 @@ def test_constants_are_symbols_of_their_size_in_their_own_sections(tmp_path: Pat
     objects = {row[-1]: row[-3:-1] for row in map(str.split, table.splitlines()) if "O" in row}
     assert objects == {
         f"layer_3_{name}": [f".weights.layer_3_{name}", f"{values.nbytes:08x}"]
-        for name, values in quantized.constants.items()
+        for name, values in kernel.constants.items()
     }
 
 
@@ -121,11 +139,11 @@ def test_constants_are_symbols_of_their_size_in_their_own_sections(tmp_path: Pat
 def test_any_layer_name_leaves_valid_c(name: str, tmp_path: Path) -> None:
     layer = Softmax(name=name, inputs=("x",), output="y", in_shape=Shape(1, 1, 2))
     quantized = quantize_one(layer, (-1.0, 1.0), (0.0, 1.0), 8)
-    compile_all(("gcc",), tmp_path, write_layers(tmp_path, {1: quantized}))
+    compile_all(("gcc",), tmp_path, write_layers(tmp_path, {1: Kernel(quantized, Direct())}))
 
 
-def golden_layers() -> dict[str, QuantizedLayer]:
-    """Return one small layer a kind; between them they show all that the templates can print."""
+def golden_kernels() -> dict[str, Kernel]:
+    """Return the plain kernel of one small layer a kind; between them they show all that the templates can print."""
     ramp = np.linspace(-1, 1, 36, dtype=np.float32)
     window = Window((2, 2), (2, 2))
     shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
@@ -158,13 +176,13 @@ def golden_layers() -> dict[str, QuantizedLayer]:
         (AveragePool(**common, in_shape=shape, window=window), 8),
         (Softmax(**common, in_shape=vector), 16),
     ]
-    return {layer.kind: quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits) for layer, bits in layers}
+    return {layer.kind: Kernel(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_reads_as_the_golden_file(kind: str, request: pytest.FixtureRequest) -> None:
     path = TESTS / "golden" / f"{kind}.c"
-    rendered = render_layer(golden_layers()[kind], 3)
+    rendered = render_layer(golden_kernels()[kind], 3)
     if request.config.getoption("--refresh-golden"):
         path.write_text(rendered)
     assert rendered == path.read_text(), "if the new C is what you want: pytest --refresh-golden"

@@ -12,6 +12,7 @@ from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.plan import layer_ram_bytes
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.techniques import Widths, choose
 from tinysplit.wire import BITS_PER_BYTE, FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
 
 PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
@@ -63,7 +64,8 @@ def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
 
 def layer_cycles(layer: Layer, core: str, bits: int) -> float:
     """Return the cycles of our kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
-    return load_cycle_table().kernel(core, bits, layer.cost_kind).cycles(layer)
+    technique = choose(layer, core, Widths.all(bits))
+    return load_cycle_table().kernel(core, bits, technique.cost_kind(layer)).cycles(layer)
 
 
 def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -79,17 +81,25 @@ def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
     table, bits = load_cycle_table(), settings.bits
+    widths = Widths.all(bits)
     if len(boards) > 1:
         for board in boards:
             check_baud(board, board.link_uarts[0], settings.baud)
 
     def costs(layer: Layer) -> LayerCosts:
-        kernels = [table.kernel(board.device.core, bits, layer.cost_kind) for board in boards]
+        cores = [board.device.core for board in boards]
+        techniques = [choose(layer, core, widths) for core in cores]
+        kernels = [
+            table.kernel(core, bits, technique.cost_kind(layer))
+            for core, technique in zip(cores, techniques, strict=True)
+        ]
+        scratch_bytes = max(technique.scratch_bytes(layer, widths) for technique in techniques)
         in_bytes, out_bytes = (shape.size * bits // 8 for shape in (layer.in_shape, layer.out_shape))
         return LayerCosts(
             name=layer.name,
-            flash_bytes=layer.weights_bytes(bits) + max(kernel.code_bytes for kernel in kernels),
-            ram_bytes=layer_ram_bytes(in_bytes, out_bytes),
+            flash_bytes=max(technique.weights_bytes(layer, widths) for technique in techniques)
+            + max(kernel.code_bytes for kernel in kernels),
+            ram_bytes=layer_ram_bytes(in_bytes, out_bytes, scratch_bytes),
             out_bytes=out_bytes,
             seconds=tuple(
                 kernel.cycles(layer) / board.clock.core_hz for kernel, board in zip(kernels, boards, strict=True)

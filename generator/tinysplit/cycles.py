@@ -41,7 +41,7 @@ class FirmwareBytes(FileModel):
 
 
 class CycleTable(FileModel):
-    """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Layer.cost_kind`."""
+    """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Technique.cost_kind`."""
 
     schema_version: Literal[1]
     made_by: str  # command
@@ -52,11 +52,15 @@ class CycleTable(FileModel):
     link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer, at either end
 
     def kernel(self, core: str, bits: int, kind: str) -> KernelCosts:
-        """Return the costs of a kind of layer; ToolError when it was never measured."""
-        try:
-            return self.cores[core][str(bits)][kind]
-        except KeyError:
-            raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}") from None
+        """Return the costs of a kind of layer; ToolError when it was never measured.
+
+        A technique that was never measured counts as the plain kernel, which is slower.
+        """
+        kinds = self.cores.get(core, {}).get(str(bits), {})
+        costs = kinds.get(kind) or kinds.get(kind.split("/", maxsplit=1)[0])
+        if costs is None:
+            raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}")
+        return costs
 
 
 @cache
@@ -84,14 +88,14 @@ class Work(NamedTuple):
         return cls(layer.operator_macc * share, layer.out_shape.size)
 
 
-def fit(measured: Iterable[tuple[Layer, float]]) -> Mapping[str, Sequence[float]]:
-    """Return (per_macc, per_output, per_layer) by `cost_kind` from pairs of a layer and its measured cycles.
+def fit(measured: Iterable[tuple[str, Layer, float]]) -> Mapping[str, Sequence[float]]:
+    """Return (per_macc, per_output, per_layer) by kind from kinds, layers and their measured cycles.
 
     Least squares of the relative error, so that small layers count as much as large ones, with no negative cost.
     """
     rows: dict[str, list[tuple[float, float, float, float]]] = {}
-    for layer, cycles in measured:
-        rows.setdefault(layer.cost_kind, []).append((*Work.of(layer), 1.0, cycles))
+    for kind, layer, cycles in measured:
+        rows.setdefault(kind, []).append((*Work.of(layer), 1.0, cycles))
     return {kind: _fit_kind(np.array(table, dtype=float)) for kind, table in rows.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from tinysplit.firmware_files import render_board_files, write_project_files
-from tinysplit.kernels import file_name, render_header, render_layer
+from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.plan import BoardPlan, Plan, SubModelPlan
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
@@ -108,6 +108,7 @@ def _hash(directories: Sequence[Path]) -> int:
 def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds: float) -> ProjectLayer:
     layer = quantized.layers[index]
     formats = layer.formats
+    kernel = Kernel.choose(layer, board_plan.board.device.core)
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,
@@ -117,7 +118,7 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds
         x_fraction_bits=formats.x.fraction_bits,
         y_fraction_bits=formats.y.fraction_bits,
         w_fraction_bits=formats.w.fraction_bits if formats.w else None,
-        weights_bytes=layer.weights_bytes,
+        weights_bytes=kernel.weights_bytes,
         estimated_cycles=round(seconds * board_plan.board.clock.core_hz),
         estimated_s=seconds,
     )
@@ -136,11 +137,12 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
 
 def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
+    core = board.device.core
     return ProjectBoard(
         number=number,
         name=board.name,
         directory=f"board{number}_{board.name}",
-        weights_bytes=sum(quantized.layers[i].weights_bytes for i in board_plan.layers),
+        weights_bytes=sum(Kernel.choose(quantized.layers[i], core).weights_bytes for i in board_plan.layers),
         arena_bytes=board_plan.arena_bytes,
         core_hz=board.clock.core_hz,
     )
@@ -148,13 +150,17 @@ def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
 
 def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> None:
     """Write one PlatformIO project."""
-    layers = {i + 1: quantized.layers[i] for i in board_plan.layers}
+    core = board_plan.board.device.core
+    kernels = {i + 1: Kernel.choose(quantized.layers[i], core) for i in board_plan.layers}
     texts = {
         "platformio.ini": render_platformio_ini(board_plan.board),
-        "include/layers.h": render_header(layers),
+        "include/layers.h": render_header(kernels),
         "src/network.c": render("project/network.c.j2", **_network_context(quantized, board_plan, plan, project)),
         **render_board_files(board_plan.board, [uart for _, uart in board_plan.links], project.baud, project.host_baud),
-        **{f"src/{file_name(layer, number)}": render_layer(layer, number) for number, layer in layers.items()},
+        **{
+            f"src/{file_name(kernel.quantized, number)}": render_layer(kernel, number)
+            for number, kernel in kernels.items()
+        },
     }
     write_project_files(folder, board_plan.board, texts)
 
@@ -182,6 +188,7 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
 def _sub_model_context(
     quantized: QuantizedGraph, sub_model: SubModelPlan, board_plan: BoardPlan, plan: Plan
 ) -> dict[str, Any]:
+    core = board_plan.board.device.core
     peers = [peer for peer, _ in board_plan.links]
     receives = None if sub_model.cut_in is None else plan.cuts[sub_model.cut_in]
     sends = None if sub_model.cut_out is None else plan.cuts[sub_model.cut_out]
@@ -202,6 +209,8 @@ def _sub_model_context(
                 "comment": f"{quantized.layers[layer].layer.kind} {quantized.layers[layer].layer.out_shape}",
                 "input_offset": sub_model.offsets[turn],
                 "output_offset": sub_model.offsets[turn + 1],
+                "scratch_bytes": Kernel.choose(quantized.layers[layer], core).scratch_bytes,
+                "scratch_offset": sub_model.scratch_offsets[turn],
             }
             for turn, layer in enumerate(sub_model.layers)
         ],

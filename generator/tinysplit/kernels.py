@@ -1,12 +1,14 @@
-"""C of single layers, from the template of the layer's kind."""
+"""C of single layers: a layer in fixed point and the technique that computes it, from the technique's template."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
 from tinysplit.rendering import render
+from tinysplit.techniques import Technique, Widths, choose
 
 if TYPE_CHECKING:
     from tinysplit.layers import Layer, Window
@@ -42,6 +44,34 @@ class ConstantArray:
                 yield " ".join(f"{value:{width}}," for value in row[start : start + NUMBERS_A_LINE])
 
 
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """What computes one layer on one core."""
+
+    quantized: QuantizedLayer
+    technique: Technique
+
+    @classmethod
+    def choose(cls, quantized: QuantizedLayer, core: str) -> Self:
+        """Return the fastest kernel on `core` (GCC's -mcpu name)."""
+        return cls(quantized, choose(quantized.layer, core, Widths.of(quantized.formats)))
+
+    @cached_property
+    def constants(self) -> Mapping[str, IntArray]:
+        """Arrays that the kernel reads, by name."""
+        return self.technique.constants(self.quantized)
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes of all constants in flash."""
+        return sum(array.nbytes for array in self.constants.values())
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of RAM that the kernel needs beside input and output; its function takes them as a third argument."""
+        return self.technique.scratch_bytes(self.quantized.layer, Widths.of(self.quantized.formats))
+
+
 def file_name(quantized: QuantizedLayer, number: int) -> str:
     """Return the name of a layer's C file: `layer_03_conv.c`."""
     return f"layer_{number:02}_{quantized.layer.kind}.c"
@@ -52,31 +82,37 @@ def function_name(number: int) -> str:
     return f"layer_{number}"
 
 
-def render_layer(quantized: QuantizedLayer, number: int) -> str:
-    """Return the C file of a layer: its constants in flash and `void layer_<number>(input, output)`."""
-    layer, function = quantized.layer, function_name(number)
-    low, high = quantized.clamp
+def render_layer(kernel: Kernel, number: int) -> str:
+    """Return the C file of a layer: its constants in flash and `void layer_<number>(input, output[, scratch])`."""
+    quantized, function = kernel.quantized, function_name(number)
+    layer, (low, high) = quantized.layer, quantized.clamp
     return render(
-        f"layers/{layer.kind}.c.j2",
+        kernel.technique.template(layer),
         layer=layer,
         formats=quantized.formats,
         function=function,
         value=_value_type(quantized),
         window=_window(layer),
         title=_title(quantized, number),
-        description=_description(quantized),
+        description=_description(kernel),
         sizes=_sizes(quantized),
         low=low,
         high=high,
-        constants={name: ConstantArray(f"{function}_{name}", values) for name, values in quantized.constants.items()},
+        constants={name: ConstantArray(f"{function}_{name}", values) for name, values in kernel.constants.items()},
+        **kernel.technique.facts(quantized),
     )
 
 
-def render_header(layers: Mapping[int, QuantizedLayer]) -> str:
+def render_header(kernels: Mapping[int, Kernel]) -> str:
     """Return `layers.h`: the prototypes of layers by number, in their order."""
     prototypes = [
-        {"title": _title(quantized, number), "function": function_name(number), "value": _value_type(quantized)}
-        for number, quantized in layers.items()
+        {
+            "title": _title(kernel.quantized, number),
+            "function": function_name(number),
+            "value": _value_type(kernel.quantized),
+            "scratch_bytes": kernel.scratch_bytes,
+        }
+        for number, kernel in kernels.items()
     ]
     return render("layers.h.j2", layers=prototypes)
 
@@ -101,8 +137,9 @@ def _title(quantized: QuantizedLayer, number: int) -> str:
     return f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {name}"
 
 
-def _description(quantized: QuantizedLayer) -> Iterator[str]:
-    """Yield what the head of the C file says about shapes and formats."""
+def _description(kernel: Kernel) -> Iterator[str]:
+    """Yield what the head of the C file says about shapes, formats and technique."""
+    quantized = kernel.quantized
     layer, formats = quantized.layer, quantized.formats
     window = _window(layer)
     yield f"{layer.in_shape} {formats.x} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
@@ -112,7 +149,8 @@ def _description(quantized: QuantizedLayer) -> Iterator[str]:
         yield f"weights {formats.w}, sums and bias {formats.accumulator}, shifted right by {formats.shift} bits"
     if str(layer.activation):
         yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
-    yield "scheme: interleaved (height x width x channels)"
+    scratch = f", {kernel.scratch_bytes} bytes of scratch" if kernel.scratch_bytes else ""
+    yield f"scheme: interleaved (height x width x channels), technique: {kernel.technique.name}{scratch}"
 
 
 def _sizes(quantized: QuantizedLayer) -> dict[str, int]:

@@ -8,6 +8,7 @@ from tinysplit.graph import Graph
 from tinysplit.hardware import Board, Uart, board_title, check_baud
 from tinysplit.split.memory import aligned
 from tinysplit.split.problem import Assignment, Cut, Problem, SubModel, sub_models
+from tinysplit.techniques import Widths, choose
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class SubModelPlan:
     """A sub-model in its board's arena.
 
     Tensor i is the input of layer `run.first + i`, the last one is the output; `offsets` and `sizes_bytes` have one
-    entry a tensor. `cut_in` and `cut_out` index `Plan.cuts`; None where the host gives the input or takes the output.
+    entry a tensor, `scratch_offsets` one a layer. `cut_in` and `cut_out` index `Plan.cuts`; None where the host gives
+    the input or takes the output.
     """
 
     run: SubModel
     offsets: tuple[int, ...]
+    scratch_offsets: tuple[int, ...]
     sizes_bytes: tuple[int, ...]
     cut_in: int | None
     cut_out: int | None
@@ -70,9 +73,9 @@ class Plan:
     cuts: tuple[Cut, ...]
 
 
-def layer_ram_bytes(in_bytes: int, out_bytes: int) -> int:
-    """Arena bytes while a layer runs: its input and its output."""
-    return aligned(in_bytes) + aligned(out_bytes)
+def layer_ram_bytes(in_bytes: int, out_bytes: int, scratch_bytes: int = 0) -> int:
+    """Arena bytes while a layer runs: its input, its output and what its kernel needs beside them."""
+    return aligned(in_bytes) + aligned(out_bytes) + aligned(scratch_bytes)
 
 
 def make_plan(
@@ -89,8 +92,17 @@ def make_plan(
     for link in links:
         for index, uart in zip(link.boards, link.uarts, strict=True):
             check_baud(boards[index], uart, baud)
-    plans = tuple(_board_plan(index, boards[index], assignment, sizes, links) for index in sorted(set(assignment)))
+    plans = tuple(
+        _board_plan(index, boards[index], assignment, sizes, _scratch_bytes(graph, boards[index], bits), links)
+        for index in sorted(set(assignment))
+    )
     return Plan(problem, assignment, plans, links, cuts)
+
+
+def _scratch_bytes(graph: Graph, board: Board, bits: int) -> tuple[int, ...]:
+    """Return what each layer's kernel needs beside input and output."""
+    widths, core = Widths.all(bits), board.device.core
+    return tuple(choose(layer, core, widths).scratch_bytes(layer, widths) for layer in graph.layers)
 
 
 def _links(boards: Sequence[Board], cuts: Sequence[Cut]) -> tuple[Link, ...]:
@@ -115,15 +127,22 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut]) -> tuple[Link, ...]:
 
 
 def _board_plan(
-    index: int, board: Board, assignment: Assignment, sizes: Sequence[int], links: Sequence[Link]
+    index: int,
+    board: Board,
+    assignment: Assignment,
+    sizes: Sequence[int],
+    scratch: Sequence[int],
+    links: Sequence[Link],
 ) -> BoardPlan:
     runs = sub_models(assignment)
     own = [(position, run) for position, run in enumerate(runs) if run.device == index]
-    arena_bytes = max(layer_ram_bytes(sizes[i], sizes[i + 1]) for _, run in own for i in range(run.first, run.last + 1))
+    layers = [i for _, run in own for i in range(run.first, run.last + 1)]
+    arena_bytes = max(layer_ram_bytes(sizes[i], sizes[i + 1], scratch[i]) for i in layers)
     plans = tuple(
         SubModelPlan(
             run=run,
             offsets=_offsets(sizes[run.first : run.last + 2], arena_bytes),
+            scratch_offsets=_scratch_offsets(sizes[run.first : run.last + 2]),
             sizes_bytes=tuple(sizes[run.first : run.last + 2]),
             cut_in=position - 1 if position > 0 else None,
             cut_out=position if position + 1 < len(runs) else None,
@@ -139,3 +158,8 @@ def _board_plan(
 def _offsets(sizes: Sequence[int], arena_bytes: int) -> tuple[int, ...]:
     """Let the tensors of a chain take turns at the two ends of the arena: two are alive, and they never meet."""
     return tuple(0 if turn % 2 == 0 else arena_bytes - aligned(size) for turn, size in enumerate(sizes))
+
+
+def _scratch_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Put each layer's scratch buffer between its input and its output: behind the one at the arena's start."""
+    return tuple(aligned(sizes[turn + turn % 2]) for turn in range(len(sizes) - 1))

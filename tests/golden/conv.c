@@ -4,7 +4,7 @@
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
  * weights Q1.6, sums and bias Q20.11, shifted right by 6 bits
  * ReLU6 fused: outputs from 0 to 127
- * scheme: interleaved (height x width x channels)
+ * scheme: interleaved (height x width x channels), technique: direct
  */
 #include "window.h"
 #include "fixed_point.h"

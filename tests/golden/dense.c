@@ -2,7 +2,7 @@
  *
  * 1x1x4 Q2.13 -> 1x1x3 Q2.13, 15 MACC
  * weights Q1.14, sums and bias Q4.27, shifted right by 14 bits
- * scheme: interleaved (height x width x channels)
+ * scheme: interleaved (height x width x channels), technique: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

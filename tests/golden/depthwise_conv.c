@@ -4,7 +4,7 @@
  * window 3x3, stride 2x2, dilation 1x1, padding 0/0/1/1
  * weights Q0.7, sums and bias Q19.12, shifted right by 7 bits
  * ReLU fused: outputs from 0 to 127
- * scheme: interleaved (height x width x channels)
+ * scheme: interleaved (height x width x channels), technique: direct
  */
 #include "window.h"
 #include "fixed_point.h"

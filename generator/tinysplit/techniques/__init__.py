@@ -1,0 +1,20 @@
+"""One file a technique; `TECHNIQUES` lists them all, the faster before the slower."""
+
+from tinysplit.layers.base import Layer
+from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.direct import Direct
+
+TECHNIQUES: tuple[Technique, ...] = (Direct(),)
+
+
+def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:
+    """Return the techniques that can compute `layer` on `core` (GCC's -mcpu name), the fastest first."""
+    return tuple(technique for technique in TECHNIQUES if technique.fits(layer, core, widths))
+
+
+def choose(layer: Layer, core: str, widths: Widths) -> Technique:
+    """Return the fastest technique for `layer` on `core`."""
+    return candidates(layer, core, widths)[0]
+
+
+__all__ = ["DSP_CORES", "TECHNIQUES", "Direct", "Technique", "Widths", "candidates", "choose"]

@@ -1,0 +1,71 @@
+"""What every technique says about itself: the layers and cores it suits, its packed constants and its scratch buffer.
+
+A technique is one way to compute a kind of layer: one file in this package plus one C template a kind.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+from tinysplit.layers.base import Layer
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # GCC's names of the cores with SMLAD and friends
+
+
+class Widths(NamedTuple):
+    """Bits of a layer's values in, values out and weights; a layer without weights has those of its values."""
+
+    x: int
+    y: int
+    w: int
+
+    @classmethod
+    def of(cls, formats: "LayerFormats") -> Self:
+        """Return the widths of these formats."""
+        return cls(formats.x.bits, formats.y.bits, formats.w.bits if formats.w else formats.x.bits)
+
+    @classmethod
+    def all(cls, bits: int) -> Self:
+        """Return one width for everything."""
+        return cls(bits, bits, bits)
+
+
+class Technique(ABC):
+    """One way to compute layers of some kinds; `name` is also its file's, its templates' folder's and its costs' name.
+
+    `fits` and `scratch_bytes` must not depend on the weights: splits are chosen before there are any integers.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """Return whether this technique can compute `layer` on `core` (GCC's -mcpu name)."""
+
+    @abstractmethod
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        """Return the bytes of RAM, aligned to a word, that the kernel needs beside input and output while it runs."""
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """Return the bytes of `constants` in flash."""
+        return layer.weights_bytes(widths.w)
+
+    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+        """Return the arrays that the kernel reads, in the order in which it reads them."""
+        return quantized.constants
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:  # noqa: ARG002 - what techniques override
+        """Return what the template prints beside what all templates know."""
+        return {}
+
+    def template(self, layer: Layer) -> str:
+        """Return the template of `layer`."""
+        return f"layers/{self.name}/{layer.kind}.c.j2"
+
+    def cost_kind(self, layer: Layer) -> str:
+        """Return the key of `layer` in the table of cycles."""
+        return f"{layer.cost_kind}/{self.name}"
