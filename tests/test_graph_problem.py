@@ -5,7 +5,8 @@ from math import isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce, random_problem
+from brute_force import BruteForce
+from random_problems import random_problem
 from tinysplit.split.problem import Problem
 
 N_PROBLEMS = 320
