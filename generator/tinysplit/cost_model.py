@@ -39,6 +39,8 @@ class CostSettings:
     period: Period | None = None
     max_latency_s: float = inf
     max_period_s: float = inf
+    max_energy_j: float = inf
+    frame_period_s: float = 0.0  # inputs come so often; 0: as fast as a split takes them
 
     @property
     def period_definition(self) -> Period:
@@ -59,6 +61,8 @@ def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
         period_definition=settings.period_definition,
         max_latency_s=settings.max_latency_s,
         max_period_s=settings.max_period_s,
+        max_energy_j=settings.max_energy_j,
+        frame_period_s=settings.frame_period_s,
     )
 
 
