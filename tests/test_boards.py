@@ -58,6 +58,13 @@ BUSES = {
     "nucleo_l412kb": (80, 80, 80, 4),
     "nucleo_g071rb": (64, 64, 64, 2),
 }
+# Run and Sleep mode in mA at full clock, typically, peripherals off: the datasheets' tables, where they are at hand.
+CURRENTS = {
+    "nucleo_h743zi": (110, 50.7),  # DS12110 tables 130, 134
+    "nucleo_h723zg": (145, 36),  # DS13313 tables 21, 25
+    "nucleo_f446re": (46, 11.36),  # DS10693 tables 24, 26
+    "nucleo_f401re": (21.6, 5.3),  # DS10086 tables 25, 26
+}
 SETTINGS = {
     "stm32g0": {"vos"},
     "stm32f4": {"vos", "overdrive"},
@@ -131,6 +138,21 @@ def test_h7_pll_values_are_those_of_sts_firmware_scaled_to_hsi() -> None:
     h743, h723 = load_board("nucleo_h743zi").clock, load_board("nucleo_h723zg").clock
     assert (h743.pll_m, h743.pll_n, h743.pll_r) == (4, 60, 2)  # 960 MHz / 2
     assert (h723.pll_m, h723.pll_n, h723.pll_r) == (32, 275, 1)  # 550 MHz / 1
+
+
+@pytest.mark.parametrize("name", CURRENTS)
+def test_power_is_the_datasheets_current_at_3_3_volts(name: str) -> None:
+    power = load_board(name).power
+    run_ma, sleep_ma = CURRENTS[name]
+    assert power.run_w == pytest.approx(run_ma * 3.3e-3)
+    assert power.transfer_w == power.run_w, "the firmware polls"
+    assert power.idle_w == pytest.approx(sleep_ma * 3.3e-3)
+
+
+def test_every_board_draws_less_asleep(board: Board) -> None:
+    """A core of these families needs 60 to 330 uA a MHz; more or less is a slip of the pen."""
+    assert 0 < board.power.idle_w < board.power.run_w
+    assert 60e-6 < board.power.run_w / 3.3 / (board.clock.core_hz / MHZ) < 330e-6
 
 
 @pytest.mark.parametrize("name", HOST_UARTS)
@@ -263,7 +285,7 @@ def test_the_table_reads_well_at_120_columns() -> None:
     lines = output.getvalue().splitlines()
     assert len(lines) == len(TABLE_3) + 1
     (row,) = (line for line in lines if "nucleo_l4r5zi" in line)
-    assert row.split()[:8] == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "9", "LPUART1", "PG7/PG8"]
+    assert row.split()[:10] == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "9", "44", "12", "LPUART1", "PG7/PG8"]
 
 
 def test_json_has_bytes_and_hertz() -> None:
@@ -303,6 +325,8 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ('tx = "PA2"', 'tx = "PA4"', "stm32g071rbt6: PA4 does not carry USART2 TX; these pins do: PA2, PA14, PD5"),
         ('tx = "PA2"', 'tx = "A2"', "broken.toml: host_uart.tx: "),
         ('name = "USART2"', 'name = "USART6"', "stm32g0.toml does not describe USART6"),
+        ("sleep_ma = 3.14", "sleep_ma = 31.4", "power: Value error, Sleep mode with 31.4 mA draws more than 5.07 mA"),
+        ("run_ma = 5.07", "run_ma = nan", "broken.toml: power.run_ma: "),
         ("cpm = 307", "cpm = 307\ncolour = 1", "broken.toml: published.colour: Extra inputs are not permitted"),
         ('source = "UM2324 STM32', '# source = "', "broken.toml: source: Field required"),
         ("stm32g071rbt6", "stm32g071rbt9", "stm32g071rbt9: modm-devices does not know this part"),

@@ -2,9 +2,9 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import Field, PositiveInt, StringConstraints, ValidationError
+from pydantic import Field, PositiveInt, StringConstraints, ValidationError, model_validator
 
 from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
@@ -75,6 +75,20 @@ class BusLimits(FileModel):
     source: Source
 
 
+class Currents(FileModel):
+    """What the MCU alone draws at its clock, 3.3 V and 25 degC, typically, in mA: code from flash, and Sleep mode."""
+
+    run_ma: float = Field(gt=0, allow_inf_nan=False)
+    sleep_ma: float = Field(gt=0, allow_inf_nan=False)
+    source: Source
+
+    @model_validator(mode="after")
+    def _sleep_is_less(self) -> Self:
+        if self.sleep_ma > self.run_ma:
+            raise ValueError(f"Sleep mode with {self.sleep_ma:g} mA draws more than {self.run_ma:g} mA")
+        return self
+
+
 class PllRules(FileModel):
     """What the PLL of a family or device accepts: input and VCO in Hz, dividers and multiplier as numbers."""
 
@@ -108,6 +122,7 @@ class BoardFile(FileModel):
     source: Source
     published: Published
     clock: BusLimits
+    power: Currents
     host_uart: UartWiring
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +14,8 @@ from tinysplit.board_files import BoardFile, FamilyFile, UartWiring, read_toml
 from tinysplit.clocks import clock_tree
 from tinysplit.devices import load_device, uart_pins, wait_state_limits
 from tinysplit.errors import InputError, UsageError
-from tinysplit.hardware import Board, ClockTree, Device, Interrupt, Pin, Uart
-from tinysplit.units import KB
+from tinysplit.hardware import Board, ClockTree, Device, Interrupt, Pin, Power, Uart
+from tinysplit.units import KB, MILLI
 
 
 def board_names() -> list[str]:
@@ -50,6 +51,7 @@ def load_board(name: str) -> Board:
         title=file.title,
         device=device,
         clock=clock,
+        power=Power.of(file.power.run_ma, file.power.sleep_ma),
         host_uart=_uart(file.host_uart, device, family, clock),
         link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
@@ -113,6 +115,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "flash_bytes": board.device.flash.size_bytes,
             "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
             "arena_memory_bytes": board.device.arena_memory.size_bytes,
+            "power_w": asdict(board.power),
             "published": {
                 "cpm": board.published_cpm,
                 "flash_bytes": board.published_flash_bytes,
@@ -146,9 +149,9 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("board", no_wrap=True)
     table.add_column("core")
-    for heading in ("MHz", "flash KB", "RAM KB", "CpM"):
+    for heading in ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle"):
         table.add_column(heading, justify="right")
-    for heading in ("host UART", "link UARTs", "PlatformIO"):
+    for heading in ("host UART", "link UARTs"):
         table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
     for board in boards:
         table.add_row(
@@ -158,9 +161,10 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             f"{board.device.flash.size_bytes // KB}",
             f"{sum(memory.size_bytes for memory in board.device.ram) // KB}",
             f"{board.published_cpm:g}",
+            f"{board.power.run_w * MILLI:.0f}",
+            f"{board.power.idle_w * MILLI:.0f}",
             _describe(board.host_uart),
             " ".join(uart.name for uart in board.link_uarts),
-            board.platformio_board,
         )
     console.print(table)
 

@@ -3,10 +3,12 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import Self
 
 from tinysplit.errors import UsageError
 
 BAUD_TOLERANCE = 0.02
+SUPPLY_V = 3.3  # of the MCU on every board
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,28 @@ class ClockTree:
 
 
 @dataclass(frozen=True)
+class Power:
+    """What the MCU alone draws in W, not the board around it.
+
+    `transfer_w` counts while a tensor is sent or received, `idle_w` between inferences.
+    """
+
+    run_w: float
+    transfer_w: float
+    idle_w: float
+
+    @classmethod
+    def of(cls, run_ma: float, sleep_ma: float) -> Self:
+        """Return the powers of a device with these currents.
+
+        Our firmware polls while a transfer lasts (schedule.c), so a transfer costs what computing costs. Between
+        inferences the core can sleep at its full clock.
+        """
+        run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
+        return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
+
+
+@dataclass(frozen=True)
 class Pin:
     """A GPIO pin in an alternate function."""
 
@@ -155,6 +179,7 @@ class Board:
     title: str  # "NUCLEO-G071RB (STM32G071RB)"
     device: Device
     clock: ClockTree
+    power: Power
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]
     platformio_board: str  # name in PlatformIO's ststm32 platform
