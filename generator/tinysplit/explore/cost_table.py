@@ -1,0 +1,66 @@
+"""The costs of a network on all boards at once, from which the problem of any set of boards is picked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.graph import Graph
+from tinysplit.hardware import Board
+from tinysplit.split.problem import Problem
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """The problem of a network on two boards of every type: the second one shows what twins pay for a transfer.
+
+    A layer's flash is that of the core which needs most code, so it depends on the boards that are picked.
+    """
+
+    names: tuple[str, ...]
+    link_counts: tuple[int, ...]
+    problem: Problem
+    flash_bytes: tuple[tuple[int, ...], ...]  # [board][layer], each board on its own
+
+    @classmethod
+    def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "CostTable":
+        """Return the table of `graph`; the errors are those of `make_problem`."""
+        problem = make_problem(graph, (*boards, *boards), settings)
+        alone = (make_problem(graph, (board,), settings) for board in boards)
+        return cls(
+            names=tuple(board.name for board in boards),
+            link_counts=tuple(len(board.link_uarts) for board in boards),
+            problem=problem,
+            flash_bytes=tuple(tuple(layer.flash_bytes for layer in each.layers) for each in alone),
+        )
+
+    def links_of(self, boards: Sequence[str]) -> tuple[int, ...]:
+        """Return the number of link UARTs of each of `boards`."""
+        return tuple(self.link_counts[self.names.index(name)] for name in boards)
+
+    def problem_of(self, boards: Sequence[str]) -> Problem:
+        """Return the problem of the network on `boards`, names of which one may come several times."""
+        own = [self.names.index(name) for name in boards]
+        everyone = range(len(own))
+
+        def pick(row: Sequence[float], i: int) -> tuple[float, ...]:
+            """Return what device `i` pays to each of the others: to a twin, what it pays to the second of its type."""
+            twin = own[i] + len(self.names)
+            return tuple(0.0 if h == i else row[twin if own[h] == own[i] else own[h]] for h in everyone)
+
+        return replace(
+            self.problem,
+            layers=tuple(
+                replace(
+                    layer,
+                    flash_bytes=max(self.flash_bytes[index][number] for index in own),
+                    seconds=tuple(layer.seconds[index] for index in own),
+                )
+                for number, layer in enumerate(self.problem.layers)
+            ),
+            devices=tuple(self.problem.devices[index] for index in own),
+            transfer_seconds=tuple(
+                tuple(pick(table[own[i]], i) for i in everyone) for table in self.problem.transfer_seconds
+            ),
+            host_seconds=tuple(self.problem.host_seconds[index] for index in own) if self.problem.host_seconds else (),
+            must_use_all=True,
+        )

@@ -1,0 +1,19 @@
+"""Pareto fronts: what nothing else beats or equals in every quantity."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def pareto_front(items: Iterable[Item], quantities: Callable[[Item], Sequence[float]]) -> tuple[Item, ...]:
+    """Return those items of which no other is at most as large in all `quantities`; of equals the first one.
+
+    The result is sorted by the quantities. O(n m) for n items and m on the front.
+    """
+    front: list[tuple[tuple[float, ...], Item]] = []
+    for item in sorted(items, key=lambda item: tuple(quantities(item))):
+        values = tuple(quantities(item))
+        if not any(all(a <= b for a, b in zip(better, values, strict=True)) for better, _ in front):
+            front.append((values, item))
+    return tuple(item for _, item in front)
