@@ -6,23 +6,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.graph import Graph
-from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Shape, Softmax, Window
+from tinysplit.layers import (
+    Add,
+    AveragePool,
+    Concat,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Mul,
+    Shape,
+    Softmax,
+    Window,
+)
 
 Floats = NDArray[np.float64]
 
 
 def float_outputs(graph: Graph, sample: Floats) -> Iterator[Floats]:
     """Yield the output of every layer, height x width x channels, for one sample in the shape of the ONNX input."""
-    value = sample.ravel()[graph.input_order]
+    values = {graph.input_name: sample.ravel()[graph.input_order]}
     for layer in graph.layers:
-        value = _layer(layer, value.reshape(layer.in_shape))
+        inputs = [values[name].reshape(shape) for name, shape in zip(layer.inputs, layer.in_shapes, strict=True)]
+        value = _layer(layer, *inputs)
         assert value.shape == layer.out_shape
-        value = np.clip(value, layer.activation.low, layer.activation.high)
-        yield value
+        values[layer.output] = np.clip(value, layer.activation.low, layer.activation.high)
+        yield values[layer.output]
 
 
-def _layer(layer: Layer, x: Floats) -> Floats:
+def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: PLR0911 - one a kind
     match layer:
+        case Add():
+            return np.asarray(sum(sign * value for sign, value in zip(layer.signs, (x, *others), strict=True)))
+        case Mul():
+            return x * others[0]
+        case Concat():
+            return np.concatenate((x, *others), axis=-1)
         case Conv():
             patches = _patches(layer.window, x)
             patches = patches.reshape(*patches.shape[:3], layer.groups, -1)

@@ -29,7 +29,10 @@ def check(path: Path, samples: int = 2) -> Graph:
     names = [layer.name for layer in graph.layers]
     assert len(set(names)) == len(names)
     assert all(names)
-    assert [layer.inputs for layer in graph.layers[1:]] == [(layer.output,) for layer in graph.layers[:-1]]
+    for index, read in enumerate(graph.predecessors):
+        assert max(read) < index
+    read_by_none = set(range(len(graph.layers))) - {source for read in graph.predecessors for source in read}
+    assert read_by_none == {len(graph.layers) - 1}
     return graph
 
 

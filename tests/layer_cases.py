@@ -9,18 +9,21 @@ from numpy.typing import NDArray
 from tinysplit.graph import Graph
 from tinysplit.layers import (
     Activation,
+    Add,
     AveragePool,
+    Concat,
     Conv,
     Dense,
     DepthwiseConv,
     Layer,
     MaxPool,
+    Mul,
     Pads,
     Shape,
     Softmax,
     Window,
 )
-from tinysplit.qformat import IntArray
+from tinysplit.qformat import IntArray, QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedLayer
 
@@ -33,10 +36,26 @@ def one_layer_graph(layer: Layer) -> Graph:
 
 
 def quantize_one(layer: Layer, x_range: tuple[float, float], y_range: tuple[float, float], bits: int) -> QuantizedLayer:
-    """Return a layer in fixed point for values of these ranges."""
-    graph = one_layer_graph(layer)
-    formats = choose_formats(graph, {"x": x_range, layer.output: y_range}, bits)
-    return quantize(graph, formats, bits).layers[0]
+    """Return a layer in fixed point for values of these ranges; another input has a quarter of the first one's."""
+    sources = [_source(name, shape) for name, shape in zip(layer.inputs[1:], layer.in_shapes[1:], strict=True)]
+    graph = Graph.of_layers("one layer and its sources", [*sources, layer])
+    quarter = (x_range[0] / 4, x_range[1] / 4)
+    ranges = {"x": x_range, layer.output: y_range} | {source.output: quarter for source in sources}
+    return quantize(graph, choose_formats(graph, ranges, bits), bits).layers[-1]
+
+
+def _source(name: str, shape: Shape) -> Layer:
+    """Return a layer whose output has a format of its own; what it reads does not matter."""
+    window = Window((1, 1))
+    return DepthwiseConv(
+        name=name,
+        inputs=("x",),
+        output=name,
+        in_shape=shape,
+        weights=np.ones((1, 1, shape.channels), np.float32),
+        bias=np.zeros(shape.channels, np.float32),
+        window=window,
+    )
 
 
 def random_quantized(rng: np.random.Generator, kind: str, bits: int) -> QuantizedLayer:
@@ -46,12 +65,21 @@ def random_quantized(rng: np.random.Generator, kind: str, bits: int) -> Quantize
     return quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
 
 
-def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> IntArray:
-    """Return inputs N x H x W x C: both extremes everywhere, extremes at random, random values, a few small ones."""
-    x, shape = quantized.formats.x, quantized.layer.in_shape
+def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[IntArray]:
+    """Return an array N x H x W x C for every input: extremes, extremes at random, random values, a few small ones.
+
+    Of several inputs every other one has the other extremes than the first.
+    """
+    layer, formats = quantized.layer, quantized.formats
+    inputs = [_hard_values(rng, x, shape) for x, shape in zip(formats.inputs, layer.in_shapes, strict=True)]
+    return [inputs[0], *(np.roll(x, turn % 2, axis=0) for turn, x in enumerate(inputs[1:], 1))]
+
+
+def _hard_values(rng: np.random.Generator, x: QFormat, shape: Shape) -> IntArray:
     inputs = [
         np.full(shape, x.low),
         np.full(shape, x.high),
+        np.full(shape, x.low),
         rng.choice([x.low, x.high], shape),
         rng.integers(x.low, x.high, shape, endpoint=True),
         rng.integers(-2, 2, shape, endpoint=True),
@@ -133,6 +161,31 @@ def _softmax(rng: np.random.Generator) -> Layer:
     return Softmax(**{**_common(rng, int(rng.integers(1, 20))), "activation": Activation()})
 
 
+def _add(rng: np.random.Generator) -> Layer:
+    common = _joining(rng, int(rng.integers(2, 5)))
+    return Add(**common, signs=tuple(rng.choice([-1, 1], len(common["inputs"])).tolist()))
+
+
+def _mul(rng: np.random.Generator) -> Layer:
+    return Mul(**_joining(rng, 2))
+
+
+def _joining(rng: np.random.Generator, inputs: int) -> dict[str, Any]:
+    """Return fields of a layer with several inputs, each as large as the first or a vector of its channels."""
+    common = _common(rng, int(rng.integers(1, 9)))
+    shape = common["in_shape"]
+    vector = Shape(1, 1, shape.channels)
+    others = tuple(vector if rng.integers(3) == 0 else shape for _ in range(inputs - 1))
+    return {**common, "inputs": ("x", *(f"x{i}" for i in range(1, inputs))), "other_shapes": others}
+
+
+def _concat(rng: np.random.Generator) -> Layer:
+    common = _joining(rng, int(rng.integers(2, 5)))
+    height, width, _ = common["in_shape"]
+    others = tuple(Shape(height, width, int(rng.integers(1, 6))) for _ in common["other_shapes"])
+    return Concat(**{**common, "other_shapes": others})
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "conv": _conv,
     "depthwise_conv": _depthwise,
@@ -140,5 +193,8 @@ MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "max_pool": _max_pool,
     "average_pool": _average_pool,
     "softmax": _softmax,
+    "add": _add,
+    "mul": _mul,
+    "concat": _concat,
 }
 KINDS_AND_BITS = [(kind, bits) for kind in MAKERS for bits in (8, 16)]

@@ -12,12 +12,15 @@ from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.layers import (
     KINDS,
     Activation,
+    Add,
     AveragePool,
+    Concat,
     Conv,
     Dense,
     DepthwiseConv,
     Layer,
     MaxPool,
+    Mul,
     Pads,
     Shape,
     Softmax,
@@ -70,28 +73,40 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
         return list(pool.map(one, sources))
 
 
-def run_on_host(folder: Path, kernels: dict[int, Kernel], inputs: list[IntArray]) -> bytes:
+def run_on_host(folder: Path, kernels: dict[int, Kernel], inputs: list[list[IntArray]]) -> bytes:
     """Compile layers with ASan and UBSan and return what they make of the inputs, in order."""
-    samples = len(inputs[0])
+    samples = len(inputs[0][0])
     value = f"int{kernels[1].quantized.formats.x.bits}_t"
     compiler = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    (folder / "cases.inc").write_text("".join(f"{case(number, kernel)},\n" for number, kernel in kernels.items()))
+    functions = "".join(case_function(number, kernel) for number, kernel in kernels.items())
+    table = "".join(f"{case(number, kernel)},\n" for number, kernel in kernels.items())
+    (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
     objects = compile_all(compiler, folder, write_layers(folder, kernels))
     program = folder / "run_layers"
     options = (*WARNINGS, f"-I{folder}", f"-DVALUE={value}", f"-DSAMPLES={samples}")
     files = map(str, (TESTS / "c" / "run_layers.c", *objects))
     subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
-    result = subprocess.run([program], input=b"".join(x.tobytes() for x in inputs), capture_output=True, check=False)
+    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
+    result = subprocess.run([program], input=stream, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr.decode()
     return result.stdout
 
 
+def case_function(number: int, kernel: Kernel) -> str:
+    """Return a function that calls a layer with its inputs from an array."""
+    inputs = ", ".join(f"inputs[{i}]" for i in range(len(kernel.quantized.layer.inputs)))
+    call = f"layer_{number}({inputs}, output{', scratch' if kernel.scratch_bytes else ''})"
+    return (
+        f"static void run_{number}(VALUE *const *inputs, VALUE *output, void *scratch) {{ (void)scratch; {call}; }}\n"
+    )
+
+
 def case(number: int, kernel: Kernel) -> str:
     """Return a line of `struct layer_case`."""
-    layer, scratch_bytes = kernel.quantized.layer, kernel.scratch_bytes
-    field = "run_with_scratch" if scratch_bytes else "run"
-    sizes = f".inputs = {layer.in_shape.size}, .outputs = {layer.out_shape.size}, .scratch_bytes = {scratch_bytes}"
-    return f"{{.{field} = layer_{number}, {sizes}}}"
+    layer = kernel.quantized.layer
+    inputs = ", ".join(str(shape.size) for shape in layer.in_shapes)
+    sizes = f".inputs = {{{inputs}}}, .outputs = {layer.out_shape.size}, .scratch_bytes = {kernel.scratch_bytes}"
+    return f"{{.run = run_{number}, {sizes}}}"
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
@@ -105,8 +120,8 @@ def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_pat
     kernels = all_kernels([random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
     inputs = [hard_inputs(rng, kernel.quantized) for kernel in kernels.values()]
     output = run_on_host(tmp_path, kernels, inputs)
-    for (number, kernel), x in zip(kernels.items(), inputs, strict=True):
-        expected = kernel.quantized.layer.integer_reference(kernel.quantized, x).tobytes()
+    for (number, kernel), xs in zip(kernels.items(), inputs, strict=True):
+        expected = kernel.quantized.layer.integer_reference(kernel.quantized, *xs).tobytes()
         assert output[: len(expected)] == expected, render_layer(kernel, number)
         output = output[len(expected) :]
     assert not output
@@ -148,6 +163,7 @@ def golden_kernels() -> dict[str, Kernel]:
     window = Window((2, 2), (2, 2))
     shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
     common: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y"}
+    joined: dict[str, Any] = {**common, "inputs": ("x", "v"), "in_shape": shape, "activation": Activation(0.0)}
     layers: list[tuple[Layer, int]] = [
         (
             Conv(
@@ -175,6 +191,9 @@ def golden_kernels() -> dict[str, Kernel]:
         (MaxPool(**common, in_shape=shape, window=window), 8),
         (AveragePool(**common, in_shape=shape, window=window), 8),
         (Softmax(**common, in_shape=vector), 16),
+        (Add(**joined, other_shapes=(shape,), signs=(1, -1)), 8),
+        (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
+        (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
     ]
     return {layer.kind: Kernel(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers}
 

@@ -10,7 +10,6 @@ import pytest
 from onnx import TensorProto
 
 from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
-from shared_models import RESNET, shared_model
 from tinysplit.errors import InputError
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS
@@ -122,24 +121,40 @@ def test_quantized_network(tmp_path: Path) -> None:
     assert refusal(builder.save(tmp_path)).startswith("QuantizeLinear 'q' belongs to a quantized network")
 
 
-def test_branches(tmp_path: Path) -> None:
+def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     builder = a_map()
-    builder.node("Relu")
+    relu = builder.node("Relu")
     conv(builder, 4, 4, pads=[1, 1, 1, 1])
-    builder.node("Add", "value_1", name="sum")
-    expected = "Add 'sum' joins two branches (inputs 6x6x4 and 6x6x4): networks with branches are not supported yet"
-    assert refusal(builder.save(tmp_path)) == expected
-    builder = a_map()
-    builder.node("Concat", "x", axis=1, name="cat")
-    builder.nodes[-1].input[1] = builder.nodes[-1].input[0]
-    assert "Concat 'cat' joins two branches" in refusal(builder.save(tmp_path))
-
-
-def test_real_network_with_branches() -> None:
-    assert refusal(shared_model(RESNET)) == (
-        "Add 'model/activation_2/Relu;model/add/add' joins two branches (inputs 32x32x16 and 32x32x16): "
-        "networks with branches are not supported yet"
+    builder.node("Div", relu, name="quotient")
+    assert refusal(builder.save(tmp_path)) == (
+        "Div 'quotient' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Mul, Sub, Sum may do: "
+        "not supported"
     )
+
+
+def test_branches_in_other_orders(tmp_path: Path) -> None:
+    builder = a_map()
+    straight = builder.node("Relu")
+    builder.node("Transpose", perm=[0, 1, 3, 2])
+    builder.node("Add", straight, name="sum")
+    assert "Add 'sum' joins 1x4x6x6, 1x4x6x6" in refusal(builder.save(tmp_path))
+
+
+def test_branches_that_both_grow(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 6, 6])
+    row = builder.node("ReduceMean", axes=[2, 3], keepdims=1)
+    builder.value = "x"
+    conv(builder, 1, 3, kernel=(1, 1))
+    builder.node("Add", row, name="sum")
+    assert "Add 'sum' enlarges both its inputs" in refusal(builder.save(tmp_path))
+
+
+def test_concatenation_with_a_constant(tmp_path: Path) -> None:
+    builder = a_map()
+    relu = builder.node("Relu")
+    conv(builder, 4, 4, pads=[1, 1, 1, 1])
+    builder.node("Concat", relu, builder.constant(np.zeros((1, 4, 6, 6))), axis=1, name="cat")
+    assert "Concat 'cat' joins activations and constants" in refusal(builder.save(tmp_path))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

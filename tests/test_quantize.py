@@ -79,7 +79,7 @@ def test_no_sum_leaves_the_proven_bound(kind: str, bits: int) -> None:
         bound = quantized.layer.accumulator_bound(formats, (formats.x.low, formats.x.high))
         assert bound <= ACCUMULATOR_MAX
         if isinstance(quantized.layer, Dense):
-            x = hard_inputs(rng, quantized).reshape(5, 1, -1).astype(np.int64)
+            x = hard_inputs(rng, quantized)[0].reshape(6, 1, -1).astype(np.int64)
             worst = np.where(constants["weights"] > 0, formats.x.high, formats.x.low)[np.newaxis]
             for inputs in (*x, *worst):
                 partial = np.cumsum(inputs * constants["weights"], axis=-1) + constants["bias"][:, np.newaxis]

@@ -1,6 +1,5 @@
 """What a network costs before anything is split: MACC, weights and activations of every layer, by the layers' rules."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ NAME_WIDTH = 20  # so that a table fits 100 columns; exporters build names of se
 
 @dataclass(frozen=True)
 class LayerAnalysis:
-    """One layer; `number` counts from 1, activations are input plus output, bytes are for float32 and quantized."""
+    """One layer; `number` counts from 1, activations are inputs plus output, bytes are for float32 and quantized."""
 
     number: int
     name: str
@@ -35,7 +34,7 @@ class LayerAnalysis:
 
 @dataclass(frozen=True)
 class Totals:
-    """The whole network with numbers of `bits`; activations are those of the layer that needs most."""
+    """The whole network with numbers of `bits`; activations are the most that is alive while a layer runs."""
 
     bits: int
     depth: int
@@ -62,7 +61,7 @@ class Analysis:
 def analyze(graph: Graph, bits: int) -> Analysis:
     """Count the float32 network, and beside it the one with weights and values of `bits` (8 or 16)."""
     layers = tuple(_layer(number, layer, bits) for number, layer in enumerate(graph.layers, 1))
-    return Analysis(graph.name, layers, _totals(graph.layers, FLOAT_BITS), _totals(graph.layers, bits))
+    return Analysis(graph.name, layers, _totals(graph, FLOAT_BITS), _totals(graph, bits))
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -112,14 +111,17 @@ def _layer(number: int, layer: Layer, bits: int) -> LayerAnalysis:
     )
 
 
-def _totals(layers: Sequence[Layer], bits: int) -> Totals:
+def _totals(graph: Graph, bits: int) -> Totals:
+    layers = graph.layers
     return Totals(
         bits=bits,
         depth=len(layers),
         params=sum(map(_params, layers)),
         macc=sum(layer.macc for layer in layers),
         weights_bytes=sum(layer.weights_bytes(bits) for layer in layers),
-        activations_bytes=max(layer.activations_bytes(bits) for layer in layers),
+        activations_bytes=max(
+            sum(graph.size(source) for source in graph.alive(step)) * bits // 8 for step in range(len(layers))
+        ),
     )
 
 

@@ -56,13 +56,22 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Indices of the layers whose outputs each layer reads, in the order of its inputs; -1 is the network's input."""
+        """The layers whose outputs each layer reads, in the order of its inputs, NETWORK_INPUT for the host's."""
         index_of = {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
         return tuple(tuple(index_of[name] for name in layer.inputs) for layer in self.layers)
 
     def last_reader(self, source: int) -> int:
         """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
         return max((index for index, read in enumerate(self.predecessors) if source in read), default=NETWORK_INPUT)
+
+    def alive(self, step: int) -> tuple[int, ...]:
+        """Return what has to be in memory while layer `step` runs: its output, and all that it or a later one reads."""
+        earlier = range(NETWORK_INPUT, step)
+        return (*(source for source in earlier if self.last_reader(source) >= step), step)
+
+    def size(self, source: int) -> int:
+        """Return the elements of a layer's output, or of the network's input."""
+        return (self.in_shape if source == NETWORK_INPUT else self.layers[source].out_shape).size
 
     @property
     def in_shape(self) -> Shape:

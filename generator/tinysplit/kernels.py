@@ -109,12 +109,20 @@ def render_header(kernels: Mapping[int, Kernel]) -> str:
         {
             "title": _title(kernel.quantized, number),
             "function": function_name(number),
-            "value": _value_type(kernel.quantized),
-            "scratch_bytes": kernel.scratch_bytes,
+            "parameters": _parameters(kernel),
         }
         for number, kernel in kernels.items()
     ]
     return render("layers.h.j2", layers=prototypes)
+
+
+def _parameters(kernel: Kernel) -> list[str]:
+    """Return the parameters of a kernel's function; where inputs are joined, the output may lie on the first."""
+    value, count = _value_type(kernel.quantized), len(kernel.quantized.layer.inputs)
+    if count > 1:
+        return [*(f"const {value} *input_{i}" for i in range(count)), f"{value} *output"]
+    scratch = ["void *restrict scratch"] if kernel.scratch_bytes else []
+    return [f"const {value} *restrict input", f"{value} *restrict output", *scratch]
 
 
 def _window(layer: "Layer") -> "Window | None":
@@ -142,7 +150,8 @@ def _description(kernel: Kernel) -> Iterator[str]:
     quantized = kernel.quantized
     layer, formats = quantized.layer, quantized.formats
     window = _window(layer)
-    yield f"{layer.in_shape} {formats.x} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
+    inputs = ", ".join(f"{shape} {x}" for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
+    yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
     if window:
         yield str(window)
     if formats.w:

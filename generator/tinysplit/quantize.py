@@ -6,12 +6,13 @@ never has more fraction bits than the sums that it is made from. So a kernel onl
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
-from tinysplit.graph import Graph
+from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import QFormat
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
@@ -27,23 +28,28 @@ def choose_formats(graph: Graph, ranges: Mapping[str, tuple[float, float]], bits
     Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
     """
     x = _wanted_format(ranges, graph.input_name, f"input {graph.input_name!r}", bits)
-    x_bounds = (x.low, x.high)
+    known = {NETWORK_INPUT: (x, (x.low, x.high))}
     chosen = []
-    for layer in graph.layers:
+    for index, layer in enumerate(graph.layers):
+        (x, x_bounds), *others = (known[source] for source in graph.predecessors[index])
         wanted = _wanted_format(ranges, layer.output, f"layer {layer.name!r}", bits)
         formats = _fit(layer, x, x_bounds, layer.output_format(x, wanted))
+        formats = replace(formats, others=tuple(q for q, _ in others))
         chosen.append(formats)
-        x, x_bounds = formats.y, _output_bounds(QuantizedLayer(layer, formats), x_bounds)
+        known[index] = formats.y, _output_bounds(QuantizedLayer(layer, formats), x_bounds)
     return tuple(chosen)
 
 
 def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> QuantizedGraph:
     """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
     layers = tuple(QuantizedLayer(layer, chosen) for layer, chosen in zip(graph.layers, formats, strict=True))
-    x, x_bounds = formats[0].x, (formats[0].x.low, formats[0].x.high)
-    for quantized in layers:
-        _check(quantized, x, x_bounds, bits)
-        x, x_bounds = quantized.formats.y, _output_bounds(quantized, x_bounds)
+    x = formats[0].x
+    known = {NETWORK_INPUT: (x, (x.low, x.high))}
+    for index, quantized in enumerate(layers):
+        inputs = [known[source] for source in graph.predecessors[index]]
+        x_bounds = inputs[0][1]
+        _check(quantized, [q for q, _ in inputs], x_bounds, bits)
+        known[index] = quantized.formats.y, _output_bounds(quantized, x_bounds)
     return QuantizedGraph(graph, bits, layers)
 
 
@@ -106,13 +112,13 @@ def _output_bounds(quantized: QuantizedLayer, x_bounds: Bounds) -> Bounds:
     return min(low, 0), max(high, 0)
 
 
-def _check(quantized: QuantizedLayer, x: QFormat, x_bounds: Bounds, bits: int) -> None:
+def _check(quantized: QuantizedLayer, inputs: Sequence[QFormat], x_bounds: Bounds, bits: int) -> None:
     """Refuse formats that break the chain or the kernel's arithmetic."""
     layer, formats = quantized.layer, quantized.formats
     widths = {q.bits for q in (formats.x, formats.y, formats.w) if q}
     has_weights = "weights" in layer.parameters
-    fitting = formats.y == layer.output_format(x, formats.y) and (formats.w is not None) == has_weights
-    if formats.x != x or widths != {bits} or not fitting:
+    fitting = formats.y == layer.output_format(formats.x, formats.y) and (formats.w is not None) == has_weights
+    if formats.inputs != tuple(inputs) or widths != {bits} or not fitting:
         raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
     if has_weights and not 0 <= formats.shift <= MAX_SHIFT:
         raise InputError(f"layer {layer.name!r}: a shift by {formats.shift} bits is outside 0 to {MAX_SHIFT}")

@@ -14,11 +14,20 @@ from tinysplit.qformat import IntArray, QFormat
 
 @dataclass(frozen=True)
 class LayerFormats:
-    """Q formats of a layer: values in (`x`), values out (`y`), weights (`w`, None for a layer without weights)."""
+    """Q formats of a layer: values in (`x`), values out (`y`), weights (`w`, None for a layer without weights).
+
+    `x` is the format of the first input, `others` are those of inputs behind it.
+    """
 
     x: QFormat
     y: QFormat
     w: QFormat | None = None
+    others: tuple[QFormat, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[QFormat, ...]:
+        """Formats of all inputs."""
+        return (self.x, *self.others)
 
     @property
     def accumulator(self) -> QFormat:

@@ -7,36 +7,32 @@
 
 #include "layers.h"
 
+enum { MAX_INPUTS = 4 };
+
 struct layer_case {
-  void (*run)(const VALUE *restrict input, VALUE *restrict output);
-  void (*run_with_scratch)(const VALUE *restrict input, VALUE *restrict output, void *restrict scratch);
-  size_t inputs;
+  void (*run)(VALUE *const *inputs, VALUE *output, void *scratch);
+  size_t inputs[MAX_INPUTS]; /* elements of each, 0 behind the last */
   size_t outputs;
   size_t scratch_bytes;
 };
 
-static const struct layer_case cases[] = {
 #include "cases.inc"
-};
 
 int main(void) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    VALUE *input = malloc(cases[i].inputs * sizeof(VALUE));
+    VALUE *inputs[MAX_INPUTS];
+    for (int k = 0; k < MAX_INPUTS; k++) inputs[k] = malloc(cases[i].inputs[k] * sizeof(VALUE));
     VALUE *output = malloc(cases[i].outputs * sizeof(VALUE));
     void *scratch = malloc(cases[i].scratch_bytes);
     for (int sample = 0; sample < SAMPLES; sample++) {
-      if (fread(input, sizeof(VALUE), cases[i].inputs, stdin) != cases[i].inputs) {
-        return EXIT_FAILURE;
+      for (int k = 0; k < MAX_INPUTS; k++) {
+        if (fread(inputs[k], sizeof(VALUE), cases[i].inputs[k], stdin) != cases[i].inputs[k]) return EXIT_FAILURE;
       }
-      if (cases[i].run != NULL) {
-        cases[i].run(input, output);
-      } else {
-        cases[i].run_with_scratch(input, output, scratch);
-      }
+      cases[i].run(inputs, output, scratch);
       fwrite(output, sizeof(VALUE), cases[i].outputs, stdout);
     }
     free(scratch);
-    free(input);
+    for (int k = 0; k < MAX_INPUTS; k++) free(inputs[k]);
     free(output);
   }
   return EXIT_SUCCESS;

@@ -1,11 +1,18 @@
-"""The layers found so far, and the ways in which an operator can read the activation before it."""
+"""The layers found so far, and the ways in which an operator can read an activation."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tinysplit.errors import InputError
 from tinysplit.layers import Layer, Pads, Shape
-from tinysplit.onnx_import.layout import IndexArray, Layout
+from tinysplit.onnx_import.layout import IndexArray
 from tinysplit.onnx_import.node import Node, Tensor
+
+if TYPE_CHECKING:
+    from tinysplit.onnx_import.pointwise import Affine, Clamp
+
+MAP_RANK = 4  # batch, channels, height, width
 
 
 class Chain:
@@ -15,6 +22,7 @@ class Chain:
         self.input_name = input_name
         self.input_order: IndexArray | None = None  # None until a layer has said how it wants the input
         self.layers: list[Layer] = []
+        self.applied: dict[Affine | Clamp, Layer] = {}  # what waited for the input's order, and has been added
 
     def source(self, producer: Layer | None) -> str:
         """Return the name of the ONNX value that `producer` (None: the network's input) offers."""
@@ -42,7 +50,7 @@ class Chain:
             )
         order, pads = found
         shape = Shape(*order.shape)
-        producer, order = self._settle(node.tensor, order, shape)
+        producer, order = self._settle(node.tensor, order, order, shape)
         if not np.array_equal(order.ravel(), np.arange(shape.size)):
             raise node.error(
                 f"reads {node.tensor.layout} in another order than '{self.source(producer)}' has it: "
@@ -52,20 +60,32 @@ class Chain:
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return who computes `tensor`, its shape as stored, and the order in which ONNX reads it."""
-        order = tensor.layout.order
-        vector = Shape(1, 1, order.size)
-        producer, order = self._settle(tensor, order, vector)
-        return producer, producer.out_shape if producer else vector, order
+        order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
+        wanted = order
+        found = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
+        if found:  # whoever reads the network's input after this one may want a map
+            wanted, shape = found[0], Shape(*found[0].shape)
+        producer, order = self._settle(tensor, order, wanted, shape)
+        return producer, producer.out_shape if producer else shape, order
 
-    def _settle(self, tensor: Tensor, order: IndexArray, shape: Shape) -> tuple[Layer | None, IndexArray]:
-        """Store the network's input as `shape` in `order`, and add the layers that waited for that."""
+    def _settle(
+        self, tensor: Tensor, order: IndexArray, wanted: IndexArray, shape: Shape
+    ) -> tuple[Layer | None, IndexArray]:
+        """Return who computes `tensor`, and `order` (of what ONNX sees) as the one of what is stored.
+
+        Where the network's input is read for the first time, it is stored as `shape` in the order `wanted`. The layers
+        that waited for that are added.
+        """
         if tensor.producer is not None:
             return tensor.producer, order
-        self.input_order = order.ravel()
+        if self.input_order is None:
+            self.input_order = wanted.ravel()
         producer = None
         for step in tensor.pending:
-            producer = step.reordered(self.input_order).apply(self, producer, shape)
-        return producer, Layout.identity(order.shape).order
+            if step not in self.applied:
+                self.applied[step] = step.reordered(self.input_order).apply(self, producer, shape)
+            producer = self.applied[step]
+        return producer, np.argsort(self.input_order)[order]
 
 
 def _checked(layer: Layer) -> Layer:

@@ -1,5 +1,7 @@
 """From an ONNX file to a `Graph`: read, prepare, then one operator after the other."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -12,14 +14,15 @@ from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators import OPERATORS
+from tinysplit.onnx_import.operators import JOINING, OPERATORS
+from tinysplit.onnx_import.order import small_memory_order
 from tinysplit.onnx_import.prepare import prepare
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
 def import_model(path: Path) -> Graph:
-    """Read a float ONNX network (opset 11 and later) that is a chain of layers.
+    """Read a float ONNX network (opset 11 and later) with one input and one output.
 
     Batch normalization, activations, constant arithmetic, padding and changes of layout are folded into the layers.
     Raises InputError with one line that names what cannot be used.
@@ -31,8 +34,12 @@ def import_model(path: Path) -> Graph:
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     chain = Chain(sample.name)
-    for proto in model.graph.node:
-        values[proto.output[0]] = _computed(proto, values, chain, file.opset)
+    readers = Counter(name for proto in model.graph.node for name in proto.input)
+    for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
+        value = _computed(proto, values, chain, file.opset) if proto else values[name]
+        if isinstance(value, Tensor) and readers[name] > 1:
+            value = replace(value, is_shared=True)
+        values[name] = value
     output = values[model.graph.output[0].name]
     return _graph(path, file.sha256, chain, shape, output)
 
@@ -47,11 +54,13 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:
         return evaluate(proto, [operand for operand in operands if not isinstance(operand, Tensor)], opset)
-    if len(tensors) > 1:
-        inputs = " and ".join(map(str, tensors))
-        raise node.error(f"joins two branches (inputs {inputs}): networks with branches are not supported yet")
     if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
+    if len(tensors) > 1 and proto.op_type not in JOINING:
+        raise node.error(
+            f"reads {len(tensors)} computed values ({node.shapes}), which only {', '.join(JOINING)} may do: "
+            "not supported"
+        )
     try:
         return OPERATORS[proto.op_type](node, chain)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
@@ -77,7 +86,7 @@ def _graph(path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=tuple(chain.layers),
+        layers=small_memory_order(chain.layers, chain.input_name),
         input_name=chain.input_name,
         sample_shape=shape[1:],
         input_order=chain.input_order,

@@ -20,6 +20,7 @@ class Tensor:
     layout: Layout
     producer: Layer | None = None
     pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until a layer says how it is stored
+    is_shared: bool = False  # others read it, too, so that nothing may be folded into what computes it
 
     def __str__(self) -> str:
         return str(self.producer.out_shape if self.producer else self.layout)
@@ -40,9 +41,14 @@ class Node:
         return f"{self.op_type} '{self.name}'"
 
     @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All activations that the node reads."""
+        return tuple(operand for operand in self.operands if isinstance(operand, Tensor))
+
+    @property
     def tensor(self) -> Tensor:
-        """The activation that the node reads."""
-        return next(operand for operand in self.operands if isinstance(operand, Tensor))
+        """The activation that the node reads, the first of several."""
+        return self.tensors[0]
 
     @property
     def rank(self) -> int:
@@ -65,7 +71,7 @@ class Node:
 
     def refuse_pad(self) -> None:
         """Raise InputError when a Pad in front of this node waits for a window."""
-        if self.tensor.layout.is_padded:
+        if any(tensor.layout.is_padded for tensor in self.tensors):
             raise self.error("follows a Pad: a Pad is only supported in front of Conv, MaxPool and AveragePool")
 
     def optional(self, index: int) -> Constant | None:

@@ -1,8 +1,8 @@
 """Operators on single elements: scale and shift (BatchNormalization, Add, Sub, Mul, Div) and clamps (Relu, Clip).
 
-They fold into the layer that computes their input. With y = w * x + b and z = s * y + t follows
-z = (s * w) * x + (s * b + t), one s and t an output channel. Where nothing can take them, a scale and shift becomes a
-1x1 depthwise convolution and a clamp a 1x1 maximum pool.
+They fold into the layer that computes their input, where nothing else reads that. With y = w * x + b and z = s * y + t
+follows z = (s * w) * x + (s * b + t), one s and t an output channel. Where nothing can take them, a scale and shift
+becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Shape, Window
+from tinysplit.layers import (
+    Activation,
+    Add,
+    AveragePool,
+    Concat,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Mul,
+    Shape,
+    Window,
+)
 
 if TYPE_CHECKING:
     from tinysplit.onnx_import.chain import Chain
@@ -25,6 +38,7 @@ class Affine:
 
     name: str
     output: str
+    folds: bool  # whether nothing else reads the activation
     scale: FloatArray
     shift: FloatArray
 
@@ -34,7 +48,7 @@ class Affine:
         if scale is None or shift is None:
             shape = Shape(1, 1, shape.size)
             scale, shift = self.scale, self.shift
-        elif isinstance(producer, (Conv, DepthwiseConv, Dense)) and producer.activation == Activation():
+        elif self.folds and isinstance(producer, (Conv, DepthwiseConv, Dense)) and producer.activation == Activation():
             return chain.replace(producer, _folded(producer, self.output, scale, shift))
         return chain.append(
             DepthwiseConv(
@@ -59,11 +73,12 @@ class Clamp:
 
     name: str
     output: str
+    folds: bool
     activation: Activation
 
     def apply(self, chain: "Chain", producer: Layer | None, shape: Shape) -> Layer:
         """Fuse into `producer`, or append a pool on an activation of `shape`."""
-        if isinstance(producer, (Conv, DepthwiseConv, Dense, MaxPool, AveragePool)):
+        if self.folds and isinstance(producer, (Conv, DepthwiseConv, Dense, MaxPool, AveragePool, Add, Mul, Concat)):
             before = np.array([producer.activation.low, producer.activation.high])
             low, high = np.clip(before, self.activation.low, self.activation.high).tolist()
             return chain.replace(producer, replace(producer, output=self.output, activation=Activation(low, high)))

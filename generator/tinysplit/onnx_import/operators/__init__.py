@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators import convolution, dense, movement, normalization, pooling, softmax
+from tinysplit.onnx_import.operators import convolution, dense, joining, movement, normalization, pooling, softmax
 
+JOINING = ("Add", "Concat", "Mul", "Sub", "Sum")  # what may read several activations
 OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
     "Add": normalization.add,
     "AveragePool": pooling.average_pool,
     "BatchNormalization": normalization.batch_normalization,
     "Clip": normalization.clip,
+    "Concat": joining.concat,
     "Conv": convolution.conv,
     "Div": normalization.div,
     "Dropout": movement.unchanged,
@@ -31,6 +33,7 @@ OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
     "Softmax": softmax.softmax,
     "Squeeze": movement.squeeze,
     "Sub": normalization.sub,
+    "Sum": joining.add,
     "Transpose": movement.transpose,
     "Unsqueeze": movement.unsqueeze,
 }

@@ -7,6 +7,7 @@ import numpy as np
 from tinysplit.layers import Activation
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.node import Constant, Node, Tensor
+from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.pointwise import Affine, Clamp
 
 
@@ -26,17 +27,23 @@ def batch_normalization(node: Node, chain: Chain) -> Tensor:
 
 
 def add(node: Node, chain: Chain) -> Tensor:
-    """Add a constant."""
+    """Add a constant, or two activations."""
+    if len(node.tensors) > 1:
+        return joining.add(node, chain)
     return _affine(node, chain, 1.0, _other(node))
 
 
 def mul(node: Node, chain: Chain) -> Tensor:
-    """Multiply by a constant."""
+    """Multiply by a constant, or two activations."""
+    if len(node.tensors) > 1:
+        return joining.mul(node, chain)
     return _affine(node, chain, _other(node), 0.0)
 
 
 def sub(node: Node, chain: Chain) -> Tensor:
-    """Subtract a constant, or subtract from one."""
+    """Subtract a constant, subtract from one, or one activation from another."""
+    if len(node.tensors) > 1:
+        return joining.sub(node, chain)
     if isinstance(node.operands[0], Tensor):
         return _affine(node, chain, 1.0, -_other(node))
     return _affine(node, chain, -1.0, _other(node))
@@ -79,15 +86,16 @@ def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant |
     stored_scale, stored_shift = np.empty(order.size), np.empty(order.size)
     stored_scale[order] = scale
     stored_shift[order] = shift
-    return _applied(chain, tensor, Affine(node.name, node.output, stored_scale, stored_shift))
+    return _applied(chain, tensor, Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift))
 
 
 def _clamp(node: Node, chain: Chain, activation: Activation) -> Tensor:
     node.refuse_pad()
-    return _applied(chain, node.tensor, Clamp(node.name, node.output, activation))
+    return _applied(chain, node.tensor, Clamp(node.name, node.output, not node.tensor.is_shared, activation))
 
 
 def _applied(chain: Chain, tensor: Tensor, step: Affine | Clamp) -> Tensor:
     if tensor.producer is None:
-        return replace(tensor, pending=(*tensor.pending, step))
-    return replace(tensor, producer=step.apply(chain, tensor.producer, tensor.producer.out_shape))
+        return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
+    producer = step.apply(chain, tensor.producer, tensor.producer.out_shape)
+    return replace(tensor, producer=producer, is_shared=False)

@@ -1,0 +1,37 @@
+"""Sum of values element by element: residual connections, and differences."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.joining import Alignment, Elementwise
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Add(Elementwise):
+    """The inputs, each times its sign (1 or -1), added up; each has a format of its own."""
+
+    kind: ClassVar[str] = "add"
+
+    signs: tuple[int, ...]
+
+    def alignment(self, formats: "LayerFormats") -> Alignment:
+        """Return how the inputs are brought to the output's format."""
+        ratios = [
+            sign * 2.0 ** (formats.y.fraction_bits - x.fraction_bits)
+            for sign, x in zip(self.signs, formats.inputs, strict=True)
+        ]
+        return Alignment.of(ratios, [0] * len(ratios), 0, -formats.x.low)
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        factors, offset, shift = self.alignment(quantized.formats)
+        total = np.full((), offset, np.int64)
+        for factor, x in zip(factors, inputs, strict=True):
+            total = total + factor * x.astype(np.int64)
+        return quantized.clamped(total >> shift)

@@ -1,0 +1,44 @@
+"""Concatenation: every pixel gets the channels of all inputs, one input after the other."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.base import Shape
+from tinysplit.layers.joining import Alignment, Joining
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Concat(Joining):
+    """Maps of one height and width side by side; each input has a format of its own, which becomes the output's."""
+
+    kind: ClassVar[str] = "concat"
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.in_shape._replace(channels=sum(shape.channels for shape in self.in_shapes))
+
+    @property
+    def operator_macc(self) -> int:
+        """None: values are only moved."""
+        return 0
+
+    def alignments(self, formats: "LayerFormats") -> tuple[Alignment, ...]:
+        """Return how each input is brought to the output's format."""
+        return tuple(
+            Alignment.of([2.0 ** (formats.y.fraction_bits - x.fraction_bits)], [0], 0, -x.low) for x in formats.inputs
+        )
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        parts = [
+            (offset + factor * x.astype(np.int64)) >> shift
+            for ((factor,), offset, shift), x in zip(self.alignments(quantized.formats), inputs, strict=True)
+        ]
+        return quantized.clamped(np.concatenate(parts, axis=-1))

@@ -1,0 +1,62 @@
+"""What layers that read several values have in common: their shapes, and how they bring values to one format."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log2
+from typing import NamedTuple
+
+from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
+from tinysplit.layers.base import Layer, Shape
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Joining(Layer):
+    """A layer whose first input has `in_shape`, the others `other_shapes`."""
+
+    other_shapes: tuple[Shape, ...]
+
+    @property
+    def in_shapes(self) -> tuple[Shape, ...]:
+        """Shapes of all inputs."""
+        return (self.in_shape, *self.other_shapes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Elementwise(Joining):
+    """A layer that joins elements at the same place; another input of 1 x 1 x channels serves every pixel."""
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output, which is that of the first input."""
+        return self.in_shape
+
+    @property
+    def operator_macc(self) -> int:
+        """One an element and input behind the first."""
+        return self.out_shape.size * len(self.other_shapes)
+
+
+class Alignment(NamedTuple):
+    """Brings values x[k] to one format and adds them up: y = (offset + sum of factors[k] * x[k]) >> shift.
+
+    `offset` holds the zero points, and half a step for rounding: there is one rounding, behind the sum.
+    """
+
+    factors: tuple[int, ...]
+    offset: int
+    shift: int
+
+    @classmethod
+    def of(cls, ratios: Sequence[float], zero_points: Sequence[int], y_zero_point: int, largest: int) -> "Alignment":
+        """Return the factors with most bits that keep the sum in 32 bits.
+
+        `ratios` are steps of the output in one of each input, `largest` is the largest absolute value of any input.
+        """
+        reach = sum(abs(ratio) * (largest + abs(zero)) for ratio, zero in zip(ratios, zero_points, strict=True))
+        spare = sum(largest + abs(zero) for zero in zero_points) / 2  # for factors that are rounded up
+        shift = min(floor(log2((ACCUMULATOR_MAX - spare) / (reach + abs(y_zero_point) + 1))), MAX_SHIFT)
+        factors = [round(ratio * 2.0**shift) for ratio in ratios]
+        while shift > 0 and not any(factor % 2 for factor in factors):
+            factors, shift = [factor // 2 for factor in factors], shift - 1
+        zeros = sum(factor * zero for factor, zero in zip(factors, zero_points, strict=True))
+        return cls(tuple(factors), (y_zero_point << shift) + ((1 << shift) >> 1) - zeros, shift)

@@ -1,0 +1,31 @@
+"""Product of values element by element: gates, and scales that the network computes itself."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.joining import Alignment, Elementwise
+from tinysplit.qformat import IntArray
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mul(Elementwise):
+    """The product of two inputs; each has a format of its own."""
+
+    kind: ClassVar[str] = "mul"
+
+    def alignment(self, formats: "LayerFormats") -> Alignment:
+        """Return how the products are brought to the output's format."""
+        first, second = formats.inputs
+        ratio = 2.0 ** (formats.y.fraction_bits - first.fraction_bits - second.fraction_bits)
+        return Alignment.of([ratio], [0], 0, first.low * second.low)
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (factor,), offset, shift = self.alignment(quantized.formats)
+        first, second = (x.astype(np.int64) for x in inputs)
+        return quantized.clamped((offset + factor * first * second) >> shift)

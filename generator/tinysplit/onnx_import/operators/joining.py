@@ -1,0 +1,122 @@
+"""Operators that join branches: Add, Sub and Mul of activations, and Concat."""
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from tinysplit.layers import Add, Concat, Mul, Shape
+from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.layout import IndexArray, Layout
+from tinysplit.onnx_import.node import Node, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Operand:
+    """A value with the shape in which it is stored, the order in which ONNX reads it, and its sign in a sum."""
+
+    name: str
+    shape: Shape
+    order: IndexArray
+    sign: int = 1
+
+
+def add(node: Node, chain: Chain) -> Tensor:
+    """Add activations."""
+    return _sum(node, chain, [1] * len(node.tensors))
+
+
+def sub(node: Node, chain: Chain) -> Tensor:
+    """Subtract the second activation from the first."""
+    return _sum(node, chain, [1, -1])
+
+
+def mul(node: Node, chain: Chain) -> Tensor:
+    """Multiply two activations."""
+    operands = _aligned(node, _operands(node, chain))
+    return Tensor(Layout(operands[0].order), chain.append(Mul(**_fields(node, operands))))
+
+
+def concat(node: Node, chain: Chain) -> Tensor:
+    """Concatenate activations: pixel by pixel where that gives a map of more channels, else one behind the other."""
+    operands = _operands(node, chain)
+    axis = node.attributes["axis"]
+    by_pixel = _by_pixel(operands, axis)
+    if len({operand.shape[:2] for operand in operands}) == 1 and _is_in_order(by_pixel):
+        layer, order = Concat(**_fields(node, operands)), by_pixel
+    else:
+        operands = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
+        layer, order = Concat(**_fields(node, operands)), _by_pixel(operands, axis)
+    return Tensor(Layout(order), chain.append(layer))
+
+
+def _sum(node: Node, chain: Chain, signs: list[int]) -> Tensor:
+    operands = [replace(op, sign=sign) for op, sign in zip(_operands(node, chain), signs, strict=True)]
+    operands = _aligned(node, operands)
+    layer = Add(signs=tuple(operand.sign for operand in operands), **_fields(node, operands))
+    return Tensor(Layout(operands[0].order), chain.append(layer))
+
+
+def _operands(node: Node, chain: Chain) -> list[_Operand]:
+    node.refuse_pad()
+    if len(node.tensors) != len(node.operands):
+        raise node.error(f"joins activations and constants ({node.shapes}): compute the constant part apart")
+    stored = [chain.as_stored(tensor) for tensor in node.tensors]
+    return [_Operand(chain.source(producer), shape, order) for producer, shape, order in stored]
+
+
+def _aligned(node: Node, operands: list[_Operand]) -> list[_Operand]:
+    """Return the operands, a largest one first, such that all others have its order, or one value a channel."""
+    try:
+        shape = np.broadcast_shapes(*(operand.order.shape for operand in operands))
+    except ValueError:
+        raise node.error(f"joins {node.shapes}: the shapes do not match") from None
+    whole = [operand for operand in operands if operand.order.size == np.prod(shape)]
+    if not whole:
+        raise node.error(f"enlarges both its inputs ({node.shapes}) by broadcasting: not supported")
+    first = replace(whole[0], order=whole[0].order.reshape(shape))
+    others = [_as_first(node, operand, first) for operand in operands if operand is not whole[0]]
+    return [first, *others]
+
+
+def _as_first(node: Node, operand: _Operand, first: _Operand) -> _Operand:
+    """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
+    order, channels = np.broadcast_to(operand.order, first.order.shape), first.shape.channels
+    if operand.order.size == first.order.size and np.array_equal(order, first.order):
+        return replace(operand, shape=first.shape)
+    if operand.order.size == channels and np.array_equal(order, first.order % channels):
+        return replace(operand, shape=Shape(1, 1, channels))
+    raise node.error(
+        f"joins {node.shapes} ('{operand.name}' and '{first.name}') whose elements are stored in other orders, "
+        "or broadcasts other axes than all but the channels: not supported"
+    )
+
+
+def _by_pixel(operands: list[_Operand], axis: int) -> IndexArray:
+    """Return ONNX's order of the concatenation when every pixel has the channels of all operands, one after another."""
+    counts = [operand.shape.channels for operand in operands]
+    starts, total = accumulate(counts, initial=0), sum(counts)
+    parts = [
+        operand.order // count * total + start + operand.order % count
+        for operand, count, start in zip(operands, counts, starts, strict=False)
+    ]
+    return np.concatenate(parts, axis)
+
+
+def _is_in_order(order: IndexArray) -> bool:
+    """Whether a map of this order is stored as height x width x channels."""
+    found = Layout(order).unpadded_map()
+    return found is not None and np.array_equal(found[0].ravel(), np.arange(order.size))
+
+
+def _fields(node: Node, operands: list[_Operand]) -> dict[str, Any]:
+    """Return what all layers that join say of themselves."""
+    first, *others = operands
+    return {
+        "name": node.name,
+        "inputs": tuple(operand.name for operand in operands),
+        "output": node.output,
+        "in_shape": first.shape,
+        "other_shapes": tuple(operand.shape for operand in others),
+    }

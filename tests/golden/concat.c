@@ -1,0 +1,36 @@
+/* layer 3, concat example
+ *
+ * 4x4x2 Q2.5, 4x4x3 Q0.7 -> 4x4x5 Q2.5, 0 MACC
+ * ReLU fused: outputs from 0 to 127
+ * scheme: interleaved (height x width x channels), technique: direct
+ */
+#include "fixed_point.h"
+#include "layers.h"
+
+enum {
+  IN_HEIGHT = 4,
+  IN_WIDTH = 4,
+  IN_CHANNELS = 2,
+  OUT_HEIGHT = 4,
+  OUT_WIDTH = 4,
+  OUT_CHANNELS = 5,
+};
+
+enum {
+  PIXELS = OUT_HEIGHT * OUT_WIDTH,
+  LOW = 0,
+  HIGH = 127,
+};
+
+void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {
+  for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
+    for (int32_t channel = 0; channel < 2; channel++) {
+      const int32_t aligned = (0 + 1 * *input_0++) >> 0;
+      *output++ = (int8_t)fixed_point_clamp(aligned, LOW, HIGH);
+    }
+    for (int32_t channel = 0; channel < 3; channel++) {
+      const int32_t aligned = (2 + 1 * *input_1++) >> 2;
+      *output++ = (int8_t)fixed_point_clamp(aligned, LOW, HIGH);
+    }
+  }
+}
