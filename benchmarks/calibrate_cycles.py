@@ -24,7 +24,7 @@ from calibration_networks import calibration_networks
 from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport
-from tinysplit.cost_model import CostSettings, link_seconds, make_problem
+from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
@@ -36,6 +36,7 @@ from tinysplit.project import Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.techniques import Widths, choose
+from tinysplit.transfers import link_seconds
 from tinysplit.units import KB
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig

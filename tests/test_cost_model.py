@@ -8,7 +8,7 @@ import pytest
 from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
 from tinysplit.boards import load_board
-from tinysplit.cost_model import CostSettings, layer_cycles, link_seconds, make_problem
+from tinysplit.cost_model import CostSettings, layer_cycles, make_problem
 from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
 from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
@@ -19,6 +19,7 @@ from tinysplit.plan import make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
+from tinysplit.transfers import link_seconds
 
 PAPER = CostSettings(paper=True)
 

@@ -1,23 +1,24 @@
 """What layers cost on boards and tensors on links: the splitting problem of a network, before anything is built."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from tinysplit.cycles import CycleTable, load_cycle_table
 from tinysplit.errors import CheckFailedError
-from tinysplit.graph import Graph
-from tinysplit.hardware import Board, Uart, check_baud
+from tinysplit.graph import NETWORK_INPUT, Graph
+from tinysplit.hardware import Board
 from tinysplit.layers.base import FLOAT_BITS, Layer
+from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.plan import layer_ram_bytes
+from tinysplit.split.memory import aligned
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.techniques import Widths, choose
-from tinysplit.wire import BITS_PER_BYTE, FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
+from tinysplit.transfers import check_connected, direct_seconds, host_seconds, links_of
+from tinysplit.wire import BITS_PER_BYTE
 
 PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
-
-Table = tuple[tuple[tuple[float, ...], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class CostSettings:
     max_period_s: float = inf
     max_energy_j: float = inf
     frame_period_s: float = 0.0  # inputs come so often; 0: as fast as a split takes them
+    links: tuple[LinkSetting, ...] = ()  # those that are not like the others
+    host_transfers: bool = False  # whether the host's input and output take time
+
+    @property
+    def link_settings(self) -> LinkSettings:
+        """The links of all pairs of boards."""
+        return LinkSettings(self.baud, self.links)
 
     @property
     def period_definition(self) -> Period:
@@ -72,53 +80,48 @@ def layer_cycles(layer: Layer, core: str, bits: int) -> float:
     return load_cycle_table().kernel(core, bits, technique.cost_kind(layer)).cycles(layer)
 
 
-def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the first bit of a tensor to the last of its last frame's acknowledgement.
-
-    Data frames go back to back, the earlier acknowledgements against their stream (docs/protocol.md, Links). Both
-    ends use the rates that their clocks really make.
-    """
-    n_frames = -(-n_bytes // FRAME_PAYLOAD_BYTES)
-    data_bytes = n_bytes + n_frames * FRAME_OVERHEAD_BYTES
-    return bits_per_byte * (data_bytes / sender.actual_baud(baud) + FRAME_OVERHEAD_BYTES / receiver.actual_baud(baud))
-
-
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
-    table, bits = load_cycle_table(), settings.bits
-    widths = Widths.all(bits)
-    if len(boards) > 1:
-        for board in boards:
-            check_baud(board, board.link_uarts[0], settings.baud)
-
-    def costs(layer: Layer) -> LayerCosts:
-        cores = [board.device.core for board in boards]
-        techniques = [choose(layer, core, widths) for core in cores]
-        kernels = [
-            table.kernel(core, bits, technique.cost_kind(layer))
-            for core, technique in zip(cores, techniques, strict=True)
-        ]
-        scratch_bytes = max(technique.scratch_bytes(layer, widths) for technique in techniques)
-        in_bytes, out_bytes = (shape.size * bits // 8 for shape in (layer.in_shape, layer.out_shape))
-        return LayerCosts(
-            name=layer.name,
-            flash_bytes=max(technique.weights_bytes(layer, widths) for technique in techniques)
-            + max(kernel.code_bytes for kernel in kernels),
-            ram_bytes=layer_ram_bytes(in_bytes, out_bytes, scratch_bytes),
-            out_bytes=out_bytes,
-            seconds=tuple(
-                kernel.cycles(layer) / board.clock.core_hz for kernel, board in zip(kernels, boards, strict=True)
-            ),
-        )
-
-    def cut_seconds(n_bytes: int, sender: Board, receiver: Board) -> float:
-        line_s = link_seconds(
-            n_bytes, sender.link_uarts[0], receiver.link_uarts[0], settings.baud, settings.bits_per_byte
-        )
-        return line_s + sum(table.link[board.device.core] / board.clock.core_hz for board in (sender, receiver))
-
-    layers = tuple(map(costs, graph.layers))
+    table = load_cycle_table()
+    layers = tuple(_layer_costs(graph, number, boards, settings.bits) for number in range(len(graph.layers)))
     devices = tuple(_free_memory(board, table) for board in boards)
-    return Problem(layers, devices, _transfers(layers, boards, cut_seconds), must_use_all=settings.use_all)
+    out_bytes = [layer.out_bytes for layer in layers]
+    check_connected(boards, settings.link_settings)
+    direct = direct_seconds(out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    ram_bytes = [device.ram_bytes for device in devices]
+    links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
+    in_bytes = graph.size(NETWORK_INPUT) * settings.bits // 8
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
+    return Problem(
+        layers,
+        devices,
+        links.transfer_seconds if links else direct,
+        must_use_all=settings.use_all,
+        links=links,
+        host_seconds=host_s if settings.host_transfers else (),
+        input_bytes=in_bytes,
+    )
+
+
+def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: int) -> LayerCosts:
+    layer, inputs, widths = graph.layers[number], graph.predecessors[number], Widths.all(bits)
+    cores = {board.device.core for board in boards}
+    techniques = {core: choose(layer, core, widths) for core in cores}
+    kernels = {
+        core: load_cycle_table().kernel(core, bits, technique.cost_kind(layer))
+        for core, technique in techniques.items()
+    }
+    weights_bytes = max(technique.weights_bytes(layer, widths) for technique in techniques.values())
+    scratch_bytes = max(technique.scratch_bytes(layer, widths) for technique in techniques.values())
+    in_bytes = sum(aligned(graph.size(source) * bits // 8) for source in set(inputs))
+    out_bytes = layer.out_shape.size * bits // 8
+    return LayerCosts(
+        name=layer.name,
+        flash_bytes=weights_bytes + max(kernel.code_bytes for kernel in kernels.values()),
+        ram_bytes=layer_ram_bytes(in_bytes, out_bytes, scratch_bytes),
+        out_bytes=out_bytes,
+        seconds=tuple(kernels[board.device.core].cycles(layer) / board.clock.core_hz for board in boards),
+        inputs=inputs,
+    )
 
 
 def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
@@ -130,7 +133,7 @@ def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
         raise CheckFailedError(
             f"{board.name} is too small for the firmware: {own.flash_bytes} bytes of flash and {own.ram_bytes} of RAM"
         )
-    return DeviceLimits(board.name, flash_bytes, ram_bytes)
+    return DeviceLimits(board.name, flash_bytes, ram_bytes, **asdict(board.power))
 
 
 def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
@@ -146,24 +149,19 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
             ram_bytes=max(layer.in_shape.size, layer.out_shape.size) * FLOAT_BITS // 8,
             out_bytes=layer.out_shape.size * FLOAT_BITS // 8,
             seconds=tuple(layer.macc * board.published_cpm / board.published_hz for board in boards),
+            inputs=inputs,
         )
-        for layer in graph.layers
+        for layer, inputs in zip(graph.layers, graph.predecessors, strict=True)
     )
     devices = tuple(
-        DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes) for board in boards
+        DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes, **asdict(board.power))
+        for board in boards
     )
-    transfers = _transfers(layers, boards, lambda n_bytes, *_: n_bytes * PAPER_BITS_PER_BYTE / settings.baud)
-    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)
-
-
-def _transfers(
-    layers: Sequence[LayerCosts], boards: Sequence[Board], cut_seconds: Callable[[int, Board, Board], float]
-) -> Table:
-    """Return T of the cut behind each layer, [layer][from][to]."""
-    return tuple(
+    pairs = [[i != h for h in range(len(boards))] for i in range(len(boards))]
+    transfers = tuple(
         tuple(
-            tuple(0.0 if i == h else cut_seconds(layer.out_bytes, boards[i], boards[h]) for h in range(len(boards)))
-            for i in range(len(boards))
+            tuple(layer.out_bytes * PAPER_BITS_PER_BYTE / settings.baud * crosses for crosses in row) for row in pairs
         )
         for layer in layers
     )
+    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)

@@ -25,8 +25,8 @@ from tinysplit.quantized import QuantizedGraph
 from tinysplit.rendering import render
 from tinysplit.split.problem import Cut
 from tinysplit.whole_output import whole_folder
+from tinysplit.wire import HOST_BAUD
 
-HOST_BAUD = 115200
 HOST = "NETWORK_HOST"
 
 

@@ -7,12 +7,10 @@ from typing import Protocol
 from serial import SerialException
 
 from tinysplit.errors import ToolError
-from tinysplit.wire import BITS_PER_BYTE
+from tinysplit.wire import BITS_PER_BYTE, LOAD_BYTES, READ_BYTES
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,
-    LOAD_BYTES,
-    READ_BYTES,
     RECORDS_PER_REPLY,
     REPLY_BIT,
     BoardError,

@@ -6,8 +6,6 @@ from enum import IntEnum
 from typing import Self
 
 REPLY_BIT = 0x80
-LOAD_BYTES = 248  # of the input in one LOAD
-READ_BYTES = 252  # of the output in one READ_OUTPUT
 RECORDS_PER_REPLY = 31
 HOST_PAYLOAD_BYTES = 252
 
