@@ -1,7 +1,7 @@
 """Full search: every one of the d^n assignments (seed 000, section 3.1).
 
-The last layers are enumerated once, as arrays; each assignment of the first layers is then joined with all of them in
-a few array operations.
+For latency and period of chains on plain links the last layers are enumerated once, as arrays; each assignment of the
+first layers is then joined with all of them in a few array operations. All else takes the candidates one by one.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.errors import UsageError
+from tinysplit.split.floors import floor_value
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.period_bounds import least_value
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
@@ -36,29 +37,62 @@ def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S)
         )
     check_memories(problem)
     start = perf_counter()
-    tails = _Tails.enumerate(problem)
-    n_head = n_layers - len(tails.devices)
-    best_s, explored = inf, 0
-    best: Assignment = ()
-    for head in product(range(n_devices), repeat=n_head):
-        values = _values(problem, head, tails)
-        explored += len(values)
-        index = int(np.argmin(values))
-        if values[index] < best_s:
-            best_s, best = float(values[index]), (*head, *map(int, tails.devices[:, index]))
-        if perf_counter() - start > time_limit_s:
-            break
-    ended = explored == problem.n_candidates
-    if not best:
+    search = _by_arrays if _fits_arrays(problem) else _one_by_one
+    found = search(problem, start + time_limit_s)
+    ended = found.explored == problem.n_candidates
+    if not found.best:
         raise explain(problem) if ended else explain_timeout(problem, time_limit_s)
+    value = problem.value(found.best)
     return Split(
         problem=problem,
-        assignment=best,
-        lower_bound=problem.value(best) if ended else min(best_s, least_value(problem)),
-        explored=explored,
+        assignment=found.best,
+        lower_bound=value if ended else min(value, _least_value(problem)),
+        explored=found.explored,
         solver="full",
         spent_s=perf_counter() - start,
     )
+
+
+@dataclass(frozen=True)
+class _Found:
+    best: Assignment  # empty for none
+    explored: int
+
+
+def _fits_arrays(problem: Problem) -> bool:
+    plain = problem.is_chain and problem.links is None and not problem.asks_for_energy
+    return plain and not (problem.host_seconds and problem.asks_for_period)
+
+
+def _least_value(problem: Problem) -> float:
+    return least_value(problem) if _fits_arrays(problem) else floor_value(problem)
+
+
+def _one_by_one(problem: Problem, deadline: float) -> _Found:
+    best_value, explored = inf, 0
+    best: Assignment = ()
+    for candidate in product(range(len(problem.devices)), repeat=len(problem.layers)):
+        explored += 1
+        if problem.is_feasible(candidate) and (value := problem.value(candidate)) < best_value:
+            best_value, best = value, candidate
+        if perf_counter() > deadline:
+            break
+    return _Found(best, explored)
+
+
+def _by_arrays(problem: Problem, deadline: float) -> _Found:
+    tails = _Tails.enumerate(problem)
+    best_value, explored = inf, 0
+    best: Assignment = ()
+    for head in product(range(len(problem.devices)), repeat=len(problem.layers) - len(tails.devices)):
+        values = _values(problem, head, tails)
+        explored += len(values)
+        index = int(np.argmin(values))
+        if values[index] < best_value:
+            best_value, best = float(values[index]), (*head, *map(int, tails.devices[:, index]))
+        if perf_counter() > deadline:
+            break
+    return _Found(best, explored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +141,7 @@ def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.flo
         timelines = timelines.behind(Timelines.of(problem, 0, np.array(head)[:, None]), head[-1], sending)
     periods = timelines.periods(problem.period_definition)
     values = periods if problem.objective is Objective.THROUGHPUT else latencies
-    return np.where(np.isfinite(latencies) & (periods <= problem.max_period_s * (1 + ROUNDING)), values, inf)
+    return np.where(np.isfinite(latencies) & (periods <= problem.longest_period_s * (1 + ROUNDING)), values, inf)
 
 
 def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
