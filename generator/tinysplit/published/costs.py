@@ -87,6 +87,7 @@ def published_problem(model: str, boards: Sequence[str]) -> Problem:
                 flash_bytes=published_flash_bytes(network, counted),
                 ram_bytes=max(counted[0].in_shape.size, counted[-1].out_shape.size) * FLOAT_BYTES,
                 seconds=tuple(map(sum, seconds)),
+                inputs=None,  # a chain, also where several layers are counted as one
             )
         )
         transfers.append(transfer)

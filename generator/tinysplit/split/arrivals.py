@@ -7,10 +7,11 @@ runs there alone, or waits for one. Both are simulated exactly, event by event.
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby
 
 from tinysplit.errors import CheckFailedError
-from tinysplit.split.problem import Assignment, Problem, sub_models
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.steps import steps
 
 
 @dataclass(frozen=True)
@@ -40,35 +41,36 @@ def frames(count: int, per_second: float) -> tuple[float, ...]:
 def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[float]) -> tuple[Passage, ...]:
     """Return the passage of each input through a split.
 
-    A device computes one sub-model at a time and is busy until it has sent the result; what comes meanwhile waits in a
-    queue without end. Of several inputs that wait a device takes the oldest.
+    A device does one thing at a time: it computes what it can of an input and is busy until it has sent the result;
+    what comes meanwhile waits in a queue without end. Of several inputs that wait a device takes the oldest.
     """
-    runs = sub_models(assignment)
-    busy_s = [
-        sum(problem.layers[layer].seconds[run.device] for layer in range(run.first, run.last + 1)) for run in runs
-    ]
-    for position, (run, after) in enumerate(pairwise(runs)):
-        busy_s[position] += problem.transfer_seconds[run.last][run.device][after.device]
-    events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # an input is there for a sub-model
+    stages = _stages(problem, assignment)
+    events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # an input is there for a stage
     heapq.heapify(events)
-    waiting: dict[int, list[tuple[int, int]]] = {run.device: [] for run in runs}  # inputs and sub-models
+    waiting: dict[int, list[tuple[int, int]]] = {device: [] for device, _ in stages}  # inputs and stages
     free_s = dict.fromkeys(waiting, 0.0)
     starts, ends = list(arrivals), list(arrivals)
     while events:
         now = events[0][0]
         while events and events[0][0] == now:
             _, number, position = heapq.heappop(events)
-            if position == len(runs):
+            if position == len(stages):
                 ends[number] = now
             else:
-                heapq.heappush(waiting[runs[position].device], (number, position))
+                heapq.heappush(waiting[stages[position][0]], (number, position))
         for device, queue in waiting.items():
             if queue and free_s[device] <= now:
                 number, position = heapq.heappop(queue)
-                free_s[device] = now + busy_s[position]
+                free_s[device] = now + stages[position][1]
                 starts[number] = now if position == 0 else starts[number]
                 heapq.heappush(events, (free_s[device], number, position + 1))
     return tuple(map(Passage, arrivals, starts, ends))
+
+
+def _stages(problem: Problem, assignment: Assignment) -> list[tuple[int, float]]:
+    """Return (device, seconds) of what is done without a change of device, in its order."""
+    runs = groupby(steps(problem, assignment), key=lambda step: step.device)
+    return [(device, sum(step.seconds for step in run)) for device, run in runs]
 
 
 def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Passage, ...]:
@@ -79,7 +81,7 @@ def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Pass
     n_layers = len(problem.layers)
     one_by_one = replace(problem, must_use_all=False).without_limits()
     alone = {
-        device: problem.figures((device,) * n_layers).l_s
+        device: problem.figures((device,) * n_layers).i_s
         for device in range(len(problem.devices))
         if one_by_one.is_feasible((device,) * n_layers)
     }

@@ -11,9 +11,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tinysplit.split.links import Pair, pair_of
+from tinysplit.split.steps import steps
 
 if TYPE_CHECKING:
-    from tinysplit.split.problem import Assignment, Cut, Problem
+    from tinysplit.split.problem import Assignment, Problem
 
 TIE = 1e-9  # relative: devices that are equally busy but for rounding
 
@@ -40,7 +41,7 @@ def period_s(problem: "Problem", assignment: "Assignment", definition: Period) -
 
 
 class _Timeline:
-    """One inference on its own: a layer computes, then its output goes over one link after the other."""
+    """One inference on its own, one step after the other."""
 
     def __init__(self, problem: "Problem", assignment: "Assignment") -> None:
         self.computing = dict.fromkeys(sorted(problem.powered(assignment)), 0.0)  # seconds that a device computes
@@ -48,29 +49,17 @@ class _Timeline:
         self.shared: dict[Pair, float] = defaultdict(float)  # seconds that each half-duplex link is taken
         self.start: dict[int, float] = {}  # of the first thing that a device does
         self.end: dict[int, float] = {}  # of the last
-        self._clock_s = 0.0
-        *taking, giving = problem.host_transfers(assignment) or (None,)
-        for transfer in taking:
-            self._spend(*transfer)
-        cuts: dict[int, list[Cut]] = defaultdict(list)
-        for cut in problem.cuts(assignment):
-            cuts[cut.after_layer].append(cut)
-        for layer, device in enumerate(assignment):
-            self.computing[device] += problem.layers[layer].seconds[device]
-            self._spend(device, problem.layers[layer].seconds[device])
-            for hop in (hop for cut in cuts[layer] for hop in problem.hops(cut)):
-                self._spend(hop.sender, hop.seconds)
-                pair = pair_of(hop.sender, hop.receiver)
-                if problem.links and pair in problem.links.half_duplex:
-                    self.shared[pair] += hop.seconds
-        if giving:
-            self._spend(*giving)
-
-    def _spend(self, device: int, seconds: float) -> None:
-        self.start.setdefault(device, self._clock_s)
-        self.busy[device] += seconds
-        self._clock_s += seconds
-        self.end[device] = self._clock_s
+        half_duplex = problem.links.half_duplex if problem.links else frozenset()
+        clock_s = 0.0
+        for step in steps(problem, assignment):
+            self.start.setdefault(step.device, clock_s)
+            clock_s += step.seconds
+            self.end[step.device] = clock_s
+            self.busy[step.device] += step.seconds
+            if step.computes:
+                self.computing[step.device] += step.seconds
+            elif step.receiver is not None and (pair := pair_of(step.device, step.receiver)) in half_duplex:
+                self.shared[pair] += step.seconds
 
     def load(self) -> float:
         """Return the seconds of the busiest device or, where that is more, of the half-duplex link in most use."""
