@@ -1,41 +1,61 @@
-"""HiGHS against our search: two independent statements of the problem."""
+"""HiGHS against brute force over every kind of problem, and against our search: independent statements of them."""
 
-import sys
-from math import isfinite
-from random import Random
+from dataclasses import replace
+from math import isclose, isfinite
 
 import pytest
 
-from test_label_search import brute_force, large_problem, small_problem
-from tinysplit.errors import CheckFailedError, ToolError
+from brute_force import BruteForce
+from random_problems import Kinds, random_problem
+from test_label_search import large_problem
+from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split import milp as module
 from tinysplit.split.label_search import label_search
 from tinysplit.split.milp import milp
+from tinysplit.split.period import Period
+from tinysplit.split.problem import Objective, Problem
+
+N_INSTANCES = 2000
+LINEAR = Kinds(periods=(Period.LOAD,))
 
 
-def test_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("scipy", reason="HiGHS needs the extra milp")
-    monkeypatch.setattr(module, "explain", lambda _: CheckFailedError("nothing fits"))
-    rng = Random(3)  # noqa: S311 (no secret)
-    for _ in range(150):
-        problem = small_problem(rng)
-        expected = brute_force(problem)
-        if not isfinite(expected):
+@pytest.mark.parametrize("block", range(4))
+def test_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "explain", lambda _: CheckFailedError("searched, and nothing fits"))
+    n_feasible = 0
+    for seed in range(block, N_INSTANCES, 4):
+        problem = random_problem(seed, LINEAR)
+        expected = BruteForce(problem).least()
+        n_feasible += isfinite(expected)
+        if isfinite(expected):
+            _check(problem, expected)
+        else:
             with pytest.raises(CheckFailedError):
                 milp(problem)
-            continue
-        split = milp(problem)
-        assert problem.is_feasible(split.assignment)
-        assert split.objective == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert n_feasible > N_INSTANCES / 4 * 0.6
+
+
+def _check(problem: Problem, expected: float) -> None:
+    split = milp(problem)
+    assert problem.is_feasible(split.assignment), problem
+    assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
+    assert split.lower_bound <= expected * (1 + 1e-9) + 1e-12, problem
+    assert split.gap < 1e-8, problem  # rows may be broken by 1e-9, and what follows from that is more
+
+
+def test_periods_that_are_not_linear_are_refused_where_they_count() -> None:
+    problem = replace(large_problem(6, 2, 0), period_definition=Period.SPAN)
+    assert milp(problem).proved
+    for asking in (replace(problem, objective=Objective.THROUGHPUT), replace(problem, max_period_s=1.0)):
+        with pytest.raises(UsageError, match="--solver highs knows no span period"):
+            milp(asking)
 
 
 def test_agrees_with_the_search_on_thirty_layers() -> None:
-    pytest.importorskip("scipy", reason="HiGHS needs the extra milp")
     problem = large_problem(30, 3, 1)
-    assert milp(problem).objective == pytest.approx(label_search(problem).objective, rel=1e-6)
+    assert isclose(milp(problem).objective, label_search(problem).objective, rel_tol=1e-9)
 
 
-def test_missing_scipy_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(ToolError, match=r"HiGHS needs scipy: pip install 'tinysplit\[milp\]'"):
-        milp(large_problem(3, 2, 0))
+def test_nothing_found_in_time_is_said() -> None:
+    with pytest.raises(CheckFailedError, match=r"found in 0\.001 s"):
+        milp(replace(large_problem(200, 4, 1), objective=Objective.THROUGHPUT), time_limit_s=0.001)

@@ -1,0 +1,99 @@
+"""A mixed integer linear program that is built row by row, and HiGHS (through scipy), which solves it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint
+from scipy.optimize import milp as highs
+from scipy.sparse import csr_array
+
+from tinysplit.split.problem import ROUNDING
+
+Terms = Mapping[int, float]  # coefficient by variable
+ROW_SIZE = 1000.0  # what the limit of a row becomes: HiGHS lets rows be broken by 1e-6
+COST_SIZE = 1e4  # what the largest cost becomes: HiGHS stops at an absolute gap of 1e-6
+INFEASIBLE = 2  # scipy's status
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What HiGHS found: `values` of all variables, None for nothing; no solution costs less than `lower_bound`."""
+
+    values: NDArray[np.float64] | None
+    lower_bound: float
+    n_nodes: int
+    is_infeasible: bool
+
+
+@dataclass(eq=False)
+class LinearProgram:
+    """Variables from 0 up to an upper limit, rows with limits on both sides, and the cost that is minimized."""
+
+    costs: Terms = field(default_factory=dict[int, float])
+    upper: list[float] = field(default_factory=list)
+    is_integer: list[bool] = field(default_factory=list)
+    _rows: list[tuple[Terms, float, float]] = field(default_factory=list)
+
+    def variable(self, upper: float = 1.0, *, is_integer: bool = False) -> int:
+        """Add a variable and return its number."""
+        self.upper.append(upper)
+        self.is_integer.append(is_integer)
+        return len(self.upper) - 1
+
+    def row(self, terms: Terms, low: float = -inf, high: float = inf) -> None:
+        """Ask for low <= terms <= high."""
+        self._rows.append((terms, low, high))
+
+    def at_most(self, terms: Terms, limit: float) -> None:
+        """Ask for terms <= limit but for rounding; nothing for an infinite limit."""
+        if isfinite(limit):
+            size = ROW_SIZE / limit
+            self.row({variable: value * size for variable, value in terms.items()}, high=ROW_SIZE * (1 + ROUNDING))
+
+    def covers(self, variable: int, part: int) -> None:
+        """Ask for variable >= part."""
+        self.row({variable: 1.0, part: -1.0}, low=0.0)
+
+    def forbid(self, variables: Iterable[int]) -> None:
+        """Fix variables to zero."""
+        for variable in variables:
+            self.upper[variable] = 0.0
+
+    def solve(self, deadline: float) -> Solution:
+        """Return what HiGHS finds until `deadline` of perf_counter.
+
+        Its presolve once called a problem infeasible whose limits were kept exactly, so that is asked twice.
+        """
+        found = self._solve(deadline, presolve=True)
+        return self._solve(deadline, presolve=False) if found.is_infeasible else found
+
+    def _solve(self, deadline: float, *, presolve: bool) -> Solution:
+        costs = np.zeros(len(self.upper))
+        costs[list(self.costs)] = list(self.costs.values())
+        cost_size = COST_SIZE / (float(costs.max()) or 1.0)
+        result = highs(
+            costs * cost_size,
+            integrality=np.array(self.is_integer, dtype=int),
+            bounds=Bounds(0, self.upper),
+            constraints=self._constraints(),
+            options={"time_limit": max(0.01, deadline - perf_counter()), "mip_rel_gap": 0, "presolve": presolve},
+        )
+        bound = result.mip_dual_bound
+        return Solution(
+            values=result.x,
+            lower_bound=0.0 if bound is None else max(0.0, float(bound) / cost_size),
+            n_nodes=result.mip_node_count or 0,
+            is_infeasible=result.status == INFEASIBLE,
+        )
+
+    def _constraints(self) -> LinearConstraint:
+        lengths = [len(terms) for terms, _, _ in self._rows]
+        columns = [variable for terms, _, _ in self._rows for variable in terms]
+        values = [value for terms, _, _ in self._rows for value in terms.values()]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        matrix = csr_array((values, columns, starts), shape=(len(self._rows), len(self.upper)))
+        return LinearConstraint(matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows])
