@@ -5,7 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fake_boards import CORE_HZ, FakeBoard, FakePort
-from tinysplit.project import Project, ProjectBoard, ProjectCut, ProjectLayer, ProjectLink, ProjectModel
+from tinysplit.project import (
+    Project,
+    ProjectBoard,
+    ProjectCut,
+    ProjectFormat,
+    ProjectFormats,
+    ProjectLayer,
+    ProjectLink,
+    ProjectModel,
+)
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import Identity, MessageType, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
@@ -14,6 +23,7 @@ HASH = 0x12345678
 INPUT_BYTES = 300
 LAYER_TICKS = (640_000, 64_000, 6_400)  # 10 ms, 1 ms, 0.1 ms
 CUT_TICKS = 1_280_000  # 20 ms
+Q7 = ProjectFormat(bits=8, scale=2**-7)
 NOTE = "fake boards"
 
 
@@ -25,9 +35,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
             kind="conv",
             board=board,
             macc=macc,
-            x_fraction_bits=7,
-            y_fraction_bits=4,
-            w_fraction_bits=7,
+            formats=ProjectFormats(inputs=(Q7,), output=Q7),
             weights_bytes=100,
             estimated_cycles=LAYER_TICKS[number - 1] * 9 // 10,
             estimated_s=0.9 * LAYER_TICKS[number - 1] / CORE_HZ,

@@ -1,11 +1,13 @@
 """Random layers of every kind, quantized, and the integers that are hardest for their kernels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.errors import InputError
 from tinysplit.graph import Graph
 from tinysplit.layers import (
     Activation,
@@ -23,7 +25,7 @@ from tinysplit.layers import (
     Softmax,
     Window,
 )
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedLayer
 
@@ -65,6 +67,22 @@ def random_quantized(rng: np.random.Generator, kind: str, bits: int) -> Quantize
     return quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
 
 
+def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedLayer:
+    """Return a layer as imported quantized networks have it, with zero points where its sums leave room for them."""
+    formats = quantized.formats
+    if formats.weight_bits is None:
+        return quantized
+
+    def shifted(values: ValueFormat) -> ValueFormat:
+        return ValueFormat(values.bits, values.scale, int(rng.integers(values.low, values.high, endpoint=True)))
+
+    formats = replace(formats, inputs=(shifted(formats.x),), y=shifted(formats.y))
+    try:
+        return quantize(one_layer_graph(quantized.layer), [formats], formats.x.bits).layers[0]
+    except InputError:
+        return quantized
+
+
 def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[IntArray]:
     """Return an array N x H x W x C for every input: extremes, extremes at random, random values, a few small ones.
 
@@ -75,7 +93,7 @@ def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[Int
     return [inputs[0], *(np.roll(x, turn % 2, axis=0) for turn, x in enumerate(inputs[1:], 1))]
 
 
-def _hard_values(rng: np.random.Generator, x: QFormat, shape: Shape) -> IntArray:
+def _hard_values(rng: np.random.Generator, x: ValueFormat, shape: Shape) -> IntArray:
     inputs = [
         np.full(shape, x.low),
         np.full(shape, x.high),

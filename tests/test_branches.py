@@ -29,21 +29,21 @@ def pair(*values: int) -> IntArray:
 
 def test_add_by_hand() -> None:
     layer = Add(name="sum", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,), signs=(1, -1))
-    quantized = QuantizedLayer(layer, LayerFormats(Q6, Q4, others=(Q7,)))
+    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q4))
     # 100 / 64 - 50 / 128 = 1.171875, 18.75 of 16 a one; -128 / 64 - 127 / 128 = -2.9921875, -47.875
     assert layer.integer_reference(quantized, pair(100, -128), pair(50, 127)).ravel().tolist() == [19, -48]
 
 
 def test_mul_by_hand() -> None:
     layer = Mul(name="gate", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    quantized = QuantizedLayer(layer, LayerFormats(Q6, Q7, others=(Q7,)))
+    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q7))
     # 1.5625 * 0.5 = 0.78125, 100 of 128; 2 * 1 saturates
     assert layer.integer_reference(quantized, pair(100, -128), pair(64, -128)).ravel().tolist() == [100, 127]
 
 
 def test_concat_by_hand() -> None:
     layer = Concat(name="both", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    quantized = QuantizedLayer(layer, LayerFormats(Q6, Q6, others=(Q7,)))
+    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q6))
     assert layer.integer_reference(quantized, pair(1, -2), pair(3, -5)).ravel().tolist() == [1, -2, 2, -2]
 
 

@@ -10,12 +10,13 @@ from onnx import TensorProto, helper
 
 from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
 from shared_models import KWS, KWS_SAMPLES, shared_model
+from tinysplit.fixed_point import Requantization
 from tinysplit.float_reference import value_ranges
 from tinysplit.graph import Graph
 from tinysplit.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Softmax, Window
 from tinysplit.onnx_import import import_model
-from tinysplit.qformat import QFormat
+from tinysplit.qformat import QFormat, ValueFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 
@@ -35,9 +36,9 @@ def test_dense_by_hand() -> None:
         **HAND, in_shape=Shape(1, 1, 2), weights=np.array([[0.5, -1.0]], np.float32), bias=np.array([0.25], np.float32)
     )
     # 32 * 100 - 64 * 7 + 0.25 * 2^13 = 4800; 4800 / 2^9 = 9.375
-    assert run_layer(layer, [100, 7], LayerFormats(Q7, Q4, Q6)) == [9]
+    assert run_layer(layer, [100, 7], LayerFormats((Q7,), Q4, 8, Requantization((1,), 9))) == [9]
     # 32 * 127 + 64 * 128 + 2048 = 14304; 14304 / 2^6 = 223.5 saturates
-    assert run_layer(layer, [127, -128], LayerFormats(Q7, Q7, Q6)) == [127]
+    assert run_layer(layer, [127, -128], LayerFormats((Q7,), Q7, 8, Requantization((1,), 6))) == [127]
 
 
 def test_conv_by_hand() -> None:
@@ -45,30 +46,35 @@ def test_conv_by_hand() -> None:
     window = Window((2, 2), pads=Pads(0, 0, 1, 0))
     layer = Conv(**HAND, in_shape=Shape(2, 3, 1), weights=weights, bias=np.zeros(1, np.float32), window=window)
     # [[1 2 3], [4 5 6], [0 0 0]] with [[1 1], [0 -1]]: 1 + 2 - 5, 2 + 3 - 6, 4 + 5, 5 + 6
-    assert run_layer(layer, [1, 2, 3, 4, 5, 6], LayerFormats(Q7, QFormat(8, 13), Q6)) == [-2, -1, 9, 11]
+    assert run_layer(layer, [1, 2, 3, 4, 5, 6], LayerFormats((Q7,), QFormat(8, 13), 8, Requantization((1,), 0))) == [
+        -2,
+        -1,
+        9,
+        11,
+    ]
 
 
 def test_average_pool_by_hand() -> None:
     window = Window((2, 2), (1, 1), pads=Pads(0, 0, 0, 1))
     layer = AveragePool(**HAND, in_shape=Shape(2, 2, 1), window=window)
     # (1 + 2 - 5 - 5) / 4 = -1.75; at the border (2 - 5) / 2 = -1.5, half up
-    assert run_layer(layer, [1, 2, -5, -5], LayerFormats(Q7, Q7)) == [-2, -1]
-    assert run_layer(layer, [1, 2, -5, -5], LayerFormats(Q6, Q7)) == [-3, -3]  # -3.5, half up, and -3 in half steps
+    assert run_layer(layer, [1, 2, -5, -5], LayerFormats((Q7,), Q7)) == [-2, -1]
+    assert run_layer(layer, [1, 2, -5, -5], LayerFormats((Q6,), Q7)) == [-3, -3]  # -3.5, half up, and -3 in half steps
     padded = AveragePool(**HAND, in_shape=Shape(2, 2, 1), window=window, count_include_pad=True)
-    assert run_layer(padded, [1, 2, -5, -5], LayerFormats(Q7, Q7)) == [-2, -1]  # -0.75
+    assert run_layer(padded, [1, 2, -5, -5], LayerFormats((Q7,), Q7)) == [-2, -1]  # -0.75
 
 
 def test_max_pool_never_takes_the_padding() -> None:
     layer = MaxPool(**HAND, in_shape=Shape(1, 2, 1), window=Window((2, 2), (1, 2), pads=Pads(1, 1, 0, 1)))
-    assert run_layer(layer, [-100, -7], LayerFormats(Q7, Q7)) == [-100, -7]
+    assert run_layer(layer, [-100, -7], LayerFormats((Q7,), Q7)) == [-100, -7]
 
 
 def test_softmax_by_hand() -> None:
     layer = Softmax(**HAND, in_shape=Shape(1, 1, 3))
     # exp(0), exp(-1), exp(-1) over their sum 1.7358: 0.5761, 0.2119, 0.2119 of 128
-    assert run_layer(layer, [64, 0, 0], LayerFormats(Q6, Q7)) == [74, 27, 27]
+    assert run_layer(layer, [64, 0, 0], LayerFormats((Q6,), Q7)) == [74, 27, 27]
     # a distance of 64 leaves nothing; 1.0 saturates
-    assert run_layer(layer, [127, -128, -128], LayerFormats(QFormat(8, 2), Q7)) == [127, 0, 0]
+    assert run_layer(layer, [127, -128, -128], LayerFormats((QFormat(8, 2),), Q7)) == [127, 0, 0]
 
 
 def onnx_node(layer: Layer) -> tuple[str, dict[str, Any], list[NDArray[np.float32]]]:
@@ -146,15 +152,16 @@ def test_agrees_with_onnx_runtime_within_the_formats(kind: str, bits: int) -> No
 def allowed_error(layer: Layer, formats: LayerFormats, x: NDArray[np.float32]) -> float:
     """Return half a step of everything that is rounded, times what multiplies it; a step where a value may saturate."""
 
-    def step(q: QFormat) -> float:
-        return float(2.0**-q.fraction_bits)
+    def step(values: ValueFormat) -> float:
+        return values.scale
 
     output = 0.5 * step(formats.y)
-    if formats.w is not None:
-        weights = np.moveaxis(layer.parameters["weights"], layer.channel_axis, 0)
-        gain = np.abs(weights).reshape(len(weights), -1).sum(axis=1).max()
-        inputs = weights[0].size * float(np.abs(x).max() + step(formats.x))
-        output += 0.5 * (gain * step(formats.x) + inputs * step(formats.w) + step(formats.accumulator))
+    if formats.requantization is not None:
+        weights = layer.by_channel(layer.parameters["weights"])
+        gain = np.abs(weights).sum(axis=1).max()
+        inputs = weights.shape[1] * float(np.abs(x).max() + step(formats.x))
+        sums = formats.sum_scales.max() * 2**formats.requantization.pre_shift
+        output += 0.5 * float(gain * step(formats.x) + inputs * formats.weight_scales.max() + sums)
     elif layer.kind == "softmax":
         output = step(formats.y) + step(formats.x)  # tables and inputs; 1.0 saturates
     else:
@@ -171,7 +178,7 @@ def test_layout_changes_at_the_borders_are_those_of_the_graph() -> None:
         "output_shape": (6,),
         "output_order": np.arange(6)[::-1],
     }
-    formats = (LayerFormats(QFormat(8, 0), QFormat(8, 0)),)
+    formats = (LayerFormats((QFormat(8, 0),), QFormat(8, 0)),)
     quantized = quantize(Graph(**facts), formats, 8)
     x = np.arange(6, dtype=np.float32).reshape(1, 3, 2, 1)
     assert quantize_input(quantized, x).tolist() == [[[[0, 2, 4]], [[1, 3, 5]]]]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layer_cases import KINDS_AND_BITS, MAKERS, hard_inputs, quantize_one, random_quantized
+from layer_cases import KINDS_AND_BITS, MAKERS, hard_inputs, quantize_one, random_quantized, with_zero_points
 from tinysplit import resources
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.layers import (
@@ -117,7 +117,20 @@ def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
 @pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
 def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
-    kernels = all_kernels([random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
+    assert_c_equals_the_reference(tmp_path, rng, [random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
+
+
+@pytest.mark.parametrize("kind", ["conv", "depthwise_conv", "dense"])
+def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    layers = [with_zero_points(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
+    assert sum(quantized.formats.x.zero_point != 0 for quantized in layers) > CASES_A_KIND // 2
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def assert_c_equals_the_reference(tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer]) -> None:
+    """Run every technique of the layers on the host."""
+    kernels = all_kernels(layers)
     inputs = [hard_inputs(rng, kernel.quantized) for kernel in kernels.values()]
     output = run_on_host(tmp_path, kernels, inputs)
     for (number, kernel), xs in zip(kernels.items(), inputs, strict=True):

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
 from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
 from tinysplit.errors import InputError
-from tinysplit.fixed_point import ACCUMULATOR_MAX
+from tinysplit.fixed_point import ACCUMULATOR_MAX, Requantization
 from tinysplit.graph import Graph
 from tinysplit.layers import Activation, AveragePool, Dense, Layer, MaxPool, Shape, Softmax, Window
 from tinysplit.qformat import QFormat
@@ -29,10 +31,28 @@ def chain(*layers: Layer) -> Graph:
 
 def test_formats_follow_the_ranges() -> None:
     quantized = quantize_one(dense([[-3.9, 0.5]], [0.25]), (-1.0, 0.9), (-6.0, 2.0), 8)
-    assert [str(quantized.formats.x), str(quantized.formats.w), str(quantized.formats.y)] == ["Q0.7", "Q2.5", "Q3.4"]
-    assert quantized.formats.shift == 7 + 5 - 4
-    assert quantized.constants["weights"].tolist() == [[-125, 16]]
-    assert quantized.constants["bias"].tolist() == [0.25 * 2 ** (7 + 5)]
+    formats = quantized.formats
+    assert [str(formats.x), str(formats.y)] == ["Q0.7", "Q3.4"]
+    [step] = formats.weight_scales
+    assert 3.9 / 127 <= step <= 3.9 / 127 * 17 / 16
+    assert quantized.constants["weights"].tolist() == [[round(-3.9 / step), round(0.5 / step)]]
+    assert quantized.constants["bias"].tolist() == [round(0.25 * 2**7 / step)]
+
+
+def test_each_channel_uses_all_its_bits() -> None:
+    weights = np.array([[0.5, -0.1], [0.04, 0.01], [-30.0, 2.0], [0.0, 0.0]])
+    quantized = quantize_one(dense(weights, np.zeros(4)), (-1.0, 0.9), (-30.0, 30.0), 8)
+    largest = np.abs(quantized.constants["weights"].astype(int)).max(axis=1)
+    assert largest.tolist()[3] == 0
+    assert (largest[:3] >= 127 * 16 // 17).all()
+    assert quantized.constants["corrections"].dtype == np.uint16
+
+
+def test_factors_that_are_alike_are_one_constant() -> None:
+    quantized = quantize_one(dense(np.eye(4), np.zeros(4)), (-1.0, 0.9), (-1.0, 1.0), 8)
+    assert quantized.formats.requantization is not None
+    assert len(quantized.formats.requantization.factors) == 1
+    assert "corrections" not in quantized.constants
 
 
 def test_pools_and_softmax_have_the_formats_of_their_inputs_or_their_own() -> None:
@@ -46,16 +66,14 @@ def test_pools_and_softmax_have_the_formats_of_their_inputs_or_their_own() -> No
     ranges = {"x": (-5.0, 5.0), "a": (-1.0, 1.0), "b": (-0.9, 0.9), "c": (-2.0, 2.0), "d": (0.0, 1.0)}
     formats = choose_formats(chain(*layers), ranges, 8)
     assert [str(f.y) for f in formats] == ["Q3.4", "Q0.7", "Q0.7", "Q0.7"]  # the third would lose bits by its range
-    assert [f.shift for f in formats[:3]] == [0, -3, 0]
     assert [f.x for f in formats[1:]] == [f.y for f in formats[:-1]]
 
 
 def test_weights_give_up_bits_until_sums_of_16_bits_fit() -> None:
     layer = dense(np.full((1, 64), 0.99), [0.0])
     quantized = quantize_one(layer, (-1.0, 1.0), (-64.0, 64.0), 16)
-    # 64 products of w and -32768 stay below 2^31 for w < 1024: 10 fraction bits, less one for the sum to be below it
-    assert quantized.formats.w == QFormat(16, 10)
-    assert quantized.constants["weights"].max() == 1014
+    # 64 products of w and -32768 stay below 2^31 for w < 1024; a factor takes up to 1/16 of that
+    assert 1024 * 15 // 16 <= quantized.constants["weights"].max() < 1024
 
 
 def test_inputs_behind_a_relu_need_half_the_room() -> None:
@@ -63,11 +81,9 @@ def test_inputs_behind_a_relu_need_half_the_room() -> None:
     second = dense(signed, [0.0], ("second", "y", "z"))
     first = dense(np.eye(64), np.zeros(64), activation=RELU)
     ranges = {"x": (-1.0, 1.0), "y": (0.0, 0.99), "z": (-30.0, 30.0)}
-    behind_relu = choose_formats(chain(first, second), ranges, 16)[1].w
-    free = choose_formats(chain(second), ranges | {"x": (-0.99, 0.99)}, 16)[0].w
-    assert behind_relu is not None
-    assert free is not None
-    assert behind_relu.fraction_bits == free.fraction_bits + 1
+    behind_relu = choose_formats(chain(first, second), ranges, 16)[1].weight_scales
+    free = choose_formats(chain(second), {"y": (-0.99, 0.99), "z": (-30.0, 30.0)}, 16)[0].weight_scales
+    assert behind_relu == pytest.approx(free / 2, rel=0.1)
 
 
 @pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
@@ -76,15 +92,17 @@ def test_no_sum_leaves_the_proven_bound(kind: str, bits: int) -> None:
     for _ in range(50):
         quantized = random_quantized(rng, kind, bits)
         formats, constants = quantized.formats, quantized.constants
-        bound = quantized.layer.accumulator_bound(formats, (formats.x.low, formats.x.high))
-        assert bound <= ACCUMULATOR_MAX
-        if isinstance(quantized.layer, Dense):
+        bounds = quantized.layer.sum_bounds(formats, [(x.low, x.high) for x in formats.inputs])
+        assert bounds.max() <= ACCUMULATOR_MAX
+        requantization = formats.requantization
+        if isinstance(quantized.layer, Dense) and requantization:
             x = hard_inputs(rng, quantized)[0].reshape(6, 1, -1).astype(np.int64)
             worst = np.where(constants["weights"] > 0, formats.x.high, formats.x.low)[np.newaxis]
             for inputs in (*x, *worst):
                 partial = np.cumsum(inputs * constants["weights"], axis=-1) + constants["bias"][:, np.newaxis]
-                assert partial.max() + formats.rounding <= bound
-                assert -partial.min() <= bound
+                assert (np.abs(partial).max(axis=1) <= bounds).all()
+                shifted = (partial[:, -1] >> requantization.pre_shift) * np.array(requantization.factors)
+                assert np.abs(shifted).max() + requantization.offset(0) <= ACCUMULATOR_MAX
 
 
 def test_all_zero_weights_leave_the_bias() -> None:
@@ -102,7 +120,8 @@ def test_tiny_weights_beside_a_large_bias(bits: int) -> None:
 
 def test_output_has_no_more_fraction_bits_than_its_sums() -> None:
     quantized = quantize_one(dense([[100.0, -100.0]], [0.0]), (-100.0, 100.0), (-0.01, 0.01), 8)
-    assert quantized.formats.shift == 0
+    assert quantized.formats.requantization is not None
+    assert 0.5 < quantized.formats.requantization.corrections[0] <= 1
 
 
 def test_a_layer_whose_weights_would_all_vanish_is_refused_by_name() -> None:
@@ -140,18 +159,25 @@ def test_weights_that_are_no_numbers_are_named() -> None:
 def test_quantize_refuses_formats_that_could_overflow() -> None:
     graph = one_layer_graph(dense(np.full((1, 64), 0.99), [0.0]))
     good = choose_formats(graph, {"x": (-1.0, 1.0), "y": (-64.0, 64.0)}, 16)[0]
-    bad = LayerFormats(good.x, good.y, QFormat(16, 15))
+    assert good.requantization is not None
+    bad = replace(good, requantization=replace(good.requantization, factors=(1,), post_shift=20, pre_shift=0))
     with pytest.raises(InputError, match=r"layer 'fc': its sums can reach \d+, which overflows 32 bits"):
         quantize(graph, [bad], 16)
+
+
+Q7 = QFormat(8, 7)
+SHIFT = Requantization((1,), 7)
 
 
 @pytest.mark.parametrize(
     ("formats", "bits", "message"),
     [
-        (LayerFormats(QFormat(8, 7), QFormat(8, 7), QFormat(8, 7)), 16, "its formats do not match its kind"),
-        (LayerFormats(QFormat(8, 7), QFormat(8, 7), QFormat(16, 7)), 8, "its formats do not match its kind"),
-        (LayerFormats(QFormat(8, 7), QFormat(8, 7)), 8, "its formats do not match its kind"),
-        (LayerFormats(QFormat(8, 7), QFormat(8, 20), QFormat(8, 7)), 8, "a shift by -6 bits is outside 0 to 30"),
+        (LayerFormats((Q7,), Q7, 8, SHIFT), 16, "its formats do not match its kind"),
+        (LayerFormats((Q7,), Q7, 16, SHIFT), 8, "its formats do not match its kind"),
+        (LayerFormats((Q7,), Q7, 8), 8, "its formats do not match its kind"),
+        (LayerFormats((Q7,), Q7), 8, "its formats do not match its kind"),
+        (LayerFormats((Q7,), Q7, 8, Requantization((1, 1), 7)), 8, "its formats do not match its kind"),
+        (LayerFormats((Q7,), Q7, 8, Requantization((1,), 31)), 8, "a shift by 31 bits is outside 0 to 30"),
     ],
 )
 def test_quantize_refuses_formats_that_do_not_belong_together(formats: LayerFormats, bits: int, message: str) -> None:
@@ -162,11 +188,14 @@ def test_quantize_refuses_formats_that_do_not_belong_together(formats: LayerForm
 def test_quantize_refuses_a_pool_that_changes_its_format() -> None:
     layer = MaxPool(name="max", inputs=("x",), output="y", in_shape=Shape(2, 2, 1), window=Window((2, 2)))
     with pytest.raises(InputError, match="layer 'max': its formats do not match its kind"):
-        quantize(one_layer_graph(layer), [LayerFormats(QFormat(8, 7), QFormat(8, 6))], 8)
+        quantize(one_layer_graph(layer), [LayerFormats((QFormat(8, 7),), QFormat(8, 6))], 8)
 
 
-def test_constants_take_the_bytes_that_the_layers_promise() -> None:
+def test_constants_take_no_more_than_the_bytes_that_the_layers_promise() -> None:
     rng = np.random.default_rng(1)
     for kind, bits in KINDS_AND_BITS:
         quantized = random_quantized(rng, kind, bits)
-        assert quantized.weights_bytes == quantized.layer.weights_bytes(bits)
+        promised = quantized.layer.weights_bytes(bits)
+        factors = 0 if quantized.layer.kind == "softmax" or "corrections" in quantized.constants else 2
+        channels = quantized.layer.out_shape.channels if "weights" in quantized.constants else 0
+        assert quantized.weights_bytes == promised - factors * channels

@@ -22,9 +22,12 @@ static inline int32_t fixed_point_shift(int32_t sum, int32_t shift) {
   return (sum + ((1 << shift) >> 1)) >> shift;
 }
 
-/* Brings a sum to the output's format and applies the fused activation. */
-static inline int32_t fixed_point_requantize(int32_t sum, int32_t shift, int32_t low, int32_t high) {
-  return fixed_point_clamp(fixed_point_shift(sum, shift), low, high);
+/* Brings a sum to the output's format and applies the fused activation. Where all channels have the factor 1, the
+ * compiler leaves the multiplication out, and with it a first shift by 0.
+ */
+static inline int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, int32_t factor, int32_t offset,
+                                             int32_t post_shift, int32_t low, int32_t high) {
+  return fixed_point_clamp(((sum >> pre_shift) * factor + offset) >> post_shift, low, high);
 }
 
 /* Divides by a positive count and rounds to nearest, halves up: C's division truncates, this one floors. */

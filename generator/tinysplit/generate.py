@@ -17,6 +17,7 @@ from tinysplit.project import (
     Project,
     ProjectBoard,
     ProjectCut,
+    ProjectFormats,
     ProjectLayer,
     ProjectLink,
     ProjectModel,
@@ -107,7 +108,6 @@ def _hash(directories: Sequence[Path]) -> int:
 
 def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds: float) -> ProjectLayer:
     layer = quantized.layers[index]
-    formats = layer.formats
     kernel = Kernel.choose(layer, board_plan.board.device.core)
     return ProjectLayer(
         number=index + 1,
@@ -115,9 +115,7 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds
         kind=layer.layer.kind,
         board=board_plan.number,
         macc=layer.layer.macc,
-        x_fraction_bits=formats.x.fraction_bits,
-        y_fraction_bits=formats.y.fraction_bits,
-        w_fraction_bits=formats.w.fraction_bits if formats.w else None,
+        formats=ProjectFormats.of(layer.formats),
         weights_bytes=kernel.weights_bytes,
         estimated_cycles=round(seconds * board_plan.board.clock.core_hz),
         estimated_s=seconds,

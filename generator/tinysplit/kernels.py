@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from tinysplit.qformat import IntArray
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantized import QuantizedLayer
 from tinysplit.rendering import render
 from tinysplit.techniques import Technique, Widths, choose
@@ -91,7 +94,9 @@ def render_layer(kernel: Kernel, number: int) -> str:
         layer=layer,
         formats=quantized.formats,
         function=function,
-        value=_value_type(quantized),
+        **_types(quantized),
+        input_types=[c_type(x) for x in quantized.formats.inputs],
+        offset=_offset(quantized),
         window=_window(layer),
         title=_title(quantized, number),
         description=_description(kernel),
@@ -118,11 +123,12 @@ def render_header(kernels: Mapping[int, Kernel]) -> str:
 
 def _parameters(kernel: Kernel) -> list[str]:
     """Return the parameters of a kernel's function; where inputs are joined, the output may lie on the first."""
-    value, count = _value_type(kernel.quantized), len(kernel.quantized.layer.inputs)
-    if count > 1:
-        return [*(f"const {value} *input_{i}" for i in range(count)), f"{value} *output"]
+    formats = kernel.quantized.formats
+    x_type, y_type = c_type(formats.x), c_type(formats.y)
+    if len(formats.inputs) > 1:
+        return [*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output"]
     scratch = ["void *restrict scratch"] if kernel.scratch_bytes else []
-    return [f"const {value} *restrict input", f"{value} *restrict output", *scratch]
+    return [f"const {x_type} *restrict input", f"{y_type} *restrict output", *scratch]
 
 
 def _window(layer: "Layer") -> "Window | None":
@@ -131,9 +137,22 @@ def _window(layer: "Layer") -> "Window | None":
     return window
 
 
-def _value_type(quantized: QuantizedLayer) -> str:
-    """Return the C type of the layer's values."""
-    return f"int{quantized.formats.x.bits}_t"
+def c_type(values: ValueFormat) -> str:
+    """Return the C type of values."""
+    return f"int{values.bits}_t"
+
+
+def _types(quantized: QuantizedLayer) -> dict[str, str]:
+    """Return the C types of the layer's input, output and weights."""
+    formats = quantized.formats
+    w_bits = formats.weight_bits or formats.x.bits
+    return {"x_type": c_type(formats.x), "y_type": c_type(formats.y), "w_type": f"int{w_bits}_t"}
+
+
+def _offset(quantized: QuantizedLayer) -> int:
+    """Return what is added before the last shift, 0 for a layer that does not requantize."""
+    formats = quantized.formats
+    return formats.requantization.offset(formats.y.zero_point) if formats.requantization else 0
 
 
 def _title(quantized: QuantizedLayer, number: int) -> str:
@@ -154,12 +173,18 @@ def _description(kernel: Kernel) -> Iterator[str]:
     yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
     if window:
         yield str(window)
-    if formats.w:
-        yield f"weights {formats.w}, sums and bias {formats.accumulator}, shifted right by {formats.shift} bits"
+    if formats.weight_bits and formats.requantization:
+        yield f"weights of {formats.weight_bits} bits, {_steps(formats.weight_scales)}; sums {formats.requantization}"
     if str(layer.activation):
         yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
     scratch = f", {kernel.scratch_bytes} bytes of scratch" if kernel.scratch_bytes else ""
     yield f"scheme: interleaved (height x width x channels), technique: {kernel.technique.name}{scratch}"
+
+
+def _steps(scales: NDArray[np.float64]) -> str:
+    """Return how large the steps of all channels are."""
+    low, high = f"{scales.min():.3g}", f"{scales.max():.3g}"
+    return f"in steps of {low}" if low == high else f"in steps of {low} to {high} a channel"
 
 
 def _sizes(quantized: QuantizedLayer) -> dict[str, int]:

@@ -5,6 +5,7 @@ as users see them.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -12,9 +13,10 @@ from pydantic import Field, ValidationError
 
 from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
+from tinysplit.fixed_point import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.hardware import board_title
 from tinysplit.platformio_project import ELF_IN_PROJECT
-from tinysplit.qformat import QFormat
+from tinysplit.qformat import ValueFormat
 from tinysplit.quantized import LayerFormats
 
 MANIFEST_NAME = "tinysplit.json"
@@ -30,17 +32,80 @@ class ProjectModel(FileModel):
     copy_sha256: str  # of the folder's `model.onnx`, which holds all weights in one file
 
 
+class ProjectFormat(FileModel):
+    """How integers stand for values: i for (i - zero_point) * scale."""
+
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, values: ValueFormat) -> Self:
+        """Return what the manifest says about a format."""
+        return cls(bits=values.bits, scale=values.scale, zero_point=values.zero_point)
+
+    @property
+    def values(self) -> ValueFormat:
+        """The format."""
+        return ValueFormat.of(self.bits, self.scale, self.zero_point)
+
+
+class ProjectRequantization(FileModel):
+    """From sums to outputs; see `fixed_point.Requantization`."""
+
+    pre_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+    factors: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_FACTOR)], ...], Field(min_length=1)]
+    post_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+
+    @classmethod
+    def of(cls, requantization: Requantization) -> Self:
+        """Return what the manifest says about a requantization."""
+        return cls(**asdict(requantization))
+
+    @property
+    def requantization(self) -> Requantization:
+        """The requantization."""
+        return Requantization(self.factors, self.post_shift, self.pre_shift)
+
+
+class ProjectFormats(FileModel):
+    """Formats of a layer; see `quantized.LayerFormats`."""
+
+    inputs: tuple[ProjectFormat, ...]
+    output: ProjectFormat
+    weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
+    requantization: ProjectRequantization | None = None
+
+    @classmethod
+    def of(cls, formats: LayerFormats) -> Self:
+        """Return what the manifest says about a layer's formats."""
+        return cls(
+            inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
+            output=ProjectFormat.of(formats.y),
+            weight_bits=formats.weight_bits,
+            requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
+        )
+
+    @property
+    def layer_formats(self) -> LayerFormats:
+        """The formats."""
+        return LayerFormats(
+            tuple(values.values for values in self.inputs),
+            self.output.values,
+            self.weight_bits,
+            self.requantization.requantization if self.requantization else None,
+        )
+
+
 class ProjectLayer(FileModel):
-    """One layer: where it runs, its fraction bits, and what it was estimated to take."""
+    """One layer: where it runs, its formats, and what it was estimated to take."""
 
     number: int
     name: str
     kind: str
     board: int
     macc: int
-    x_fraction_bits: int
-    y_fraction_bits: int
-    w_fraction_bits: int | None
+    formats: ProjectFormats
     weights_bytes: int
     estimated_cycles: int
     estimated_s: float
@@ -123,15 +188,8 @@ class Project(FileModel):
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
-        """Q formats of all layers."""
-        return tuple(
-            LayerFormats(
-                QFormat(self.bits, layer.x_fraction_bits),
-                QFormat(self.bits, layer.y_fraction_bits),
-                None if layer.w_fraction_bits is None else QFormat(self.bits, layer.w_fraction_bits),
-            )
-            for layer in self.layers
-        )
+        """Formats of all layers."""
+        return tuple(layer.formats.layer_formats for layer in self.layers)
 
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""

@@ -1,7 +1,7 @@
-"""The Q format of seed 004: sign bit + m integer bits + n fraction bits, Q0.7 and Q3.4 in 8 bits, Q5.10 in 16."""
+"""How integers stand for real values: a scale and a zero point, and the Q formats of seed 004 as the special case."""
 
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor, frexp, log2
 from typing import Self
 
 import numpy as np
@@ -14,17 +14,22 @@ SMALLEST = 2.0**-126
 
 
 @dataclass(frozen=True)
-class QFormat:
-    """Two's complement fixed point of `bits` bits (8, 16 or 32), `fraction_bits` of them behind the point.
-
-    `fraction_bits` may be negative (steps larger than 1) or more than `bits - 1` (all values far below 1).
-    """
+class ValueFormat:
+    """Two's complement integers of `bits` bits (8, 16 or 32): i stands for (i - zero_point) * scale."""
 
     bits: int
-    fraction_bits: int
+    scale: float
+    zero_point: int = 0
 
     def __str__(self) -> str:
-        return f"Q{self.bits - 1 - self.fraction_bits}.{self.fraction_bits}"
+        return f"{self.bits} bits in steps of {self.scale:g} from {self.zero_point}"
+
+    @staticmethod
+    def of(bits: int, scale: float, zero_point: int = 0) -> "ValueFormat":
+        """Return the format, as `QFormat` where it is one."""
+        mantissa, exponent = frexp(scale)
+        is_q_format = mantissa == 0.5 and zero_point == 0  # noqa: PLR2004 - frexp's mantissa of a power of two
+        return QFormat(bits, 1 - exponent) if is_q_format else ValueFormat(bits, scale, zero_point)
 
     @property
     def low(self) -> int:
@@ -41,6 +46,33 @@ class QFormat:
         """NumPy's integer type of this width."""
         return np.dtype(f"int{self.bits}")
 
+    def quantize(self, values: FloatArray) -> IntArray:
+        """Round `values` to the nearest integer of this format (halves up) and saturate."""
+        scaled = np.floor(np.asarray(values, dtype=np.float64) / self.scale + (self.zero_point + 0.5))
+        return np.clip(scaled, self.low, self.high).astype(self.dtype)
+
+    def dequantize(self, integers: IntArray) -> NDArray[np.float64]:
+        """Return the real values that `integers` stand for."""
+        return (integers.astype(np.float64) - self.zero_point) * self.scale
+
+
+class QFormat(ValueFormat):
+    """The Q format of seed 004: sign bit + m integer bits + n fraction bits, Q0.7 and Q3.4 in 8 bits, Q5.10 in 16.
+
+    `fraction_bits` may be negative (steps larger than 1) or more than `bits - 1` (all values far below 1).
+    """
+
+    def __init__(self, bits: int, fraction_bits: int) -> None:
+        super().__init__(bits, 2.0**-fraction_bits)
+
+    def __str__(self) -> str:
+        return f"Q{self.bits - 1 - self.fraction_bits}.{self.fraction_bits}"
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits behind the point."""
+        return 1 - frexp(self.scale)[1]
+
     @classmethod
     def for_range(cls, bits: int, low: float, high: float) -> Self:
         """Return the format with most fraction bits that holds `low` to `high` within half a step; Q0.n if both are 0.
@@ -51,12 +83,3 @@ class QFormat:
         limits = ((-low, (1 << (bits - 1)) + 0.5), (high, (1 << (bits - 1)) - 0.5))
         fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value >= SMALLEST]
         return cls(bits, min(fraction_bits, default=bits - 1))
-
-    def quantize(self, values: FloatArray) -> IntArray:
-        """Round `values` to the nearest integer of this format (halves up) and saturate."""
-        scaled = np.floor(np.asarray(values, dtype=np.float64) * 2.0**self.fraction_bits + 0.5)
-        return np.clip(scaled, self.low, self.high).astype(self.dtype)
-
-    def dequantize(self, integers: IntArray) -> NDArray[np.float64]:
-        """Return the real values that `integers` stand for."""
-        return integers.astype(np.float64) * 2.0**-self.fraction_bits

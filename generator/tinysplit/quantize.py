@@ -1,23 +1,21 @@
-"""From floats to Q formats: one for a layer's weights, one for a tensor's values, chosen from the ranges seen.
+"""From floats to fixed point: formats for values, chosen from the ranges seen, and for weights, a channel its own.
 
-Values and weights get the format with most fraction bits that holds their range. Sums have as many fraction bits as
-values and weights together; the weights give up fraction bits until every sum provably fits 32 bits, and an output
-never has more fraction bits than the sums that it is made from. So a kernel only ever shifts right, by 0 to 30 bits.
+Values get the Q format with most fraction bits that holds their range. The weights of each output channel get steps
+that use all their bits, as far as every sum provably fits 32 bits (`correction.py`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tinysplit.correction import correct
 from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
-from tinysplit.graph import NETWORK_INPUT, Graph
-from tinysplit.layers.base import Layer
-from tinysplit.qformat import QFormat
+from tinysplit.graph import Graph
+from tinysplit.layers.base import Bounds, Layer
+from tinysplit.qformat import QFormat, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 
-Bounds = tuple[int, int]
 HALF_A_STEP = 0.5
 
 
@@ -28,15 +26,15 @@ def choose_formats(graph: Graph, ranges: Mapping[str, tuple[float, float]], bits
     Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
     """
     x = _wanted_format(ranges, graph.input_name, f"input {graph.input_name!r}", bits)
-    known = {NETWORK_INPUT: (x, (x.low, x.high))}
+    values: dict[str, ValueFormat] = {graph.input_name: x}
+    bounds = {graph.input_name: (x.low, x.high)}
     chosen = []
-    for index, layer in enumerate(graph.layers):
-        (x, x_bounds), *others = (known[source] for source in graph.predecessors[index])
+    for layer in graph.layers:
         wanted = _wanted_format(ranges, layer.output, f"layer {layer.name!r}", bits)
-        formats = _fit(layer, x, x_bounds, layer.output_format(x, wanted))
-        formats = replace(formats, others=tuple(q for q, _ in others))
+        formats = _fit(layer, [values[name] for name in layer.inputs], wanted, [bounds[name] for name in layer.inputs])
         chosen.append(formats)
-        known[index] = formats.y, _output_bounds(QuantizedLayer(layer, formats), x_bounds)
+        values[layer.output] = formats.y
+        bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats), [bounds[name] for name in layer.inputs])
     return tuple(chosen)
 
 
@@ -44,12 +42,12 @@ def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> Quanti
     """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
     layers = tuple(QuantizedLayer(layer, chosen) for layer, chosen in zip(graph.layers, formats, strict=True))
     x = formats[0].x
-    known = {NETWORK_INPUT: (x, (x.low, x.high))}
-    for index, quantized in enumerate(layers):
-        inputs = [known[source] for source in graph.predecessors[index]]
-        x_bounds = inputs[0][1]
-        _check(quantized, [q for q, _ in inputs], x_bounds, bits)
-        known[index] = quantized.formats.y, _output_bounds(quantized, x_bounds)
+    values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
+    for quantized in layers:
+        names = quantized.layer.inputs
+        _check(quantized, [values[name] for name in names], [bounds[name] for name in names], bits)
+        values[quantized.layer.output] = quantized.formats.y
+        bounds[quantized.layer.output] = _output_bounds(quantized, [bounds[name] for name in names])
     return QuantizedGraph(graph, bits, layers)
 
 
@@ -65,63 +63,77 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
     return QFormat.for_range(bits, low, high)
 
 
-def _fit(layer: Layer, x: QFormat, x_bounds: Bounds, wanted: QFormat) -> LayerFormats:
+def _fit(layer: Layer, inputs: Sequence[ValueFormat], wanted: QFormat, bounds: Sequence[Bounds]) -> LayerFormats:
     """Return the formats of a layer whose output should have the format `wanted`."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
-    for formats in _candidates(layer, x, wanted):
-        if layer.accumulator_bound(formats, x_bounds) <= ACCUMULATOR_MAX:
-            if not _loses_weights(layer, formats):
-                return formats
-            break
-    raise InputError(
-        f"layer {layer.name!r}: no {x.bits}-bit format keeps its sums in 32 bits; use fewer bits or a smaller layer"
-    )
+    formats = _formats(layer, inputs, wanted, bounds)
+    if formats is None or _largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
+        raise InputError(
+            f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
+            "use fewer bits or a smaller layer"
+        )
+    return formats
 
 
-def _candidates(layer: Layer, x: QFormat, wanted: QFormat) -> Iterator[LayerFormats]:
-    """Yield formats with fewer and fewer fraction bits in the weights; just one for a layer without weights."""
-    if "weights" not in layer.parameters:
-        yield LayerFormats(x, wanted)
-        return
-    weights = layer.parameters["weights"]
-    most = wanted.fraction_bits - x.fraction_bits + MAX_SHIFT
-    if weights.any():
-        most = min(most, QFormat.for_range(x.bits, float(weights.min()), float(weights.max())).fraction_bits)
-    while True:
-        y = QFormat(x.bits, min(wanted.fraction_bits, x.fraction_bits + most))
-        yield LayerFormats(x, y, QFormat(x.bits, most))
-        most -= 1
+def _formats(
+    layer: Layer, inputs: Sequence[ValueFormat], wanted: QFormat, bounds: Sequence[Bounds]
+) -> LayerFormats | None:
+    """Return formats, None where none keeps the sums of weighted inputs in 32 bits."""
+    if "weights" in layer.parameters:
+        return correct(layer, inputs[0], wanted, bounds[0], inputs[0].bits)
+    return LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
+
+
+def _largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
+    """Return the largest absolute value that the kernel's 32-bit integers can take."""
+    sums = layer.sum_bounds(formats, bounds)
+    if formats.requantization:
+        return formats.requantization.largest(sums, formats.y.zero_point)
+    return int(sums.max())
 
 
 def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
     """Whether all weights vanish although together they move the output by more than half a step."""
-    if formats.w is None or layer.constants(formats)["weights"].any():
+    if formats.weight_bits is None or layer.constants(formats)["weights"].any():
         return False
-    weights = np.moveaxis(layer.parameters["weights"], layer.channel_axis, 0).astype(np.float64)
-    largest_sum = np.abs(weights).reshape(len(weights), -1).sum(axis=1).max() * 2.0 ** (formats.x.bits - 1)
-    return bool(largest_sum * 2.0 ** (formats.y.fraction_bits - formats.x.fraction_bits) > HALF_A_STEP)
+    gain = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64)).sum(axis=1).max()
+    largest_input = 2.0 ** (formats.x.bits - 1) * formats.x.scale
+    return bool(gain * largest_input > HALF_A_STEP * formats.y.scale)
 
 
-def _output_bounds(quantized: QuantizedLayer, x_bounds: Bounds) -> Bounds:
-    """Return integers between which a layer's output stays, 0 among them for the padding of the next layer."""
+def _output_bounds(quantized: QuantizedLayer, bounds: Sequence[Bounds]) -> Bounds:
+    """Return integers between which a layer's output stays, zero among them for the padding of the next layer."""
     low, high = quantized.clamp
-    if quantized.layer.keeps_sign and x_bounds[0] == 0:
-        low = max(low, 0)
-    return min(low, 0), max(high, 0)
+    formats = quantized.formats
+    if quantized.layer.keeps_sign and all(b[0] >= x.zero_point for b, x in zip(bounds, formats.inputs, strict=True)):
+        low = max(low, formats.y.zero_point)
+    return min(low, formats.y.zero_point), max(high, formats.y.zero_point)
 
 
-def _check(quantized: QuantizedLayer, inputs: Sequence[QFormat], x_bounds: Bounds, bits: int) -> None:
+def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bounds: Sequence[Bounds], bits: int) -> None:
     """Refuse formats that break the chain or the kernel's arithmetic."""
     layer, formats = quantized.layer, quantized.formats
-    widths = {q.bits for q in (formats.x, formats.y, formats.w) if q}
-    has_weights = "weights" in layer.parameters
-    fitting = formats.y == layer.output_format(formats.x, formats.y) and (formats.w is not None) == has_weights
-    if formats.inputs != tuple(inputs) or widths != {bits} or not fitting:
+    if not _belong_together(layer, formats, inputs, bits):
         raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
-    if has_weights and not 0 <= formats.shift <= MAX_SHIFT:
-        raise InputError(f"layer {layer.name!r}: a shift by {formats.shift} bits is outside 0 to {MAX_SHIFT}")
-    bound = layer.accumulator_bound(formats, x_bounds)
-    if bound > ACCUMULATOR_MAX:
-        raise InputError(f"layer {layer.name!r}: its sums can reach {bound}, which overflows 32 bits")
+    requantization = formats.requantization
+    if requantization:
+        for shift in (requantization.pre_shift, requantization.post_shift):
+            if not 0 <= shift <= MAX_SHIFT:
+                raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
+    largest = _largest_sum(layer, formats, bounds)
+    if largest > ACCUMULATOR_MAX:
+        raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
+
+
+def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:
+    """Whether formats are those of a layer of this kind behind `inputs`."""
+    has_weights = "weights" in layer.parameters
+    widths = {q.bits for q in (*formats.inputs, formats.y)} | ({formats.weight_bits} if has_weights else set())
+    if formats.inputs != tuple(inputs) or widths != {bits} or (formats.weight_bits is not None) != has_weights:
+        return False
+    if not has_weights:
+        return formats.y == layer.output_format(formats.inputs, formats.y)
+    requantization = formats.requantization
+    return requantization is not None and len(requantization.factors) in {1, layer.out_shape.channels}

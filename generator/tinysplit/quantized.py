@@ -1,48 +1,48 @@
-"""The network in fixed point: the Q formats of every layer and the integers that its C kernel reads."""
+"""The network in fixed point: the formats of every layer and the integers that its C kernel reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tinysplit import fixed_point
+from tinysplit.fixed_point import Requantization
 from tinysplit.graph import Graph
 from tinysplit.layers.base import Layer
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.qformat import IntArray, ValueFormat
 
 
 @dataclass(frozen=True)
 class LayerFormats:
-    """Q formats of a layer: values in (`x`), values out (`y`), weights (`w`, None for a layer without weights).
+    """Formats of a layer: values in (`inputs`, one an input), values out (`y`), and how sums become outputs.
 
-    `x` is the format of the first input, `others` are those of inputs behind it.
+    Weights have `weight_bits` bits (None for a layer without weights) and no zero point. Their scale, seed 004's
+    division factor a step, follows from the requantization, so that this is exact: the sum of an output channel counts
+    in steps of y.scale * correction, and a weight in those steps over the input's.
     """
 
-    x: QFormat
-    y: QFormat
-    w: QFormat | None = None
-    others: tuple[QFormat, ...] = ()
+    inputs: tuple[ValueFormat, ...]
+    y: ValueFormat
+    weight_bits: int | None = None
+    requantization: Requantization | None = None
 
     @property
-    def inputs(self) -> tuple[QFormat, ...]:
-        """Formats of all inputs."""
-        return (self.x, *self.others)
+    def x(self) -> ValueFormat:
+        """Format of the first input."""
+        return self.inputs[0]
 
     @property
-    def accumulator(self) -> QFormat:
-        """The 32-bit accumulator: products of values and weights."""
-        return QFormat(32, self.x.fraction_bits + (self.w.fraction_bits if self.w else 0))
+    def sum_scales(self) -> NDArray[np.float64]:
+        """Step of the sums, an output channel or for all; only for layers that requantize."""
+        if self.requantization is None:
+            raise ValueError("this layer has no sums to requantize")
+        return self.y.scale * self.requantization.corrections
 
     @property
-    def shift(self) -> int:
-        """Bits by which the accumulator is shifted right to reach `y`; negative means left."""
-        return self.accumulator.fraction_bits - self.y.fraction_bits
-
-    @property
-    def rounding(self) -> int:
-        """Half a step of `y` in the accumulator's steps, which is added before the shift."""
-        return 1 << (self.shift - 1) if self.shift > 0 else 0
+    def weight_scales(self) -> NDArray[np.float64]:
+        """Step of the weights, an output channel or for all; only for layers with weights."""
+        return self.sum_scales / self.x.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,11 @@ class QuantizedLayer:
         return low, high
 
     def requantize(self, sums: IntArray) -> IntArray:
-        """Bring accumulators to the format of the output."""
-        return self.clamped(fixed_point.rounded_shift(sums, self.formats.shift))
+        """Bring sums (... x channels) to the format of the output."""
+        requantization = self.formats.requantization
+        if requantization is None:
+            raise ValueError(f"{self.layer.kind} has no requantization")
+        return self.clamped(requantization.apply(sums, self.formats.y.zero_point))
 
     def clamped(self, values: IntArray) -> IntArray:
         """Saturate integers of the output's format and apply the fused activation."""
@@ -89,11 +92,11 @@ class QuantizedGraph:
     layers: tuple[QuantizedLayer, ...]
 
     @property
-    def input_format(self) -> QFormat:
+    def input_format(self) -> ValueFormat:
         """Format of the network's input."""
         return self.layers[0].formats.x
 
     @property
-    def output_format(self) -> QFormat:
+    def output_format(self) -> ValueFormat:
         """Format of the network's output."""
         return self.layers[-1].formats.y

@@ -22,12 +22,12 @@ enum {
   DILATION_WIDTH = 1,
   PAD_TOP = 0,
   PAD_LEFT = 0,
+  LOW = -128,
+  HIGH = 127,
 };
 
 enum {
-  GAIN = 1 << 0, /* the average has 0 more fraction bits than its input */
-  LOW = -128,
-  HIGH = 127,
+  GAIN = 1, /* steps of the average in one of its input */
 };
 
 /* All channels of one pixel, from `rows` x `columns` kernel positions. */

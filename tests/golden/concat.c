@@ -14,12 +14,12 @@ enum {
   OUT_HEIGHT = 4,
   OUT_WIDTH = 4,
   OUT_CHANNELS = 5,
+  LOW = 0,
+  HIGH = 127,
 };
 
 enum {
   PIXELS = OUT_HEIGHT * OUT_WIDTH,
-  LOW = 0,
-  HIGH = 127,
 };
 
 void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {

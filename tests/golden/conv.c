@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 4x4x3 Q2.5, 960 MACC
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * weights Q1.6, sums and bias Q20.11, shifted right by 6 bits
+ * weights of 8 bits, in steps of 0.00879; sums * 9 >> 10
  * ReLU6 fused: outputs from 0 to 127
  * scheme: interleaved (height x width x channels), technique: direct
  */
@@ -25,36 +25,42 @@ enum {
   DILATION_WIDTH = 1,
   PAD_TOP = 1,
   PAD_LEFT = 1,
+  LOW = 0,
+  HIGH = 127,
 };
 
 static const int8_t layer_3_weights[54] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-  -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
-   -5,  -2,
-    2,   5,   9,  13,  16,  20,  24,  27,  31,  35,  38,  42,  46,  49,  53,  57,
-   60,  64,
-  -64, -60, -57, -53, -49, -46, -42, -38, -35, -31, -27, -24, -20, -16, -13,  -9,
-   -5,  -2,
+  -114, -107, -101,  -94,  -88,  -81,  -75,  -68,  -62,  -55,  -49,  -42,  -36,  -29,  -23,  -16,
+   -10,   -3,
+     3,   10,   16,   23,   29,   36,   42,   49,   55,   62,   68,   75,   81,   88,   94,  101,
+   107,  114,
+  -114, -107, -101,  -94,  -88,  -81,  -75,  -68,  -62,  -55,  -49,  -42,  -36,  -29,  -23,  -16,
+   -10,   -3,
 };
 
 static const int32_t layer_3_bias[3] TINYSPLIT_WEIGHTS(layer_3_bias) = {
-  1024, -512,    0,
+  1820, -910,    0,
 };
+
+/* Brings the sum of an output channel to the output's format and applies the fused activation. */
+TINYSPLIT_INLINE int32_t requantize(int32_t sum, int32_t channel) {
+  const int32_t factor = 9; /* of all channels */
+  (void)channel;
+  return fixed_point_requantize(sum, 0, factor, 512, 10, LOW, HIGH);
+}
 
 enum {
   GROUPS = 1,
   GROUP_INPUTS = IN_CHANNELS / GROUPS,
   GROUP_OUTPUTS = OUT_CHANNELS / GROUPS,
   KERNEL_SIZE = KERNEL_HEIGHT * KERNEL_WIDTH * GROUP_INPUTS,
-  SHIFT = 6,
-  LOW = 0,
-  HIGH = 127,
 };
 
 /* Two output channels of one pixel: every value that is loaded serves both. */
 TINYSPLIT_INLINE void compute_two(const int8_t *x, const int8_t *w, int32_t rows, int32_t columns,
-                                 const int32_t *bias, int8_t *output) {
-  int32_t sum_0 = bias[0];
-  int32_t sum_1 = bias[1];
+                                 int32_t channel, int8_t *output) {
+  int32_t sum_0 = layer_3_bias[channel];
+  int32_t sum_1 = layer_3_bias[channel + 1];
   for (int32_t row = 0; row < rows; row++) {
     const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
     const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
@@ -64,13 +70,13 @@ TINYSPLIT_INLINE void compute_two(const int8_t *x, const int8_t *w, int32_t rows
       sum_1 += x_row[i] * w_row[KERNEL_SIZE + i];
     }
   }
-  output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
-  output[1] = (int8_t)fixed_point_requantize(sum_1, SHIFT, LOW, HIGH);
+  output[0] = (int8_t)requantize(sum_0, channel);
+  output[1] = (int8_t)requantize(sum_1, channel + 1);
 }
 
 TINYSPLIT_INLINE void compute_one(const int8_t *x, const int8_t *w, int32_t rows, int32_t columns,
-                                 const int32_t *bias, int8_t *output) {
-  int32_t sum_0 = bias[0];
+                                 int32_t channel, int8_t *output) {
+  int32_t sum_0 = layer_3_bias[channel];
   for (int32_t row = 0; row < rows; row++) {
     const int8_t *x_row = x + row * DILATION_HEIGHT * IN_WIDTH * IN_CHANNELS;
     const int8_t *w_row = w + row * KERNEL_WIDTH * GROUP_INPUTS;
@@ -79,19 +85,18 @@ TINYSPLIT_INLINE void compute_one(const int8_t *x, const int8_t *w, int32_t rows
       sum_0 += x_row[i] * w_row[i];
     }
   }
-  output[0] = (int8_t)fixed_point_requantize(sum_0, SHIFT, LOW, HIGH);
+  output[0] = (int8_t)requantize(sum_0, channel);
 }
 
 /* All output channels of one pixel, from the `rows` x `columns` kernel positions from `first` on. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
                                    int8_t *output) {
   const int8_t *w = layer_3_weights + first * GROUP_INPUTS;
-  const int32_t *bias = layer_3_bias;
   for (int32_t channel = 0; channel + 1 < OUT_CHANNELS; channel += 2) {
-    compute_two(x, w + channel * KERNEL_SIZE, rows, columns, bias + channel, output + channel);
+    compute_two(x, w + channel * KERNEL_SIZE, rows, columns, channel, output + channel);
   }
   const int32_t last = OUT_CHANNELS - 1;
-  compute_one(x, w + last * KERNEL_SIZE, rows, columns, bias + last, output + last);
+  compute_one(x, w + last * KERNEL_SIZE, rows, columns, last, output + last);
 }
 
 void layer_3(const int8_t *restrict input, int8_t *restrict output) {

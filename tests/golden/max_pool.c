@@ -22,12 +22,12 @@ enum {
   DILATION_WIDTH = 1,
   PAD_TOP = 0,
   PAD_LEFT = 0,
+  LOW = -128,
+  HIGH = 127,
 };
 
 enum {
   LOWEST = -128, /* padding never wins */
-  LOW = -128,
-  HIGH = 127,
 };
 
 /* All channels of one pixel, from `rows` x `columns` kernel positions. */

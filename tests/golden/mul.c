@@ -14,14 +14,14 @@ enum {
   OUT_HEIGHT = 4,
   OUT_WIDTH = 4,
   OUT_CHANNELS = 2,
+  LOW = 0,
+  HIGH = 127,
 };
 
 enum {
   PIXELS = OUT_HEIGHT * OUT_WIDTH,
   OFFSET = 64,
   SHIFT = 7,
-  LOW = 0,
-  HIGH = 127,
 };
 
 /* The output may lie where the first input does: every element is read before it is written. */

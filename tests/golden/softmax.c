@@ -13,6 +13,8 @@ enum {
   OUT_HEIGHT = 1,
   OUT_WIDTH = 1,
   OUT_CHANNELS = 4,
+  LOW = -32768,
+  HIGH = 32767,
 };
 
 static const int16_t layer_3_exp_low[256] TINYSPLIT_WEIGHTS(layer_3_exp_low) = {
@@ -56,8 +58,6 @@ static const int16_t layer_3_exp_high[256] TINYSPLIT_WEIGHTS(layer_3_exp_high) =
 enum {
   PIXELS = IN_HEIGHT * IN_WIDTH,
   FRACTION_BITS = 15,
-  LOW = -32768,
-  HIGH = 32767,
 };
 
 /* exp(-distance) in Q0.15; `distance` counts steps of the input's format. */

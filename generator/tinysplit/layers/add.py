@@ -22,10 +22,7 @@ class Add(Elementwise):
 
     def alignment(self, formats: "LayerFormats") -> Alignment:
         """Return how the inputs are brought to the output's format."""
-        ratios = [
-            sign * 2.0 ** (formats.y.fraction_bits - x.fraction_bits)
-            for sign, x in zip(self.signs, formats.inputs, strict=True)
-        ]
+        ratios = [sign * x.scale / formats.y.scale for sign, x in zip(self.signs, formats.inputs, strict=True)]
         return Alignment.of(ratios, [0] * len(ratios), 0, -formats.x.low)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:

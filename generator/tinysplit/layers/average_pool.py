@@ -1,5 +1,6 @@
 """Average over windows; global average pooling is the window as large as the map."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -7,9 +8,9 @@ import numpy as np
 
 from tinysplit import fixed_point
 from tinysplit.errors import InputError
-from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.base import Bounds, Layer, Shape
 from tinysplit.layers.window import Window
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -44,20 +45,26 @@ class AveragePool(Layer):
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
 
-    def output_format(self, x: QFormat, wanted: QFormat) -> QFormat:
-        """Return the wanted format, as far as the shifted sum stays within 32 bits; never fewer bits than the input."""
-        room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
-        gain = min(wanted.fraction_bits - x.fraction_bits, room.bit_length() - 1)
-        return QFormat(x.bits, x.fraction_bits + max(gain, 0))
+    def gain(self, formats: "LayerFormats") -> int:
+        """Return how many steps of the output make one of the input, a power of two."""
+        return round(formats.x.scale / formats.y.scale)
 
-    def accumulator_bound(self, formats: "LayerFormats", x_bounds: tuple[int, int]) -> int:
-        """See `Layer.accumulator_bound`: all elements of a window at their largest, shifted, and half the divisor."""
-        largest = max(-x_bounds[0], x_bounds[1])
-        return (self.window.elements * largest << -formats.shift) + self.window.elements // 2
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as the shifted sum stays within 32 bits; never fewer bits than the input."""
+        x = inputs[0]
+        room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
+        wanted_gain = (x.scale / wanted.scale).as_integer_ratio()[0]
+        gain = max(min(wanted_gain, room).bit_length() - 1, 0)
+        return ValueFormat.of(x.bits, x.scale * 2.0**-gain)
+
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
+        """See `Layer.sum_bounds`: all elements of a window at their largest, shifted, and half the divisor."""
+        largest = max(-bounds[0][0], bounds[0][1])
+        return np.array([self.window.elements * largest * self.gain(formats) + self.window.elements // 2])
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        sums = self.window.patches(x).sum(axis=(3, 4), dtype=np.int64) << -quantized.formats.shift
+        sums = self.window.patches(x).sum(axis=(3, 4), dtype=np.int64) * self.gain(quantized.formats)
         counts = self.window.elements if self.count_include_pad else self.window.counts(self.in_shape)
         return quantized.clamped(fixed_point.rounded_quotient(sums, counts))

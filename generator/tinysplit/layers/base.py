@@ -4,18 +4,22 @@ A kind is one file in this package plus the C template of the same name in `temp
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
 
 FLOAT_BITS = 32
+
+Bounds = tuple[int, int]
+T = TypeVar("T", bound=np.generic)
 
 
 class Shape(NamedTuple):
@@ -98,44 +102,93 @@ class Layer(ABC):
         return {}
 
     def weights_bytes(self, bits: int) -> int:
-        """Bytes of the constants in flash: float32 parameters for 32 bits, the arrays of `constants` for 8 and 16."""
+        """Bytes of constants in flash: float32 parameters for 32 bits; for 8 and 16 at most those of `constants`."""
         if bits == FLOAT_BITS:
             return sum(4 * p.size for p in self.parameters.values())
-        return sum((4 if name == "bias" else bits // 8) * p.size for name, p in self.parameters.items())
+        widths = {"bias": 4 + 2}  # with the factors of the channels
+        return sum(widths.get(name, bits // 8) * p.size for name, p in self.parameters.items())
 
     def activations_bytes(self, bits: int) -> int:
         """Bytes of all inputs plus output."""
         return (sum(shape.size for shape in self.in_shapes) + self.out_shape.size) * bits // 8
 
+    def by_channel(self, weights: NDArray[T]) -> NDArray[T]:
+        """Return an array with the axes of `weights` as output channels x the rest."""
+        return np.moveaxis(weights, self.channel_axis, 0).reshape(weights.shape[self.channel_axis], -1)
+
     def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
-        """Return the integer arrays that the C kernel reads, by name; `bias` is int32 with x.n + w.n fraction bits."""
-        constants: dict[str, IntArray] = {}
-        if "weights" in self.parameters and formats.w is not None:
-            constants["weights"] = formats.w.quantize(self.parameters["weights"])
-            constants["bias"] = formats.accumulator.quantize(self.parameters["bias"])
+        """Return the integer arrays that the C kernel reads, by name.
+
+        `weights` are symmetric (-127 to 127 in 8 bits). `bias` is int32 in the steps of the sums; it holds what the
+        input's zero point adds to a whole window, and half of what the first shift drops. `corrections` are the
+        factors, where channels differ in them. `border_bias` is the bias for x - zero_point, with which windows at the
+        border leave out their padding; only where the input has a zero point.
+        """
+        if formats.weight_bits is None:
+            return {}
+        weights = self._integer_weights(formats)
+        bias = self._integer_bias(formats)
+        zero_points = formats.x.zero_point * self.by_channel(weights).sum(axis=1, dtype=np.int64)
+        constants = {"weights": weights, "bias": _as_int32(bias - zero_points)}
+        requantization = formats.requantization
+        if requantization and len(requantization.factors) > 1:
+            constants["corrections"] = np.array(requantization.factors, np.uint16)
+        if formats.x.zero_point and self.has_padding:
+            constants["border_bias"] = _as_int32(bias)
         return constants
 
-    def output_format(self, x: QFormat, wanted: QFormat) -> QFormat:
-        """Return the output's format, given the input's and the one that suits the range of the output."""
-        return x if self.keeps_format else wanted
+    def _integer_weights(self, formats: "LayerFormats") -> IntArray:
+        """Return the weights in the steps of their channels."""
+        weights, bits = self.parameters["weights"].astype(np.float64), formats.weight_bits or 0
+        steps = np.moveaxis(np.moveaxis(weights, self.channel_axis, -1) / formats.weight_scales, -1, self.channel_axis)
+        limit = (1 << (bits - 1)) - 1
+        return np.floor(steps + 0.5).clip(-limit, limit).astype(f"int{bits}")
 
-    def accumulator_bound(self, formats: "LayerFormats", x_bounds: tuple[int, int]) -> int:
-        """Return the largest absolute value that a 32-bit sum can take for inputs within `x_bounds` (low <= 0 <= high).
+    def _integer_bias(self, formats: "LayerFormats") -> NDArray[np.int64]:
+        """Return the bias in the steps of the sums, with half a step of what the first shift leaves."""
+        steps = np.floor(self.parameters["bias"].astype(np.float64) / formats.sum_scales + 0.5)
+        rounding = formats.requantization.sum_rounding if formats.requantization else 0
+        return steps.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64) + rounding
 
-        A sum starts at its bias and passes only values between bias + all negative and bias + all positive products,
-        whatever their order; half a step is added to it for rounding.
+    @property
+    def has_padding(self) -> bool:
+        """Whether windows of the layer reach over the map."""
+        return False
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the output's format, given those of the inputs and the one that suits the range of the output."""
+        return inputs[0] if self.keeps_format else wanted
+
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
+        """Return the largest absolute values of 32-bit sums, an output channel or for all.
+
+        `bounds` are the integers between which each input lies. A sum starts at its bias and passes only values
+        between bias + all negative and bias + all positive products, whatever their order.
         """
         constants = self.constants(formats)
         if "weights" not in constants:
-            return 0
-        weights = np.moveaxis(constants["weights"].astype(np.int64), self.channel_axis, 0)
-        weights = weights.reshape(weights.shape[0], -1)
+            return np.zeros(1, np.int64)
+        weights = self.by_channel(constants["weights"].astype(np.int64))
         positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
-        bias, (x_low, x_high) = constants["bias"].astype(np.int64), x_bounds
-        highest = int((bias + positive * x_high + negative * x_low).max())
-        lowest = int((bias + positive * x_low + negative * x_high).min())
-        return max(highest + formats.rounding, -lowest)
+
+        def largest(bias: IntArray, low: int, high: int) -> IntArray:
+            highest, lowest = bias + positive * high + negative * low, bias + positive * low + negative * high
+            bounds: IntArray = np.maximum(highest, -lowest)
+            return bounds
+
+        low, high = bounds[0]
+        zero_point = formats.x.zero_point
+        sums = largest(constants["bias"].astype(np.int64), min(low, zero_point, 0), max(high, zero_point, 0))
+        if "border_bias" in constants:
+            shifted = (min(low - zero_point, 0), max(high - zero_point, 0))
+            sums = np.maximum(sums, largest(constants["border_bias"].astype(np.int64), *shifted))
+        return sums
 
     @abstractmethod
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """Compute exactly what the C kernel computes: `inputs` are N x H x W x C of their formats, the result of y."""
+
+
+def _as_int32(values: IntArray) -> IntArray:
+    """Return `values` as int32, saturated: what does not fit is out of bounds afterwards, too."""
+    return values.clip(-(1 << 31), (1 << 31) - 1).astype(np.int32)

@@ -31,9 +31,7 @@ class Concat(Joining):
 
     def alignments(self, formats: "LayerFormats") -> tuple[Alignment, ...]:
         """Return how each input is brought to the output's format."""
-        return tuple(
-            Alignment.of([2.0 ** (formats.y.fraction_bits - x.fraction_bits)], [0], 0, -x.low) for x in formats.inputs
-        )
+        return tuple(Alignment.of([x.scale / formats.y.scale], [0], 0, -x.low) for x in formats.inputs)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -42,6 +42,11 @@ class Conv(Layer):
         return "pointwise_conv" if self.window.elements == 1 else self.kind
 
     @property
+    def has_padding(self) -> bool:
+        """Whether windows of the layer reach over the map."""
+        return self.window.is_clipped
+
+    @property
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
@@ -49,7 +54,7 @@ class Conv(Layer):
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        patches = self.window.patches(x)
+        patches = self.window.patches(x, fill=quantized.formats.x.zero_point)
         weights = np.split(quantized.constants["weights"], self.groups)
         maps = np.split(patches, self.groups, axis=-1)
         sums = [

@@ -36,6 +36,11 @@ class DepthwiseConv(Layer):
         return self.out_shape.size * (self.window.elements + 1)
 
     @property
+    def has_padding(self) -> bool:
+        """Whether windows of the layer reach over the map."""
+        return self.window.is_clipped
+
+    @property
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
@@ -43,5 +48,8 @@ class DepthwiseConv(Layer):
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        products = self.window.patches(x).astype(np.int64) * quantized.constants["weights"]
+        products = (
+            self.window.patches(x, fill=quantized.formats.x.zero_point).astype(np.int64)
+            * quantized.constants["weights"]
+        )
         return quantized.requantize(products.sum(axis=(3, 4)) + quantized.constants["bias"])

@@ -21,7 +21,7 @@ class Mul(Elementwise):
     def alignment(self, formats: "LayerFormats") -> Alignment:
         """Return how the products are brought to the output's format."""
         first, second = formats.inputs
-        ratio = 2.0 ** (formats.y.fraction_bits - first.fraction_bits - second.fraction_bits)
+        ratio = first.scale * second.scale / formats.y.scale
         return Alignment.of([ratio], [0], 0, first.low * second.low)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:

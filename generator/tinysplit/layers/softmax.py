@@ -1,13 +1,14 @@
 """Softmax over the channels of every pixel."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tinysplit import fixed_point
-from tinysplit.layers.base import FLOAT_BITS, Layer, Shape
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.layers.base import FLOAT_BITS, Bounds, Layer, Shape
+from tinysplit.qformat import IntArray, QFormat, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -44,16 +45,16 @@ class Softmax(Layer):
     def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
         """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
         steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
-        distances = np.arange(TABLE_SIZE) * 2.0**-formats.x.fraction_bits
+        distances = np.arange(TABLE_SIZE) * formats.x.scale
         return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
 
-    def output_format(self, x: QFormat, wanted: QFormat) -> QFormat:  # noqa: ARG002 - the range of a softmax is known
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:  # noqa: ARG002 - range known
         """Return Q0.7 or Q0.15."""
-        return QFormat(x.bits, x.bits - 1)
+        return QFormat(inputs[0].bits, inputs[0].bits - 1)
 
-    def accumulator_bound(self, formats: "LayerFormats", x_bounds: tuple[int, int]) -> int:  # noqa: ARG002 - all inputs
-        """See `Layer.accumulator_bound`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
-        return self.in_shape.channels * ONE
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
+        """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
+        return np.array([self.in_shape.channels * ONE])
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
@@ -65,5 +66,5 @@ class Softmax(Layer):
             products = exponentials * tables["exp_high"][distance // TABLE_SIZE]
             exponentials = fixed_point.rounded_shift(products, 15)
         sums = exponentials.sum(axis=-1, keepdims=True)
-        scaled = exponentials << quantized.formats.y.fraction_bits
+        scaled = exponentials * round(1 / quantized.formats.y.scale)
         return quantized.clamped(fixed_point.rounded_quotient(scaled, sums))

@@ -26,7 +26,7 @@ class Widths(NamedTuple):
     @classmethod
     def of(cls, formats: "LayerFormats") -> Self:
         """Return the widths of these formats."""
-        return cls(formats.x.bits, formats.y.bits, formats.w.bits if formats.w else formats.x.bits)
+        return cls(formats.x.bits, formats.y.bits, formats.weight_bits or formats.x.bits)
 
     @classmethod
     def all(cls, bits: int) -> Self:

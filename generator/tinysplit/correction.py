@@ -1,0 +1,94 @@
+"""Seed 004's fully fractional weights: the division and correction factors of a layer's output channels.
+
+The weights of a channel are divided by a factor that makes them purely fractional, and its sum is multiplied by a
+correction factor afterwards. Both are one here: the correction, an integer over a power of two, is chosen first, and a
+step of the weights is what follows from it. So the integer multiplication is exact, and few bits do for the factors:
+they only say how finely the ranges of channels are told apart.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil, frexp, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
+from tinysplit.layers.base import Bounds, Layer
+from tinysplit.qformat import QFormat, ValueFormat
+from tinysplit.quantized import LayerFormats
+
+SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
+FACTOR_BITS = (4, 15)
+SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
+HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
+SMALLEST_CORRECTION = 2.0**-28
+
+
+def correct(layer: Layer, x: ValueFormat, wanted: QFormat, bounds: Bounds, bits: int) -> LayerFormats | None:
+    """Return the formats of a layer with weights of `bits` bits for inputs between the integers `bounds`.
+
+    The output has the format `wanted`, or fewer fraction bits: it is never finer than the sums that it is made from.
+    Returns None where no step of the weights keeps the sums in 32 bits.
+    """
+    needs = _needs(layer, x, bounds, bits)
+    if needs is None:
+        return None
+    excess = frexp(float(needs.steps.max()) * x.scale / wanted.scale)[1]
+    y = QFormat(wanted.bits, wanted.fraction_bits - max(excess, 0))
+    corrections = needs.steps * x.scale / y.scale
+    corrections = np.maximum(corrections, max(float(corrections.max()) * 2.0 ** -FACTOR_BITS[1], SMALLEST_CORRECTION))
+    sum_bits = frexp(float((needs.sums / (corrections * y.scale)).max()))[1]
+    formats = LayerFormats((x,), y, bits, _requantization(corrections, sum_bits))
+    return _shifted(layer, formats, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Needs:
+    """What each output channel needs: the smallest steps that hold its weights and sums, and its largest real sums."""
+
+    steps: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def _needs(layer: Layer, x: ValueFormat, bounds: Bounds, bits: int) -> _Needs | None:
+    """Return the needs of all channels, None where rounding alone could fill 32 bits."""
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
+    bias = layer.parameters["bias"].astype(np.float64)
+    low, high = ((bound - x.zero_point) * x.scale for bound in bounds)
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    sums = np.maximum(bias + positive * high + negative * low, -(bias + positive * low + negative * high))
+    sums = np.maximum(sums, np.abs(bias))
+    rounding = weights.shape[1] * max(high, -low) / x.scale / 2 + HEADROOM
+    if rounding >= ACCUMULATOR_MAX:
+        return None
+    by_range = np.abs(weights).max(axis=1) / ((1 << (bits - 1)) - 1)
+    return _Needs(np.maximum(by_range, sums / x.scale / (ACCUMULATOR_MAX - rounding)), sums)
+
+
+def _requantization(corrections: NDArray[np.float64], sum_bits: int) -> Requantization:
+    """Return integer factors for at least `corrections`, for sums of `sum_bits` bits, without a first shift."""
+    largest = float(corrections.max())
+    exponent = frexp(largest)[1]
+    wanted = ceil(log2(SMALLEST_FACTOR * largest / float(corrections.min())))
+    room = 31 - SUM_STEPS_BITS - exponent - sum_bits
+    factor_bits = int(np.clip(min(wanted, room), *FACTOR_BITS))
+    shift = min(factor_bits - exponent, MAX_SHIFT + max(sum_bits + factor_bits - 31, 0))
+    factors = np.maximum(np.ceil(corrections * 2.0**shift), 1).astype(np.int64)
+    divisor = int(np.gcd.reduce(factors))
+    halvings = min((divisor & -divisor).bit_length() - 1, shift)
+    factors >>= halvings
+    same = bool((factors == factors[0]).all())
+    return Requantization(tuple(factors[:1].tolist() if same else factors.tolist()), shift - halvings)
+
+
+def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
+    """Return the formats with the smallest first shift that provably keeps everything in 32 bits, None without one."""
+    whole = formats.requantization
+    if whole is None:
+        return None
+    for pre_shift in range(max(whole.post_shift - MAX_SHIFT, 0), min(whole.post_shift, MAX_SHIFT) + 1):
+        shifted = replace(whole, pre_shift=pre_shift, post_shift=whole.post_shift - pre_shift)
+        candidate = replace(formats, requantization=shifted)
+        if shifted.largest(layer.sum_bounds(candidate, [bounds]), formats.y.zero_point) <= ACCUMULATOR_MAX:
+            return candidate
+    return None
