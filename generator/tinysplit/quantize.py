@@ -34,21 +34,23 @@ def choose_formats(graph: Graph, ranges: Mapping[str, tuple[float, float]], bits
         formats = _fit(layer, [values[name] for name in layer.inputs], wanted, [bounds[name] for name in layer.inputs])
         chosen.append(formats)
         values[layer.output] = formats.y
-        bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats), [bounds[name] for name in layer.inputs])
+        quantized = QuantizedLayer(layer, formats, tuple(bounds[name] for name in layer.inputs))
+        bounds[layer.output] = _output_bounds(quantized)
     return tuple(chosen)
 
 
 def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> QuantizedGraph:
     """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
-    layers = tuple(QuantizedLayer(layer, chosen) for layer, chosen in zip(graph.layers, formats, strict=True))
+    layers = []
     x = formats[0].x
     values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
-    for quantized in layers:
-        names = quantized.layer.inputs
-        _check(quantized, [values[name] for name in names], [bounds[name] for name in names], bits)
-        values[quantized.layer.output] = quantized.formats.y
-        bounds[quantized.layer.output] = _output_bounds(quantized, [bounds[name] for name in names])
-    return QuantizedGraph(graph, bits, layers)
+    for layer, chosen in zip(graph.layers, formats, strict=True):
+        quantized = QuantizedLayer(layer, chosen, tuple(bounds[name] for name in layer.inputs))
+        _check(quantized, [values[name] for name in layer.inputs], bits)
+        values[layer.output] = chosen.y
+        bounds[layer.output] = _output_bounds(quantized)
+        layers.append(quantized)
+    return QuantizedGraph(graph, bits, tuple(layers))
 
 
 def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner: str, bits: int) -> QFormat:
@@ -103,16 +105,16 @@ def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
     return bool(gain * largest_input > HALF_A_STEP * formats.y.scale)
 
 
-def _output_bounds(quantized: QuantizedLayer, bounds: Sequence[Bounds]) -> Bounds:
+def _output_bounds(quantized: QuantizedLayer) -> Bounds:
     """Return integers between which a layer's output stays, zero among them for the padding of the next layer."""
     low, high = quantized.clamp
-    formats = quantized.formats
+    formats, bounds = quantized.formats, quantized.bounds
     if quantized.layer.keeps_sign and all(b[0] >= x.zero_point for b, x in zip(bounds, formats.inputs, strict=True)):
         low = max(low, formats.y.zero_point)
     return min(low, formats.y.zero_point), max(high, formats.y.zero_point)
 
 
-def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bounds: Sequence[Bounds], bits: int) -> None:
+def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) -> None:
     """Refuse formats that break the chain or the kernel's arithmetic."""
     layer, formats = quantized.layer, quantized.formats
     if not _belong_together(layer, formats, inputs, bits):
@@ -122,7 +124,7 @@ def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bounds: Seq
         for shift in (requantization.pre_shift, requantization.post_shift):
             if not 0 <= shift <= MAX_SHIFT:
                 raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
-    largest = _largest_sum(layer, formats, bounds)
+    largest = _largest_sum(layer, formats, quantized.bounds)
     if largest > ACCUMULATOR_MAX:
         raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
 

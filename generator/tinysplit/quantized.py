@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tinysplit.fixed_point import Requantization
 from tinysplit.graph import Graph
-from tinysplit.layers.base import Layer
+from tinysplit.layers.base import Bounds, Layer
 from tinysplit.qformat import IntArray, ValueFormat
 
 
@@ -47,10 +47,19 @@ class LayerFormats:
 
 @dataclass(frozen=True, eq=False)
 class QuantizedLayer:
-    """A layer with its formats and the constants of its kernel."""
+    """A layer with its formats and the constants of its kernel.
+
+    `bounds` are the integers between which each input provably lies; none are known where it is empty.
+    """
 
     layer: Layer
     formats: LayerFormats
+    bounds: tuple[Bounds, ...] = ()
+
+    @property
+    def x_bounds(self) -> Bounds:
+        """Smallest and largest integer of the first input."""
+        return self.bounds[0] if self.bounds else (self.formats.x.low, self.formats.x.high)
 
     @cached_property
     def constants(self) -> Mapping[str, IntArray]:
