@@ -3,7 +3,8 @@
 A binary variable says that a layer is on a device. A tensor flows along each of its edges from the device of the layer
 that computes it to that of the layer that reads it: the flow leaves where the one is and arrives where the other is,
 the tightest of the usual linearizations. A cut is at least each flow of its tensor between the same two devices, so
-that what several layers read there is paid once. Only the places are binary; all else follows from them.
+that what several layers read there is paid once. Where all receivers are alike, what leaves says as much as the flows.
+Only the places are binary; all else follows from them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from tinysplit.split.linear_program import LinearProgram
 from tinysplit.split.links import Hop
 from tinysplit.split.memory import NETWORK_INPUT
 from tinysplit.split.problem import Assignment, Cut, Problem
+
+ANY_OTHER = -1  # in place of a receiver
 
 
 class CutVariable(NamedTuple):
@@ -78,6 +81,28 @@ class SplitProgram(LinearProgram):
         self.row(taken, high=len(taken) - 1)
 
     def _add_cuts(self, tensor: int) -> Iterator[CutVariable]:
+        readers = self.problem.readers[tensor]
+        if len(readers) == 1 and self._leads_anywhere(tensor):
+            yield from self._add_departures(tensor, readers[0])
+        else:
+            yield from self._add_ways(tensor)
+
+    def _leads_anywhere(self, tensor: int) -> bool:
+        """Return whether it makes no difference to what other device the tensor goes."""
+        table = self.problem.transfer_seconds[tensor]
+        to_others = (set(row[:i] + row[i + 1 :]) for i, row in enumerate(table))
+        return self.problem.links is None and not self.problem.asks_for_energy and all(len(s) == 1 for s in to_others)
+
+    def _add_departures(self, tensor: int, reader: int) -> Iterator[CutVariable]:
+        """Give a cut for each sender: as tight as flows where the receiver makes no difference, and much smaller."""
+        for sender in self.devices:
+            seconds = self.problem.transfer_seconds[tensor][sender][sender - 1]
+            leaves = self.variable(float(isfinite(seconds)))
+            self.row({leaves: 1.0, self.places[tensor][sender]: -1.0, self.places[reader][sender]: 1.0}, low=0.0)
+            if isfinite(seconds):
+                yield CutVariable(leaves, tensor, (Hop(sender, ANY_OTHER, seconds),))
+
+    def _add_ways(self, tensor: int) -> Iterator[CutVariable]:
         edges = [self._add_flows(tensor, reader) for reader in self.problem.readers[tensor]]
         for sender, receiver in permutations(self.devices if edges else (), 2):
             ways = [flows[sender][receiver] for flows in edges]
