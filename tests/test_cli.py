@@ -16,6 +16,7 @@ from tinysplit.cli import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
+SHARED = (*TWO_G0, "--use-all")
 USAGE, BAD_INPUT, CHECK_FAILED, TOOL = 2, 3, 1, 4
 
 
@@ -35,7 +36,7 @@ def run(*arguments: str, expect: int = 0) -> str:
 @pytest.fixture(scope="module")
 def split_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("split") / "split.json"
-    run("split", MODEL, *TWO_G0, "-o", str(path))
+    run("split", MODEL, *SHARED, "-o", str(path))
     return path
 
 
@@ -59,14 +60,14 @@ def test_split_json_is_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("solver", ["full", "branch-and-bound"])
 def test_both_solvers_find_the_same_split(solver: str, tmp_path: Path) -> None:
-    printed = json.loads(run("split", MODEL, *TWO_G0, "--solver", solver, "-o", str(tmp_path / "s.json"), "--json"))
+    printed = json.loads(run("split", MODEL, *SHARED, "--solver", solver, "-o", str(tmp_path / "s.json"), "--json"))
     assert printed["assignment"] == [1, 1, 1, 1, 1, 1, 2]
 
 
 @pytest.mark.parametrize("period", ["load", "span", "paper", "old"])
 def test_throughput(period: str, tmp_path: Path) -> None:
     options = ("--objective", "throughput", "--period", period, "--max-latency", "3", "-o", str(tmp_path / "s.json"))
-    printed = json.loads(run("split", MODEL, *TWO_G0, *options, "--json"))
+    printed = json.loads(run("split", MODEL, *SHARED, *options, "--json"))
     assert (printed["objective"], printed["period_definition"]) == ("throughput", period)
     assert (printed["max_latency_s"], printed["max_period_s"]) == (3.0, None)
     figures = printed["figures"]
@@ -93,7 +94,7 @@ def test_limits_out_of_reach(tmp_path: Path) -> None:
 
 def test_one_board_alone_is_enough_where_boards_may_be_left_out(tmp_path: Path) -> None:
     path = str(tmp_path / "s.json")
-    printed = json.loads(run("split", MODEL, *TWO_G0, "--use-any", "-o", path, "--json"))
+    printed = json.loads(run("split", MODEL, *TWO_G0, "-o", path, "--json"))
     assert printed["figures"]["T"] == 0
     assert len(set(printed["assignment"])) == 1
 

@@ -87,7 +87,7 @@ def test_installed_wheel_splits_generates_and_builds(installed: Path, tmp_path: 
     for name in ("tiny_cnn.onnx", "calibration.npz"):
         shutil.copy(ROOT / "examples" / "tiny_cnn" / name, tmp_path)
     board = ("--board", "nucleo_g071rb")
-    run(installed, "tinysplit", "split", "tiny_cnn.onnx", *board, *board, "-o", "split.json", cwd=tmp_path)
+    run(installed, "tinysplit", "split", "tiny_cnn.onnx", *board, *board, "--use-all", "-o", "split.json", cwd=tmp_path)
     arguments = ("--split", "split.json", "--samples", "calibration.npz", "--bits", "8", "-o", "out")
     run(installed, "tinysplit", "generate", "tiny_cnn.onnx", *arguments, cwd=tmp_path)
     report = json.loads(run(installed, "tinysplit", "build", "out", "--json", cwd=tmp_path))

@@ -5,9 +5,7 @@ failed, 2 usage, 3 bad input, 4 tool or hardware, 130 interrupted.
 """
 
 import json
-from enum import StrEnum
 from importlib.metadata import version
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,33 +18,47 @@ from tinysplit.analyze import analyze as analyze_graph
 from tinysplit.analyze import print_analysis
 from tinysplit.boards import boards_to_json, load_boards, print_boards
 from tinysplit.build_report import print_build
-from tinysplit.cost_model import CostSettings
-from tinysplit.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
+from tinysplit.errors import INTERRUPTED, TinysplitError, ToolError
 from tinysplit.onnx_import import import_model
+from tinysplit.options import (
+    Baud,
+    Bits,
+    BitsPerByte,
+    BoardNames,
+    Every,
+    HostTransfers,
+    Json,
+    LinkOption,
+    MaxEnergy,
+    MaxLatency,
+    MaxPeriod,
+    Model,
+    ObjectiveOption,
+    Paper,
+    PeriodOption,
+    SamplesFile,
+    SolverOption,
+    TimeLimit,
+    UseAll,
+    check_bits,
+    check_time_limit,
+    cost_settings,
+)
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
 from tinysplit.published.print_reproduction import print_reproduction
 from tinysplit.reproduce import reproduce as reproduce_tables
-from tinysplit.split.period import Period
+from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
+from tinysplit.split.print_front import print_front
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
+from tinysplit.split.solve import AUTO
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S
 from tinysplit.split.split_file import write_split
 from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
 
 messages = Console(stderr=True)
-
-
-class SolverName(StrEnum):
-    """The solvers of the split."""
-
-    AUTO = "auto"
-    FULL = "full"
-    BRANCH_AND_BOUND = "branch-and-bound"
-    LABELS = "labels"
-    DICHOTOMIC = "dichotomic"
-    ADAPTIVE_DICHOTOMIC = "adaptive-dichotomic"
-    STAGES = "stages"
 
 
 class _ErrorsAsLines(TyperGroup):
@@ -96,44 +108,6 @@ def _options(
     pass
 
 
-Model = Annotated[Path, typer.Argument(help="The trained network, an ONNX file.")]
-BoardNames = Annotated[
-    list[str], typer.Option("--board", "-b", help="A board of `tinysplit boards`; once for each, in order.")
-]
-SamplesFile = Annotated[
-    Path, typer.Option("--samples", "-s", help="Samples: an .npz file with `x` and optionally labels `y`.")
-]
-Bits = Annotated[int, typer.Option(help="Bits of weights and values: 8 or 16.")]
-Baud = Annotated[int, typer.Option(help="Baud rate of the links between the boards.", min=1)]
-BitsPerByte = Annotated[int, typer.Option(help="Bit times of a byte on a link: 10 for 8N1.", min=8, max=12)]
-ObjectiveOption = Annotated[
-    Objective,
-    typer.Option(help="What is best in a split: the shortest time to an answer, or the most answers a second."),
-]
-PeriodOption = Annotated[
-    Period | None,
-    typer.Option(
-        "--period",
-        help="What the time between two answers is: load (the busiest board, the default), span (a board is taken from "
-        "its first layer to its last), or what the published tables count (paper, the default with --paper) and "
-        "improve on (old).",
-    ),
-]
-MaxLatency = Annotated[
-    float | None, typer.Option("--max-latency", help="Only splits that answer within so many seconds.")
-]
-MaxPeriod = Annotated[
-    float | None, typer.Option("--max-period", help="Only splits with at most so many seconds between two answers.")
-]
-SolverOption = Annotated[SolverName, typer.Option(help="How the split is found; auto picks by size.")]
-UseAll = Annotated[
-    bool,
-    typer.Option("--use-all/--use-any", help="Give every named board a layer, or let the best split leave some out."),
-]
-Paper = Annotated[
-    bool,
-    typer.Option("--paper", help="Cost the float32 network as the published tables do (Table 3's CpM, 8 bits a byte)."),
-]
 CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="The Q formats are chosen on so many first samples.", min=1)
 ]
@@ -143,7 +117,6 @@ RigSpec = Annotated[
     str, typer.Option("--rig", help="`virtual`, or a TOML file that gives the serial port of every real board.")
 ]
 Count = Annotated[int, typer.Option("--count", help="So many first samples run on the boards.", min=1)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout in place of tables.")]
 
 
 def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN401 (any printer of a table)
@@ -151,16 +124,6 @@ def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN4
         typer.echo(json.dumps(data, indent=2))
     else:
         show(Console())
-
-
-def _limit(seconds: float | None) -> float:
-    return inf if seconds is None else seconds
-
-
-def _bits(bits: int) -> int:
-    if bits not in {8, 16}:
-        raise UsageError(f"--bits {bits}: weights and values have 8 or 16 bits")
-    return bits
 
 
 @app.command()
@@ -177,7 +140,7 @@ def analyze(
     as_json: Json = False,
 ) -> None:
     """Show the layers of a network with their shapes, MACC, weights and activations."""
-    analysis = analyze_graph(import_model(model), _bits(bits))
+    analysis = analyze_graph(import_model(model), check_bits(bits))
     _emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
 
 
@@ -189,23 +152,79 @@ def split(
     bits: Bits = 8,
     baud: Baud = 115200,
     bits_per_byte: BitsPerByte = BITS_PER_BYTE,
+    link: LinkOption = None,
+    host_transfers: HostTransfers = False,
     objective: ObjectiveOption = Objective.LATENCY,
-    solver: SolverOption = SolverName.AUTO,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
     max_period: MaxPeriod = None,
-    use_all: UseAll = True,
+    max_energy: MaxEnergy = None,
+    every: Every = None,
+    use_all: UseAll = None,
     paper: Paper = False,
+    solver: SolverOption = AUTO,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     as_json: Json = False,
 ) -> None:
     """Decide which board runs which layers."""
-    if paper and (not use_all or bits_per_byte != BITS_PER_BYTE):
-        raise UsageError("--paper uses every board and counts 8 bits a byte: leave --use-any and --bits-per-byte out")
-    limits = (_limit(max_latency), _limit(max_period))
-    settings = CostSettings(_bits(bits), baud, bits_per_byte, objective, use_all, paper, period, *limits)
-    report = pipeline.split_graph(import_model(model), board, settings, solver.value, messages)
+    settings = cost_settings(
+        len(board),
+        bits=bits,
+        baud=baud,
+        bits_per_byte=bits_per_byte,
+        links=link,
+        host_transfers=host_transfers,
+        objective=objective,
+        period=period,
+        max_latency=max_latency,
+        max_period=max_period,
+        max_energy=max_energy,
+        every=every,
+        use_all=use_all,
+        paper=paper,
+    )
+    limit_s = check_time_limit(time_limit)
+    report = pipeline.split_graph(import_model(model), board, settings, solver, messages, time_limit_s=limit_s)
     write_split(out, report.file)
     _emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
+
+
+@app.command()
+def pareto(
+    model: Model,
+    board: BoardNames,
+    against: Annotated[Against, typer.Option(help="What latency is weighed against.")],
+    bits: Bits = 8,
+    baud: Baud = 115200,
+    link: LinkOption = None,
+    host_transfers: HostTransfers = False,
+    period: PeriodOption = None,
+    max_latency: MaxLatency = None,
+    max_period: MaxPeriod = None,
+    max_energy: MaxEnergy = None,
+    every: Every = None,
+    use_all: UseAll = None,
+    solver: SolverOption = AUTO,
+    time_limit: TimeLimit = DEFAULT_FRONT_LIMIT_S,
+    as_json: Json = False,
+) -> None:
+    """Find all best compromises of latency against energy or throughput."""
+    settings = cost_settings(
+        len(board),
+        bits=bits,
+        baud=baud,
+        links=link,
+        host_transfers=host_transfers,
+        period=period,
+        max_latency=max_latency,
+        max_period=max_period,
+        max_energy=max_energy,
+        every=every,
+        use_all=use_all,
+    )
+    limit_s = check_time_limit(time_limit)
+    front = pipeline.pareto_front(import_model(model), board, settings, against, solver, messages, time_limit_s=limit_s)
+    _emit(as_json, front.to_json(), lambda console: print_front(front, console))
 
 
 @app.command()
@@ -227,7 +246,7 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project a board."""
-    split_made = pipeline.read_split_for(split_file, _bits(bits))
+    split_made = pipeline.read_split_for(split_file, check_bits(bits))
     graph = import_model(model)
     project = pipeline.generate_folder(graph, split_made, samples, calibration_count, model, out, messages)
     _emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
@@ -262,22 +281,49 @@ def run(
     ] = None,
     bits: Bits = 8,
     baud: Baud = 115200,
+    link: LinkOption = None,
+    host_transfers: HostTransfers = False,
     objective: ObjectiveOption = Objective.LATENCY,
-    solver: SolverOption = SolverName.AUTO,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
     max_period: MaxPeriod = None,
-    use_all: UseAll = True,
+    max_energy: MaxEnergy = None,
+    every: Every = None,
+    use_all: UseAll = None,
+    solver: SolverOption = AUTO,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     calibration_count: CalibrationCount = 100,
     rig: RigSpec = "virtual",
     count: Count = 20,
     as_json: Json = False,
 ) -> None:
     """Do all of it: split, generate, build, measure."""
-    limits = (_limit(max_latency), _limit(max_period))
-    settings = CostSettings(_bits(bits), baud, BITS_PER_BYTE, objective, use_all, False, period, *limits)
+    settings = cost_settings(
+        len(board),
+        bits=bits,
+        baud=baud,
+        links=link,
+        host_transfers=host_transfers,
+        objective=objective,
+        period=period,
+        max_latency=max_latency,
+        max_period=max_period,
+        max_energy=max_energy,
+        every=every,
+        use_all=use_all,
+    )
     request = pipeline.RunRequest(
-        model, tuple(board), settings, solver.value, samples, calibration, calibration_count, out, rig, count
+        model,
+        tuple(board),
+        settings,
+        solver,
+        samples,
+        calibration,
+        calibration_count,
+        out,
+        rig,
+        count,
+        check_time_limit(time_limit),
     )
     report = pipeline.run(request, messages)
     _emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))

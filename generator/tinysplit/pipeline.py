@@ -14,11 +14,11 @@ from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
 from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import InputError, UsageError
+from tinysplit.errors import CheckFailedError, InputError, UsageError
 from tinysplit.float_reference import run_float, value_ranges
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
-from tinysplit.hardware import Board, board_title
+from tinysplit.hardware import Board
 from tinysplit.integer_reference import quantize_input, run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
@@ -26,14 +26,16 @@ from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
+from tinysplit.remedies import remedies
 from tinysplit.samples import load_samples
+from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
+from tinysplit.split.not_splitting import not_splitting
+from tinysplit.split.pareto import Against, Front, Solve
+from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.print_split import print_split
-from tinysplit.split.problem import Objective
-from tinysplit.split.replication import Replication, replicate
-from tinysplit.split.split import Split
+from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
-from tinysplit.units import MS
 from tinysplit.whole_output import check_output_folder
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
@@ -56,6 +58,7 @@ class RunRequest:
     out: Path
     rig: str
     count: int
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,9 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     calibration = request.calibration or request.samples
     for path in {request.samples, calibration}:
         load_samples(path, graph)  # so that bad samples are refused before anything else is done
-    split = split_graph(graph, request.boards, request.settings, request.solver, messages)
+    split = split_graph(
+        graph, request.boards, request.settings, request.solver, messages, time_limit_s=request.time_limit_s
+    )
     project = generate_folder(
         graph, split.file, calibration, request.calibration_count, request.model, request.out, messages
     )
@@ -119,41 +124,50 @@ def run(request: RunRequest, messages: Console) -> RunReport:
 
 
 def split_graph(
-    graph: Graph, board_names: Sequence[str], settings: CostSettings, solver: str, messages: Console
+    graph: Graph,
+    board_names: Sequence[str],
+    settings: CostSettings,
+    solver: str,
+    messages: Console,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
 ) -> SplitReport:
-    """Find the best assignment of layers to boards."""
+    """Find the best assignment of layers to boards; notes on `messages` say where not splitting would win."""
     boards = load_all(board_names)
     problem = make_problem(graph, boards, settings)
+    solve = _solve_on(boards, settings, solver)
     with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
-        links = [len(boards) if settings.paper else len(board.link_uarts) for board in boards]
-        solved = solve_within_links(problem, links, solver)
-        without_rule = solved
-        if settings.use_all:
-            without_rule = solve_within_links(replace(problem, must_use_all=False), links, solver)
-    if without_rule.objective < solved.objective and not settings.paper:
-        messages.print(_fewer_boards_win(solved, without_rule), highlight=False, soft_wrap=True)
-    copies = replicate(problem) if problem.objective is Objective.THROUGHPUT and not settings.paper else None
-    if copies and copies.period_s < without_rule.objective:
-        messages.print(_copies_win(solved, copies), highlight=False, soft_wrap=True)
+        try:
+            solved = solve(problem, time_limit_s)
+        except InfeasibleError as error:
+            raise CheckFailedError(f"{error}{'' if settings.paper else remedies(graph, boards, settings)}") from None
+    if not settings.paper:
+        for note in not_splitting(solved, solve):
+            messages.print(note, highlight=False, soft_wrap=True)
     return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
 
 
-def _fewer_boards_win(solved: Split, without_rule: Split) -> str:
-    used = sorted(set(without_rule.assignment))
-    names = " and ".join(board_title(device + 1, without_rule.problem.devices[device].name) for device in used)
-    how = "in" if solved.problem.objective is Objective.LATENCY else "every"
-    return (
-        f"note: {names} alone would answer {how} {without_rule.objective * MS:.2f} ms, all boards together take "
-        f"{solved.objective * MS:.2f} ms; --use-any lets the best split leave boards out"
-    )
+def pareto_front(
+    graph: Graph,
+    board_names: Sequence[str],
+    settings: CostSettings,
+    against: Against,
+    solver: str,
+    messages: Console,
+    *,
+    time_limit_s: float,
+) -> Front:
+    """Find all best compromises of latency against energy or throughput."""
+    boards = load_all(board_names)
+    problem = make_problem(graph, boards, settings)
+    with steps(messages, f"weighing latency against {against} of {graph.name} over {', '.join(board_names)}"):
+        return front_of(problem, against, _solve_on(boards, settings, solver), time_limit_s)
 
 
-def _copies_win(solved: Split, copies: Replication) -> str:
-    names = " and ".join(board_title(device + 1, solved.problem.devices[device].name) for device in copies.devices)
-    return (
-        f"note: the whole network on {names}, every input on one of them, would answer every "
-        f"{copies.period_s * MS:.2f} ms, this split every {solved.objective * MS:.2f} ms"
-    )
+def _solve_on(boards: Sequence[Board], settings: CostSettings, solver: str) -> Solve:
+    """Return what solves a problem of these boards with their link UARTs."""
+    links = [len(boards) if settings.paper else len(board.link_uarts) for board in boards]
+    return lambda problem, time_limit_s: solve_within_links(problem, links, solver, time_limit_s=time_limit_s)
 
 
 def generate_folder(

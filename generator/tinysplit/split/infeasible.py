@@ -1,51 +1,61 @@
-"""Why no split exists: which layer or which memory is short by how many bytes on which board."""
+"""Why no split exists: which layer or which memory is short by how many bytes on which board, or which limit."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from math import inf, isfinite
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.period_search import PeriodSearch
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, within
-from tinysplit.split.tree_search import TreeSearch
-from tinysplit.units import MS
+from tinysplit.split.replication import replicate
+from tinysplit.units import MILLI, MS
 
-EXPLANATION_LIMIT_S = 1.0  # a board: an explanation may not take longer than the search
+EXPLANATION_LIMIT_S = 1.0  # a question: an explanation may not take longer than the search
+
+
+class InfeasibleError(CheckFailedError):
+    """It is proved that a problem has no split."""
+
+
+class _UnexplainedError(InfeasibleError):
+    """The reason takes seconds to find: it is looked for when somebody reads it, and those who only ask go on."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._problem = problem
+
+    @cached_property
+    def _text(self) -> str:
+        return _explanation(self._problem)
+
+    def __str__(self) -> str:
+        return self._text
 
 
 def check_memories(problem: Problem) -> None:
-    """Raise CheckFailedError for a layer that fits into no device, and for flash that is too small in all."""
+    """Raise InfeasibleError for a layer that fits into no device, and for flash that is too small in all."""
     for number, layer in enumerate(problem.layers, 1):
         if not any(map(isfinite, problem.usable_seconds[number - 1])):
-            raise CheckFailedError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
+            raise InfeasibleError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
     needed = sum(layer.flash_bytes for layer in problem.layers)
     available = sum(device.flash_bytes for device in problem.devices)
     if needed > available:
         names = {1: f"{_board(problem, 0)} has", 2: "both boards together have"}
         have = names.get(len(problem.devices), f"all {len(problem.devices)} boards together have")
-        raise CheckFailedError(
+        raise InfeasibleError(
             f"the network needs {needed} bytes of flash, {have} {available}: {needed - available} bytes short"
         )
     if problem.must_use_all and len(problem.devices) > len(problem.layers):
-        raise CheckFailedError(
+        raise InfeasibleError(
             f"every one of {len(problem.devices)} boards must be used, but the network has {len(problem.layers)} layers"
         )
 
 
 def explain(problem: Problem) -> CheckFailedError:
     """Return why an exhausted search found nothing, although `check_memories` had no complaint."""
-    if problem.is_limited:
-        return _explain_limits(problem)
-    shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
-    if shortages:
-        missing, device = min(shortages)
-        return CheckFailedError(
-            "every layer fits somewhere and so does their sum, but no assignment packs them: "
-            f"{missing} more bytes of flash on {_board(problem, device)} would do"
-        )
-    if problem.must_use_all:
-        return CheckFailedError("no assignment that uses every board fits: leave one out")
-    return CheckFailedError("no assignment fits: the boards that hold the layers are not linked, or several lack flash")
+    return _UnexplainedError(problem)
 
 
 def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
@@ -56,35 +66,104 @@ def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
     )
 
 
-def _explain_limits(problem: Problem) -> CheckFailedError:
-    """Return which limit is out of reach, or that both are only together; or why nothing fits even without them."""
-    free = problem.without_limits()
-    least_i = _least(replace(free, objective=Objective.LATENCY))
-    if not isfinite(least_i):
-        return explain(free)
-    if not within(least_i, problem.max_latency_s):
-        return CheckFailedError(
-            f"no split answers within {problem.max_latency_s * MS:.6g} ms: the shortest latency found is "
-            f"{least_i * MS:.6g} ms"
+def _explanation(problem: Problem) -> str:
+    if problem.is_limited:
+        return _limits_in_the_way(problem)
+    shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
+    if shortages:
+        missing, device = min(shortages)
+        return (
+            "every layer fits somewhere and so does their sum, but no assignment packs them: "
+            f"{missing} more bytes of flash on {_board(problem, device)} would do"
         )
-    least_period = _least(replace(free, objective=Objective.THROUGHPUT))
-    if not within(least_period, problem.max_period_s):
-        return CheckFailedError(
-            f"no split answers every {problem.max_period_s * MS:.6g} ms: the shortest period found is "
-            f"{least_period * MS:.6g} ms"
+    if problem.must_use_all:
+        return "no assignment that uses every board fits: leave one out"
+    if problem.is_chain:
+        return "no assignment fits: the boards that hold the layers are not linked, or several lack flash"
+    return "no assignment fits: the boards that hold the layers are not linked, or lack RAM for what is alive at once"
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A limit of a problem, and how it is spoken of."""
+
+    objective: Objective
+    value: float
+    kept: str  # "answer within"
+    least: str  # "the shortest latency"
+    unit: str
+    scale: float
+
+    @classmethod
+    def all_of(cls, problem: Problem) -> "tuple[_Limit, ...]":
+        """Return the limits that `problem` has."""
+        limits = (
+            cls(Objective.LATENCY, problem.max_latency_s, "answer within", "the shortest latency", "ms", MS),
+            cls(Objective.THROUGHPUT, problem.longest_period_s, "answer every", "the shortest period", "ms", MS),
+            cls(Objective.ENERGY, problem.max_energy_j, "need at most", "the least energy", "mJ", MILLI),
         )
-    together = _least(replace(problem, objective=Objective.THROUGHPUT, max_period_s=inf))
-    return CheckFailedError(
-        f"the limits contradict each other: of the splits that answer within {problem.max_latency_s * MS:.6g} ms, the "
-        f"shortest period found is {together * MS:.6g} ms, not {problem.max_period_s * MS:.6g} ms"
+        return tuple(limit for limit in limits if isfinite(limit.value))
+
+    def amount(self, value: float) -> str:
+        """Return `value` in the limit's unit."""
+        return f"{value * self.scale:.6g} {self.unit}"
+
+    @property
+    def text(self) -> str:
+        """What splits do that keep it."""
+        return f"{self.kept} {self.amount(self.value)}"
+
+
+def _limits_in_the_way(problem: Problem) -> str:
+    """Return which limit is out of reach, or which are together; or why nothing fits even without them."""
+    limits = _Limit.all_of(problem)
+    if not isfinite(_least(_limited(problem, (), Objective.LATENCY))):
+        return _explanation(_limited(problem, (), Objective.LATENCY))
+    for limit in limits:
+        least = _least(_limited(problem, (), limit.objective))
+        if not within(least, limit.value):
+            nobody = limit.text.replace(" ", "s ", 1)
+            return f"no split {nobody}: {limit.least} found is {limit.amount(least)}{_copies(problem, limit)}"
+    for *others, last in (*combinations(limits, 2), limits):
+        least = _least(_limited(problem, others, last.objective))
+        if others and not within(least, last.value):
+            kept = " and ".join(limit.text for limit in others)
+            found = f"{last.least} found is {last.amount(least)}, not {last.amount(last.value)}"
+            return f"the limits contradict each other: of the splits that {kept}, {found}"
+    return f"no split was found that would {' and '.join(limit.text for limit in limits)}"
+
+
+def _limited(problem: Problem, limits: Sequence[_Limit], objective: Objective) -> Problem:
+    """Return the problem with these limits alone; inputs keep their pace where energy counts."""
+    values = {limit.objective: limit.value for limit in limits}
+    return replace(
+        problem,
+        objective=objective,
+        max_latency_s=values.get(Objective.LATENCY, inf),
+        max_period_s=values.get(Objective.THROUGHPUT, inf),
+        max_energy_j=values.get(Objective.ENERGY, inf),
+        frame_period_s=problem.frame_period_s if Objective.ENERGY in {objective, *values} else 0.0,
     )
 
 
+def _copies(problem: Problem, limit: _Limit) -> str:
+    """Return who could keep the limit without a split, where whole networks side by side can."""
+    free = replace(problem, frame_period_s=0.0, max_energy_j=inf)
+    copies = replicate(free) if limit.objective is Objective.THROUGHPUT else None
+    if copies is None or not within(copies.period_s, limit.value):
+        return ""
+    names = " and ".join(_board(problem, device) for device in copies.devices)
+    return f"; the whole network on {names}, every input on one of them, would: {limit.amount(copies.period_s)}"
+
+
 def _least(problem: Problem) -> float:
-    """Return the least objective found in `EXPLANATION_LIMIT_S`."""
-    search = PeriodSearch(problem)
-    search.run(EXPLANATION_LIMIT_S)
-    return search.best_s
+    """Return the least objective found in `EXPLANATION_LIMIT_S`, infinite for none."""
+    from tinysplit.split.solve import solve  # noqa: PLC0415 (the solvers import this module)
+
+    try:
+        return solve(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
+    except CheckFailedError:
+        return inf
 
 
 def _board(problem: Problem, device: int) -> str:
@@ -147,7 +226,9 @@ def _missing(problem: Problem, device: int) -> int:
         layers=layers,
         devices=devices,
         transfer_seconds=transfers,
+        links=None,
+        host_seconds=(),
+        frame_period_s=0.0,
     )
-    search = TreeSearch(relaxed)
-    search.run(EXPLANATION_LIMIT_S)
-    return round(search.best_s) - limits.flash_bytes if search.best else 0
+    least = _least(relaxed)
+    return round(least) - limits.flash_bytes if isfinite(least) else 0

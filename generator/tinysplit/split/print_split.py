@@ -1,13 +1,13 @@
-"""A split as tables: who runs what, what memories hold, what crosses, and L, T and I."""
+"""A split as tables: who runs what, what memories hold, what crosses, and L, T, I, period and energy."""
 
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import Cut, Objective
 from tinysplit.split.split import Split
 from tinysplit.tables import plain_table
-from tinysplit.units import MS
+from tinysplit.units import MILLI, MS
 
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
@@ -18,11 +18,14 @@ def print_split(split: Split, console: Console) -> None:
     if split.cuts:
         console.print(_cuts(split))
     figures = split.figures
+    with_host = ", the host's transfers counted" if split.problem.host_seconds else ""
     console.print(
-        f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms (estimated)",
+        f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms "
+        f"(estimated{with_host})",
         highlight=False,
     )
     console.print(_period(split), highlight=False)
+    console.print(_energy(split), highlight=False)
     console.print(_proof(split), highlight=False)
 
 
@@ -51,9 +54,13 @@ def _cuts(split: Split) -> Table:
     table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
         layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
-        ends = (str(cut.sender + 1), str(cut.receiver + 1))
-        table.add_row(layer, *ends, str(cut.payload_bytes), f"{cut.seconds * MS:.2f}")
+        table.add_row(layer, str(cut.sender + 1), _way(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}")
     return table
+
+
+def _way(split: Split, cut: Cut) -> str:
+    between = " and ".join(str(device + 1) for device in split.route(cut)[1:-1])
+    return f"{cut.receiver + 1} over {between}" if between else str(cut.receiver + 1)
 
 
 def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
@@ -66,10 +73,22 @@ def _period(split: Split) -> str:
     return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){a_second} (estimated)"
 
 
+def _energy(split: Split) -> str:
+    pace_s = split.problem.frame_period_s
+    pace = f"an input every {pace_s * MS:.6g} ms" if pace_s else "inputs without a pause"
+    return f"energy {split.energy_j * MILLI:.3f} mJ an inference ({pace}; the MCUs alone, estimated)"
+
+
 def _proof(split: Split) -> str:
     picked = f" ({split.picked_because})" if split.picked_because else ""
     work = f"{split.solver}{picked}: {split.explored} candidates explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"
+    return f"{work}, not proved: no {_bound(split)}, a gap of {split.gap:.1%}"
+
+
+def _bound(split: Split) -> str:
+    if split.problem.objective is Objective.ENERGY:
+        return f"energy is below {split.lower_bound * MILLI:.3f} mJ"
     what = "split" if split.problem.objective is Objective.LATENCY else "period"
-    return f"{work}, not proved: no {what} is below {split.lower_bound * MS:.2f} ms, a gap of {split.gap:.1%}"
+    return f"{what} is below {split.lower_bound * MS:.2f} ms"

@@ -10,7 +10,10 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Split:
-    """What a solver found; `objective` and `lower_bound` are seconds, I or the period. No split is below the bound."""
+    """What a solver found.
+
+    `objective` and `lower_bound` are seconds, I or the period, or joules. No split is below the bound.
+    """
 
     problem: Problem = field(repr=False)
     assignment: Assignment
@@ -27,13 +30,18 @@ class Split:
 
     @property
     def objective(self) -> float:
-        """What was minimized: I or the period, in seconds."""
+        """What was minimized: I or the period in seconds, or joules an inference."""
         return self.problem.value(self.assignment)
 
     @cached_property
     def period_s(self) -> float:
         """Seconds between two answers when inputs wait in line; throughput is its inverse."""
         return self.problem.period_s(self.assignment)
+
+    @cached_property
+    def energy_j(self) -> float:
+        """Joules an inference."""
+        return self.problem.energy_j(self.assignment)
 
     @property
     def gap(self) -> float:
@@ -54,3 +62,7 @@ class Split:
     def cuts(self) -> tuple[Cut, ...]:
         """Tensors that cross between devices."""
         return self.problem.cuts(self.assignment)
+
+    def route(self, cut: Cut) -> tuple[int, ...]:
+        """Return the devices that a cut's tensor takes, both ends included."""
+        return (cut.sender, *(hop.receiver for hop in self.problem.hops(cut)))

@@ -13,8 +13,9 @@ from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
+from tinysplit.link_settings import LinkSetting
 from tinysplit.split.period import Period
-from tinysplit.split.problem import Assignment, Objective, crossings, sub_models
+from tinysplit.split.problem import Assignment, Objective, sub_models
 from tinysplit.split.split import Split
 from tinysplit.whole_output import write_whole_file
 
@@ -57,18 +58,31 @@ class SplitCut(FileModel):
     after_layer: Number
     from_board: Number
     to_board: Number
+    route: tuple[Number, ...]  # the boards that it takes, both ends included
     payload_bytes: int
     seconds: float
 
 
+class SplitLink(FileModel):
+    """A link that is not like the others; `baud` None where two boards have none."""
+
+    boards: tuple[Number, Number]
+    baud: Number | None
+    half_duplex: bool
+
+
 class SplitFigures(FileModel):
-    """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second; no split's objective is below the bound."""
+    """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second, and joules an inference.
+
+    `lower_bound` is in the objective's unit, s or J; no split is below it.
+    """
 
     L: float
     T: float
     I: float  # noqa: E741 (the name of formula 5)
     period_s: float
     throughput: float | None  # None where nothing takes any time
+    energy_j: float
     lower_bound: float
     gap: float
 
@@ -88,6 +102,10 @@ class SplitFile(FileModel):
     period_definition: Period
     max_latency_s: float | None
     max_period_s: float | None
+    max_energy_j: float | None
+    frame_period_s: float
+    links: tuple[SplitLink, ...]
+    host_transfers: bool
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -111,6 +129,13 @@ class SplitFile(FileModel):
             period=self.period_definition,
             max_latency_s=inf if self.max_latency_s is None else self.max_latency_s,
             max_period_s=inf if self.max_period_s is None else self.max_period_s,
+            max_energy_j=inf if self.max_energy_j is None else self.max_energy_j,
+            frame_period_s=self.frame_period_s,
+            links=tuple(
+                LinkSetting((link.boards[0] - 1, link.boards[1] - 1), link.baud, link.half_duplex)
+                for link in self.links
+            ),
+            host_transfers=self.host_transfers,
         )
 
     @property
@@ -146,8 +171,15 @@ class SplitFile(FileModel):
             bits_per_byte=settings.bits_per_byte,
             objective=settings.objective,
             period_definition=settings.period_definition,
-            max_latency_s=settings.max_latency_s if isfinite(settings.max_latency_s) else None,
-            max_period_s=settings.max_period_s if isfinite(settings.max_period_s) else None,
+            max_latency_s=_limit(settings.max_latency_s),
+            max_period_s=_limit(settings.max_period_s),
+            max_energy_j=_limit(settings.max_energy_j),
+            frame_period_s=settings.frame_period_s,
+            links=tuple(
+                SplitLink(boards=(link.boards[0] + 1, link.boards[1] + 1), baud=link.baud, half_duplex=link.half_duplex)
+                for link in settings.links
+            ),
+            host_transfers=settings.host_transfers,
             use_all=settings.use_all,
             paper=settings.paper,
             solver=split.solver,
@@ -159,6 +191,7 @@ class SplitFile(FileModel):
                     after_layer=cut.after_layer + 1,
                     from_board=cut.sender + 1,
                     to_board=cut.receiver + 1,
+                    route=tuple(number + 1 for number in split.route(cut)),
                     payload_bytes=cut.payload_bytes,
                     seconds=cut.seconds,
                 )
@@ -170,6 +203,7 @@ class SplitFile(FileModel):
                 I=figures.i_s,
                 period_s=split.period_s,
                 throughput=1 / split.period_s if split.period_s else None,
+                energy_j=split.energy_j,
                 lower_bound=split.lower_bound,
                 gap=split.gap,
             ),
@@ -182,10 +216,19 @@ class SplitFile(FileModel):
     def _follows_from_assignment(self) -> Self:
         if max(self.assignment) > len(self.boards):
             raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
-        cuts = [(cut.after_layer - 1, cut.from_board - 1, cut.to_board - 1) for cut in self.cuts]
-        if cuts != crossings(self.devices) or self.sub_models != _sub_models(self.devices):
+        if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
             raise ValueError("cuts or sub_models do not follow from the assignment")
         return self
+
+    def _follows(self, cut: SplitCut) -> bool:
+        """Return whether `cut` leaves the board of its layer for one that runs a later layer."""
+        before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]
+        crosses = before[-1] == cut.from_board != cut.to_board and cut.to_board in later
+        return crosses and cut.route[:1] + cut.route[-1:] == (cut.from_board, cut.to_board)
+
+
+def _limit(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:

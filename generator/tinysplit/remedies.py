@@ -1,0 +1,128 @@
+"""The smallest changes that would make an infeasible splitting problem feasible, each tried out by solving it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from tinysplit.boards import load_board
+from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.errors import TinysplitError
+from tinysplit.graph import Graph
+from tinysplit.hardware import Board, board_title
+from tinysplit.split.check_problem import MAX_DEVICES
+from tinysplit.split.link_limits import solve_within_links
+from tinysplit.split.problem import DeviceLimits, Objective, Problem
+from tinysplit.split.split import Split
+from tinysplit.units import KB
+
+REMEDIES_LIMIT_S = 5.0
+TRIAL_LIMIT_S = 1.0
+MORE_BOARDS = 3  # at most, of one kind
+
+
+def remedies(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
+    """Return in words what would be enough, tried for `REMEDIES_LIMIT_S` seconds; empty where nothing was found."""
+    search = _Search(graph, tuple(boards), settings, perf_counter() + REMEDIES_LIMIT_S)
+    found = [*search.more_boards(), *search.more_memory()]
+    return f"; enough would be {', or '.join(found)}" if found else ""
+
+
+@dataclass(frozen=True)
+class _Search:
+    graph: Graph
+    boards: tuple[Board, ...]
+    settings: CostSettings
+    deadline: float
+
+    def more_boards(self) -> Iterator[str]:
+        """Yield the fewest boards more of each kind that is there already."""
+        for name in dict.fromkeys(board.name for board in self.boards):
+            for count in range(1, MORE_BOARDS + 1):
+                if self._with_more(name, count):
+                    yield f"one more {name}" if count == 1 else f"{count} more {name}"
+                    break
+
+    def more_memory(self) -> Iterator[str]:
+        """Yield the least flash in KB and the least RAM in bytes more, on each board alone."""
+        problem = make_problem(self.graph, self.boards, self.settings)
+        for device, limits in enumerate(problem.devices):
+            title = board_title(device + 1, limits.name)
+            flash_kb = self._least_more(problem, device, _FLASH)
+            if flash_kb:
+                yield f"{flash_kb} KB more flash on {title}"
+            ram_words = self._least_more(problem, device, _RAM)
+            if ram_words:
+                yield f"{ram_words * _RAM.unit_bytes} bytes more RAM on {title}"
+
+    def _with_more(self, name: str, count: int) -> Split | None:
+        boards = (*self.boards, *(load_board(name),) * count)
+        if len(boards) > MAX_DEVICES:
+            return None
+        return self._tried(make_problem(self.graph, boards, self.settings), boards)
+
+    def _least_more(self, problem: Problem, device: int, memory: "_Memory") -> int:
+        """Return the fewest units more of one memory that are enough, found by halving; 0 where no amount is."""
+        free = memory.free(problem.devices[device])
+
+        def needed(units: int) -> int | None:
+            """Return the units more that a split needs which has so many; None where there is no split."""
+            split = self._tried(memory.grown(problem, device, units), self.boards)
+            return -(-(memory.used(split)[device] - free) // memory.unit_bytes) if split else None
+
+        everything = sum(layer.flash_bytes + layer.ram_bytes for layer in problem.layers)
+        most = needed(everything // memory.unit_bytes + 1)
+        return _least_enough(most, needed) if most else 0
+
+    def _tried(self, problem: Problem, boards: Sequence[Board]) -> Split | None:
+        left_s = min(self.deadline - perf_counter(), TRIAL_LIMIT_S)
+        if left_s <= 0:
+            return None
+        links = [len(board.link_uarts) for board in boards]
+        fastest = replace(problem, objective=Objective.LATENCY)
+        try:
+            return solve_within_links(fastest, links, "auto", time_limit_s=left_s)
+        except TinysplitError:
+            return None
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """One of the two memories of a board, and the unit in which more of it is asked for."""
+
+    unit_bytes: int
+    free: Callable[[DeviceLimits], int]
+    used: Callable[[Split], Sequence[int]]
+    larger: Callable[[DeviceLimits, int], DeviceLimits]
+
+    def grown(self, problem: Problem, device: int, units: int) -> Problem:
+        """Return the problem in which one device has so many units more."""
+        devices = list(problem.devices)
+        devices[device] = self.larger(devices[device], units * self.unit_bytes)
+        return replace(problem, devices=tuple(devices))
+
+
+_FLASH = _Memory(
+    KB,
+    free=lambda limits: limits.flash_bytes,
+    used=lambda split: split.figures.flash_bytes,
+    larger=lambda limits, n_bytes: replace(limits, flash_bytes=limits.flash_bytes + n_bytes),
+)
+_RAM = _Memory(
+    4,  # a word
+    free=lambda limits: limits.ram_bytes,
+    used=lambda split: split.figures.ram_bytes,
+    larger=lambda limits, n_bytes: replace(limits, ram_bytes=limits.ram_bytes + n_bytes),
+)
+
+
+def _least_enough(most: int, needed: Callable[[int], int | None]) -> int:
+    """Return the least units that are enough, `most` being enough; each trial tells what it really needs."""
+    too_few = 0
+    while most - too_few > 1:
+        middle = (too_few + most) // 2
+        enough = needed(middle)
+        if enough is None:
+            too_few = middle
+        else:
+            most = max(min(enough, middle), too_few + 1)
+    return most

@@ -1,0 +1,54 @@
+"""Where not splitting wins: one board alone, or copies of the whole network that take turns."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from tinysplit.errors import CheckFailedError
+from tinysplit.hardware import board_title
+from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.replication import replicate
+from tinysplit.split.split import Split
+from tinysplit.units import MILLI, MS
+
+NOTE_LIMIT_S = 2.0
+
+
+def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
+    """Yield a note for each way without this split that is better; `solve` takes a problem and seconds."""
+    best = solved.objective
+    if solved.problem.must_use_all:
+        fewer = _over_fewer_boards(solved, solve)
+        if fewer is not None and fewer.objective < best:
+            alone = f"{_names(solved, fewer.assignment)} alone would {_figure(solved, fewer.objective)}"
+            together = f"all boards together {_figure(solved, best)}"
+            yield f"note: {alone}, {together}; --use-any lets the best split leave boards out"
+    elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
+        yield (
+            f"note: not splitting wins: {_names(solved, solved.assignment)} alone runs the whole network; --use-all "
+            "shows the best split over all boards"
+        )
+    copies = replicate(solved.problem) if solved.problem.objective is Objective.THROUGHPUT else None
+    if copies and len(copies.devices) > 1 and copies.period_s < best:
+        yield (
+            f"note: the whole network on {_names(solved, copies.devices)}, every input on one of them, would "
+            f"{_figure(solved, copies.period_s)}, this split {_figure(solved, best)}"
+        )
+
+
+def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
+    try:
+        return solve(replace(solved.problem, must_use_all=False), NOTE_LIMIT_S)
+    except CheckFailedError:
+        return None
+
+
+def _names(solved: Split, devices: Iterable[int]) -> str:
+    return " and ".join(board_title(d + 1, solved.problem.devices[d].name) for d in sorted(set(devices)))
+
+
+def _figure(solved: Split, value: float) -> str:
+    """Return what a value of the objective means."""
+    if solved.problem.objective is Objective.ENERGY:
+        return f"need {value * MILLI:.3f} mJ an inference"
+    how = "in" if solved.problem.objective is Objective.LATENCY else "every"
+    return f"answer {how} {value * MS:.2f} ms"
