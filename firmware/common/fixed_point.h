@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "dsp.h"
+
 /* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. */
 #define TINYSPLIT_WEIGHTS(name) __attribute__((used, section(".weights." #name)))
 
@@ -25,9 +27,9 @@ static inline int32_t fixed_point_shift(int32_t sum, int32_t shift) {
 /* Brings a sum to the output's format and applies the fused activation. Where all channels have the factor 1, the
  * compiler leaves the multiplication out, and with it a first shift by 0.
  */
-static inline int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, int32_t factor, int32_t offset,
+TINYSPLIT_INLINE int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, int32_t factor, int32_t offset,
                                              int32_t post_shift, int32_t low, int32_t high) {
-  return fixed_point_clamp(((sum >> pre_shift) * factor + offset) >> post_shift, low, high);
+  return dsp_saturate((sum >> pre_shift) * factor + offset, post_shift, low, high);
 }
 
 /* Divides by a positive count and rounds to nearest, halves up: C's division truncates, this one floors. */

@@ -3,8 +3,9 @@
 from tinysplit.layers.base import Layer
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.direct import Direct
+from tinysplit.techniques.dual_mac import DualMac
 
-TECHNIQUES: tuple[Technique, ...] = (Direct(),)
+TECHNIQUES: tuple[Technique, ...] = (DualMac(), Direct())
 
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:

@@ -1,0 +1,80 @@
+/* What the functions of dsp.h compute, in plain C: two signed halves or four signed bytes a word, the lowest first.
+ * Sums wrap around, as they do in the instructions.
+ */
+#ifndef DSP_TWINS_H
+#define DSP_TWINS_H
+
+#include <stdint.h>
+
+static inline int32_t dsp_twin_half(uint32_t word, int32_t index) {
+  return (int16_t)(uint16_t)(word >> (16 * index));
+}
+
+static inline int32_t dsp_twin_byte(uint32_t word, int32_t index) {
+  return (int8_t)(uint8_t)(word >> (8 * index));
+}
+
+static inline uint32_t dsp_twin_pack(int32_t low, int32_t high) {
+  return (uint32_t)(uint16_t)low | (uint32_t)high << 16;
+}
+
+static inline int32_t dsp_twin_add(int32_t sum, int32_t product) {
+  return (int32_t)((uint32_t)sum + (uint32_t)product);
+}
+
+static inline uint32_t dsp_twin_even_bytes(uint32_t word) {
+  return dsp_twin_pack(dsp_twin_byte(word, 0), dsp_twin_byte(word, 2));
+}
+
+static inline uint32_t dsp_twin_odd_bytes(uint32_t word) {
+  return dsp_twin_pack(dsp_twin_byte(word, 1), dsp_twin_byte(word, 3));
+}
+
+static inline uint32_t dsp_twin_low_halves(uint32_t first, uint32_t second) {
+  return dsp_twin_pack(dsp_twin_half(first, 0), dsp_twin_half(second, 0));
+}
+
+static inline uint32_t dsp_twin_high_halves(uint32_t first, uint32_t second) {
+  return dsp_twin_pack(dsp_twin_half(first, 1), dsp_twin_half(second, 1));
+}
+
+static inline uint32_t dsp_twin_max_bytes(uint32_t first, uint32_t second) {
+  uint32_t largest = 0;
+  for (int32_t i = 0; i < 4; i++) {
+    const int32_t a = dsp_twin_byte(first, i), b = dsp_twin_byte(second, i);
+    largest |= (uint32_t)(uint8_t)(a > b ? a : b) << (8 * i);
+  }
+  return largest;
+}
+
+static inline uint32_t dsp_twin_add_halves(uint32_t first, uint32_t second) {
+  const int32_t low = dsp_twin_half(first, 0) + dsp_twin_half(second, 0);
+  return dsp_twin_pack(low, dsp_twin_half(first, 1) + dsp_twin_half(second, 1));
+}
+
+static inline int32_t dsp_twin_low_low(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_add(sum, dsp_twin_half(x, 0) * dsp_twin_half(w, 0));
+}
+
+static inline int32_t dsp_twin_low_high(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_add(sum, dsp_twin_half(x, 0) * dsp_twin_half(w, 1));
+}
+
+static inline int32_t dsp_twin_high_low(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_add(sum, dsp_twin_half(x, 1) * dsp_twin_half(w, 0));
+}
+
+static inline int32_t dsp_twin_high_high(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_add(sum, dsp_twin_half(x, 1) * dsp_twin_half(w, 1));
+}
+
+static inline int32_t dsp_twin_dual(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_high_high(x, w, dsp_twin_low_low(x, w, sum));
+}
+
+static inline int32_t dsp_twin_saturate(int32_t value, int32_t shift, int32_t low, int32_t high) {
+  const int32_t shifted = value >> shift;
+  return shifted < low ? low : (shifted > high ? high : shifted);
+}
+
+#endif

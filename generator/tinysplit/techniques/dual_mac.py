@@ -1,0 +1,108 @@
+"""Convolutions and fully connected layers by SMLAD: two products a cycle, for two pixels and four output channels."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.base import Layer
+from tinysplit.layers.conv import Conv
+from tinysplit.layers.dense import Dense
+from tinysplit.qformat import IntArray
+from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.strips import Strips
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+BLOCK = 4  # output channels whose sums are in registers together
+LARGEST_SCRATCH_BYTES = 8192
+LARGEST_OFFSET_BYTES = 4092  # of an address that one instruction loads from
+SHARED_SUM_LIMIT = 1 << 23  # of a channel that shares its weights' words with another: see firmware/common/dsp_dot.h
+STRAIGHT_PAIRS = 24  # up to which kernel rows are not looped over
+
+
+class DualMac(Technique):
+    """Strips of pixels are widened to 16 bits; then blocks of four output channels run over two pixels at a time."""
+
+    name: ClassVar[str] = "dual_mac"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        if core not in DSP_CORES or widths.w > widths.x:
+            return False
+        is_conv = isinstance(layer, Conv) and layer.groups == 1 and layer.window.dilation[1] == 1
+        if not is_conv and not isinstance(layer, Dense):
+            return False
+        strips = Strips(layer, widths.x // 8)
+        return strips.scratch_bytes <= LARGEST_SCRATCH_BYTES and 2 * strips.distance <= LARGEST_OFFSET_BYTES
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Technique.scratch_bytes`: a strip."""
+        return Strips(layer, widths.x // 8).scratch_bytes
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""
+        strips = Strips(layer, widths.x // 8)
+        channels = _blocks(layer) * BLOCK
+        weights = strips.window.kernel[0] * 2 * strips.pairs * widths.x // 8
+        return channels * (weights + 4 + 2)
+
+    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+        """See `Technique.constants`: what belongs to a block of channels lies together."""
+        constants = quantized.constants
+        weights, bias = _ordered_weights(quantized), _filled(constants["bias"].astype(np.int64), quantized.layer)
+        packed: dict[str, IntArray]
+        if _shares_words(quantized):
+            weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
+            bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
+        words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
+        packed = {"weights": np.moveaxis(words, 1, -1).astype(np.int32), "bias": bias.astype(np.int32)}
+        if "corrections" in constants:
+            packed["corrections"] = _filled(constants["corrections"], quantized.layer)
+        return packed
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+        """See `Technique.facts`."""
+        strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
+        return {
+            "strips": strips,
+            "layout": "packed" if _shares_words(quantized) else "wide",
+            "unrolled_rows": strips.window.kernel[0] if strips.pairs * strips.window.kernel[0] <= STRAIGHT_PAIRS else 1,
+        }
+
+    def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all
+        """Return the template, in which a fully connected layer is a convolution of a single pixel."""
+        return f"layers/{self.name}/conv.c.j2"
+
+
+def _blocks(layer: Layer) -> int:
+    return -(-layer.out_shape.channels // BLOCK)
+
+
+def _filled(values: IntArray, layer: Layer) -> IntArray:
+    """Return values of output channels as blocks x 4, the last block filled up with zeros."""
+    filled: IntArray = np.pad(values, (0, _blocks(layer) * BLOCK - len(values))).reshape(-1, BLOCK)
+    return filled
+
+
+def _ordered_weights(quantized: "QuantizedLayer") -> IntArray:
+    """Return the weights as blocks x 4 channels x pairs x 2, a kernel row after the other, in the order of values."""
+    strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
+    weights = quantized.constants["weights"].astype(np.int64)
+    rows = weights.reshape(len(weights), strips.window.kernel[0], strips.row_elements)
+    if strips.is_grouped:
+        rows = rows.reshape(*rows.shape[:2], -1, 4)[..., [0, 2, 1, 3]].reshape(rows.shape)
+    fill = (_blocks(quantized.layer) * BLOCK - len(weights), 0, strips.row_elements % 2)
+    rows = np.pad(rows, [(0, count) for count in fill])
+    ordered: IntArray = rows.reshape(-1, BLOCK, strips.window.kernel[0] * strips.pairs, 2)
+    return ordered
+
+
+def _shares_words(quantized: "QuantizedLayer") -> bool:
+    """Return whether two channels may share words of weights: both are 8 bits, and the second's sums leave room."""
+    formats = quantized.formats
+    if formats.weight_bits != 8 or formats.x.bits != 8:  # noqa: PLR2004 - a byte
+        return False
+    bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
+    return bool(bounds.max() < SHARED_SUM_LIMIT)
