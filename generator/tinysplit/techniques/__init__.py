@@ -3,6 +3,8 @@
 from tinysplit.layers.base import Layer
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.direct import Direct
+from tinysplit.techniques.packed import Packed
+from tinysplit.techniques.sliding import Sliding
 from tinysplit.techniques.dual_mac import DualMac
 
 TECHNIQUES: tuple[Technique, ...] = (DualMac(), Direct())
