@@ -3,11 +3,11 @@
 from tinysplit.layers.base import Layer
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.direct import Direct
+from tinysplit.techniques.dual_mac import DualMac
 from tinysplit.techniques.packed import Packed
 from tinysplit.techniques.sliding import Sliding
-from tinysplit.techniques.dual_mac import DualMac
 
-TECHNIQUES: tuple[Technique, ...] = (DualMac(), Direct())
+TECHNIQUES: tuple[Technique, ...] = (DualMac(), Packed(), Sliding(), Direct())
 
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:
