@@ -18,6 +18,7 @@ from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.split import Split
 
 DEFAULT_FRONT_LIMIT_S = 60.0
+NO_TIME_S = 1e-12  # a limit on latency has to be above zero
 STEP = 1e-6  # relative: figures nearer than this are the same point
 
 Solve = Callable[[Problem, float], Split]
@@ -89,7 +90,7 @@ def pareto_front(
     """
     deadline = perf_counter() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
-    complete = False
+    complete = not points[-1].other(against)  # nothing is less than nothing
     while not complete and perf_counter() < deadline:
         better = _limited(problem, against, points[-1].other(against) * (1 - STEP))
         try:
@@ -98,6 +99,7 @@ def pareto_front(
             complete = True
         except CheckFailedError:  # out of time
             break
+        complete = complete or not points[-1].other(against)
     return Front(problem, against, _best([*points, *_copies(problem, against)], against), complete)
 
 
@@ -110,7 +112,7 @@ def _limited(problem: Problem, against: Against, limit: float) -> Problem:
 def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) -> Point:
     """Return the split with the least latency and, of those, with the least other figure."""
     fast = solve(replace(problem, objective=Objective.LATENCY), deadline - perf_counter())
-    asked = replace(problem, objective=Objective(against.value), max_latency_s=fast.figures.i_s)
+    asked = replace(problem, objective=Objective(against.value), max_latency_s=max(fast.figures.i_s, NO_TIME_S))
     best, proved = fast, False
     left_s = deadline - perf_counter()
     if left_s > 0:
@@ -134,7 +136,7 @@ def _copies(problem: Problem, against: Against) -> list[Point]:
         if free.is_feasible(assignment)
     )
     fewest = len(problem.devices) if problem.must_use_all else 2
-    counts = range(fewest, len(seconds) + 1)
+    counts = range(fewest, len(seconds) + 1) if all(s for s, _ in seconds) else ()
     points = [
         Point(
             latency_s=seconds[count - 1][0],
