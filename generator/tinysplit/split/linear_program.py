@@ -7,9 +7,6 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint
-from scipy.optimize import milp as highs
-from scipy.sparse import csr_array
 
 from tinysplit.split.problem import ROUNDING
 
@@ -72,6 +69,9 @@ class LinearProgram:
         return self._solve(deadline, presolve=False) if found.is_infeasible else found
 
     def _solve(self, deadline: float, *, presolve: bool) -> Solution:
+        from scipy.optimize import Bounds, LinearConstraint  # noqa: PLC0415 (half a second, for what few commands need)
+        from scipy.optimize import milp as highs  # noqa: PLC0415
+
         costs = np.zeros(len(self.upper))
         costs[list(self.costs)] = list(self.costs.values())
         cost_size = COST_SIZE / (float(costs.max()) or 1.0)
@@ -79,7 +79,7 @@ class LinearProgram:
             costs * cost_size,
             integrality=np.array(self.is_integer, dtype=int),
             bounds=Bounds(0, self.upper),
-            constraints=self._constraints(),
+            constraints=LinearConstraint(*self._constraints()),
             options={"time_limit": max(0.01, deadline - perf_counter()), "mip_rel_gap": 0, "presolve": presolve},
         )
         bound = result.mip_dual_bound
@@ -90,10 +90,13 @@ class LinearProgram:
             is_infeasible=result.status == INFEASIBLE,
         )
 
-    def _constraints(self) -> LinearConstraint:
+    def _constraints(self) -> tuple[object, list[float], list[float]]:
+        """Return the sparse matrix and the limits of its rows."""
+        from scipy.sparse import csr_array  # noqa: PLC0415
+
         lengths = [len(terms) for terms, _, _ in self._rows]
         columns = [variable for terms, _, _ in self._rows for variable in terms]
         values = [value for terms, _, _ in self._rows for value in terms.values()]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         matrix = csr_array((values, columns, starts), shape=(len(self._rows), len(self.upper)))
-        return LinearConstraint(matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows])
+        return matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]

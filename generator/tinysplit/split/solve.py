@@ -1,21 +1,31 @@
-"""The solvers by name, and `auto`, which picks one."""
+"""The solvers by name, and `auto`, which picks one, and has HiGHS beside it where one alone takes long."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from time import perf_counter
 from typing import Protocol
 
-from tinysplit.errors import UsageError
+from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
+from tinysplit.split.graph_search import graph_search
+from tinysplit.split.infeasible import InfeasibleError, explain_timeout
 from tinysplit.split.label_search import label_search
+from tinysplit.split.milp import milp
+from tinysplit.split.period import Period
 from tinysplit.split.problem import Problem
+from tinysplit.split.program_figures import is_linear
+from tinysplit.split.race import best_of, race
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.stage_dp import stage_search
 
 AUTO = "auto"
-AUTO_FULL_SEARCH_CANDIDATES = 2**16  # milliseconds, and the proof is plain
+AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
+ALONE_SHARE = 0.15  # of the time, that a search has before HiGHS runs beside it
+LEAST_RACE_S = 4.0  # processes take a second to begin
+MAX_PROGRAM_SIZE = 100_000  # layers times devices squared: HiGHS finds nothing in time for more
 
 
 class Solver(Protocol):
@@ -32,6 +42,8 @@ SOLVERS: Mapping[str, Solver] = {
     "dichotomic": dichotomic_search,
     "adaptive-dichotomic": adaptive_dichotomic_search,
     "stages": stage_search,
+    "graph": graph_search,
+    "highs": milp,
 }
 
 
@@ -41,12 +53,40 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
         return SOLVERS[solver](problem, time_limit_s=time_limit_s)
     if solver != AUTO:
         raise UsageError(f"unknown solver {solver!r}: take one of {', '.join((AUTO, *SOLVERS))}")
-    n_layers, n_devices = len(problem.layers), len(problem.devices)
-    few = problem.n_candidates <= AUTO_FULL_SEARCH_CANDIDATES
-    asks_for_more = problem.asks_for_period or problem.is_limited
-    picked = "full" if few else "branch-and-bound" if asks_for_more else "labels"
-    split = SOLVERS[picked](problem, time_limit_s=time_limit_s)
-    reason = (
-        f"auto: {n_devices}^{n_layers} candidates are {'few enough to look at each' if few else 'too many to look at'}"
-    )
-    return replace(split, picked_because=reason)
+    picked, why = _pick(problem)
+    if not _can_race(problem, time_limit_s):
+        return replace(SOLVERS[picked](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
+    start = perf_counter()
+    found = [split] if (split := _try(picked, problem, ALONE_SHARE * time_limit_s)) else []
+    if not (found and found[0].proved):
+        why = f"{why}; {picked} alone did not prove its split, so HiGHS looked beside it"
+        found += race(problem, (picked, "highs"), time_limit_s=time_limit_s - (perf_counter() - start))
+    if not found:
+        raise explain_timeout(problem, time_limit_s)
+    return replace(best_of(found), spent_s=perf_counter() - start, picked_because=f"auto: {why}")
+
+
+def _pick(problem: Problem) -> tuple[str, str]:
+    """Return the search for `problem`, and why."""
+    candidates = f"{len(problem.devices)}^{len(problem.layers)} candidates are"
+    if problem.n_candidates <= AUTO_FULL_SEARCH_CANDIDATES:
+        return "full", f"{candidates} few enough to look at each"
+    if not problem.is_chain:
+        return "graph", f"{candidates} too many to look at, and layers have branches"
+    is_load = problem.period_definition is Period.LOAD or not problem.asks_for_period
+    return "labels" if is_load else "branch-and-bound", f"{candidates} too many to look at"
+
+
+def _can_race(problem: Problem, time_limit_s: float) -> bool:
+    size = len(problem.layers) * len(problem.devices) ** 2
+    return is_linear(problem) and size <= MAX_PROGRAM_SIZE and time_limit_s >= LEAST_RACE_S
+
+
+def _try(solver: str, problem: Problem, time_limit_s: float) -> Split | None:
+    """Return what `solver` finds, None for nothing in time; InfeasibleError where there is nothing."""
+    try:
+        return SOLVERS[solver](problem, time_limit_s=time_limit_s)
+    except InfeasibleError:
+        raise
+    except CheckFailedError:
+        return None

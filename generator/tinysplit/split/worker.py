@@ -1,0 +1,72 @@
+"""A solver in a process of its own: two can run at once, and each ends when it must, whatever it is doing.
+
+`python -m tinysplit.split.worker` reads a pickled (problem, solver, time of its end) from stdin and writes a pickled
+`Split` or error to stdout. It is no `multiprocessing` process, so that it works in scripts without a main guard and in
+daemons.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from typing import BinaryIO
+
+from tinysplit.errors import TinysplitError
+from tinysplit.split.problem import Problem
+from tinysplit.split.split import Split
+
+LEAST_S = 0.1
+Answer = Split | TinysplitError
+
+
+class Worker:
+    """A solver that runs until `ends_at` of time.time(); `answer` may be asked for once `output` can be read."""
+
+    def __init__(self, problem: Problem, solver: str, ends_at: float) -> None:
+        command = [sys.executable, "-m", __name__]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin  # noqa: S101 (asked for above)
+        assert self._process.stdout  # noqa: S101
+        self.output = self._process.stdout
+        with self._process.stdin as stdin:
+            pickle.dump((problem, solver, ends_at), stdin)
+
+    def answer(self) -> Answer | None:
+        """Return what the solver found, None where the process died (out of memory, for one)."""
+        try:
+            found: Answer = pickle.load(self.output)  # noqa: S301 (our own process)
+        except (EOFError, pickle.UnpicklingError):
+            return None
+        return found
+
+    def stop(self) -> None:
+        """End the process, whether it is done or not."""
+        self._process.kill()
+        self.output.close()
+        self._process.wait()
+
+
+def main() -> None:
+    """Solve what stdin has, and write what was found to stdout."""
+    from tinysplit.split.solve import solve  # noqa: PLC0415 (which starts workers itself)
+
+    output = _stdout_for_us_alone()
+    problem, solver, ends_at = pickle.load(sys.stdin.buffer)  # noqa: S301 (our own process)
+    try:
+        found: Answer = solve(problem, solver, time_limit_s=max(LEAST_S, ends_at - time.time()))
+    except TinysplitError as error:
+        found = error
+    with output:
+        pickle.dump(found, output)
+
+
+def _stdout_for_us_alone() -> BinaryIO:
+    """Return what stdout was, and let it be stderr from now on: HiGHS prints lines of debugging."""
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return output
+
+
+if __name__ == "__main__":
+    main()
