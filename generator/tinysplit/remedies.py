@@ -43,16 +43,23 @@ class _Search:
                     break
 
     def more_memory(self) -> Iterator[str]:
-        """Yield the least flash in KB and the least RAM in bytes more, on each board alone."""
+        """Yield the least flash in KB or RAM in bytes more on each board alone; both where neither is enough."""
         problem = make_problem(self.graph, self.boards, self.settings)
+        everything = sum(layer.flash_bytes + layer.ram_bytes for layer in problem.layers)
         for device, limits in enumerate(problem.devices):
-            title = board_title(device + 1, limits.name)
-            flash_kb = self._least_more(problem, device, _FLASH)
+            on_board = f"on {board_title(device + 1, limits.name)}"
+            flash_kb = self._least_more(problem, device, _FLASH, everything)
+            ram_words = self._least_more(problem, device, _RAM, everything)
             if flash_kb:
-                yield f"{flash_kb} KB more flash on {title}"
-            ram_words = self._least_more(problem, device, _RAM)
+                yield f"{_flash(flash_kb)} {on_board}"
             if ram_words:
-                yield f"{ram_words * _RAM.unit_bytes} bytes more RAM on {title}"
+                yield f"{_ram(ram_words)} {on_board}"
+            if not flash_kb and not ram_words:
+                roomy = _FLASH.grown(problem, device, everything)
+                ram_words = self._least_more(roomy, device, _RAM, everything)
+                flash_kb = self._least_more(_RAM.grown(problem, device, ram_words), device, _FLASH, everything)
+                if ram_words and flash_kb:
+                    yield f"{_flash(flash_kb)} and {_ram(ram_words)} {on_board}"
 
     def _with_more(self, name: str, count: int) -> Split | None:
         boards = (*self.boards, *(load_board(name),) * count)
@@ -60,8 +67,11 @@ class _Search:
             return None
         return self._tried(make_problem(self.graph, boards, self.settings), boards)
 
-    def _least_more(self, problem: Problem, device: int, memory: "_Memory") -> int:
-        """Return the fewest units more of one memory that are enough, found by halving; 0 where no amount is."""
+    def _least_more(self, problem: Problem, device: int, memory: "_Memory", everything: int) -> int:
+        """Return the fewest units more of one memory that are enough, found by halving; 0 where no amount is.
+
+        `everything` bytes are more than any split needs.
+        """
         free = memory.free(problem.devices[device])
 
         def needed(units: int) -> int | None:
@@ -69,7 +79,6 @@ class _Search:
             split = self._tried(memory.grown(problem, device, units), self.boards)
             return -(-(memory.used(split)[device] - free) // memory.unit_bytes) if split else None
 
-        everything = sum(layer.flash_bytes + layer.ram_bytes for layer in problem.layers)
         most = needed(everything // memory.unit_bytes + 1)
         return _least_enough(most, needed) if most else 0
 
@@ -113,6 +122,14 @@ _RAM = _Memory(
     used=lambda split: split.figures.ram_bytes,
     larger=lambda limits, n_bytes: replace(limits, ram_bytes=limits.ram_bytes + n_bytes),
 )
+
+
+def _flash(units: int) -> str:
+    return f"{units} KB more flash"
+
+
+def _ram(units: int) -> str:
+    return f"{units * _RAM.unit_bytes} bytes more RAM"
 
 
 def _least_enough(most: int, needed: Callable[[int], int | None]) -> int:
