@@ -19,6 +19,7 @@ from tinysplit.plan import make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
+from tinysplit.techniques import Widths, choose
 from tinysplit.transfers import link_seconds
 
 PAPER = CostSettings(paper=True)
@@ -84,9 +85,12 @@ def test_costs_of_the_network_that_will_run() -> None:
     for bits in (8, 16):
         problem = make_problem(graph, G0_TWICE, CostSettings(bits=bits))
         first, pool = problem.layers[0], problem.layers[1]
-        code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, "conv").code_bytes
-        assert first.flash_bytes == 3 * 3 * 8 * bits // 8 + 6 * 8 + code_bytes
-        assert first.ram_bytes == (28 * 28 + 28 * 28 * 8) * bits // 8
+        widths = Widths.all(bits)
+        technique = choose(graph.layers[0], "cortex-m0plus", widths)
+        code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, technique.cost_kind(graph.layers[0])).code_bytes
+        assert first.flash_bytes == technique.weights_bytes(graph.layers[0], widths) + code_bytes
+        tensors_bytes = (28 * 28 + 28 * 28 * 8) * bits // 8
+        assert first.ram_bytes == tensors_bytes + technique.scratch_bytes(graph.layers[0], widths)
         assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
         assert first.seconds == (layer_cycles(graph.layers[0], "cortex-m0plus", bits) / 64e6,) * 2
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
