@@ -66,7 +66,7 @@ def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
     problem = make_problem(graph, (board, board), settings)
-    plan = make_plan(graph, bits, (board, board), problem, assignment, BAUD)
+    plan = make_plan(graph, bits, (board, board), problem, assignment, settings.link_settings)
     with _folder() as folder:
         project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
@@ -161,7 +161,7 @@ def _print_errors(console: Console, table: CycleTable, findings: Findings) -> No
         rates: dict[str, list[float]] = defaultdict(list)
         for kind, layer, cycles in measured:
             errors[kind].append(abs(table.kernel(core, int(bits), kind).cycles(layer) / cycles - 1))
-            rates[kind].append(cycles / layer.operator_macc)
+            rates[kind].append(cycles / (layer.operator_macc or layer.out_shape.size))  # some only move values
         for kind, values in sorted(errors.items()):
             rate = f"{min(rates[kind]):.1f}-{max(rates[kind]):.1f}"
             worst, mean = f"{100 * max(values):.1f}", f"{100 * sum(values) / len(values):.1f}"

@@ -35,6 +35,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         .average_pool(2)
     )
     return (
+        _joined(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
         deep.average_pool().dense(96).dense(7).softmax().graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
@@ -42,3 +43,17 @@ def calibration_networks() -> tuple[Graph, ...]:
         sound.average_pool().dense(12).softmax().graph(),
         mixed.conv(31, (3, 3)).dense(30).dense(64).dense(100).softmax().graph(),
     )
+
+
+def _joined() -> Graph:
+    """Return a network of branches that join in every way, over maps of several sizes."""
+    net = NetworkBuilder("joined", Shape(20, 20, 3))
+    large = net.conv(9, (3, 3)).value
+    gate = net.average_pool().conv(9).value
+    twice = net.behind(large).mul(gate).add(large).value
+    wide = net.depthwise().concat(twice).max_pool(2, 2).conv(24).value
+    second = net.depthwise().mul(wide).add(wide).value
+    net.behind(wide).concat(second, wide).conv(40, (1, 1), 2)
+    small = net.value
+    net.conv(40).add(small, small).mul(small)
+    return net.concat(small).average_pool().dense(10).softmax().graph()

@@ -34,6 +34,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
             name=f"layer_{number}",
             kind="conv",
             board=board,
+            inputs=(number - 1,),
             macc=macc,
             formats=ProjectFormats(inputs=(Q7,), output=Q7),
             weights_bytes=100,
@@ -58,7 +59,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
         calibration_samples=1,
         project_hash=HASH,
         boards=(board(1), board(2)),
-        links=(ProjectLink(boards=(1, 2), uarts=("USART1", "USART1"), connectors=("a", "b")),),
+        links=(ProjectLink(boards=(1, 2), uarts=("USART1", "USART1"), connectors=("a", "b"), baud=115200),),
         layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
         cuts=(cut,),
     )

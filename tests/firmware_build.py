@@ -25,38 +25,35 @@ NETWORK = """
 uint8_t network_arena[{arena}] __attribute__((section(".arena"), aligned(4)));
 static const int8_t weights[4] __attribute__((section(".weights"))) = {{1, 2, 3, 4}};
 
-static void run_layer_1(const void *input, void *output) {{
-  const uint8_t *x = input;
-  uint8_t *y = output;
+static void run_layer_1(void) {{
+  const uint8_t *x = network_arena;
+  uint8_t *y = network_arena + {size};
   for (uint32_t i = 0; i < {size}u; i++) y[i] = (uint8_t)(x[i] + weights[i % 4u]);
 }}
 
-static void run_layer_2(const void *input, void *output) {{
-  const uint8_t *x = input;
-  uint8_t *y = output;
+static void run_layer_2(void) {{
+  const uint8_t *x = network_arena + {size};
+  uint8_t *y = network_arena;
   for (uint32_t i = 0; i < {size}u; i++) y[i] = (uint8_t)(2 * x[i]);
 }}
 
-static const network_layer_t layers[] = {{
-  {{.number = 1, .run = run_layer_1, .input_offset = 0, .output_offset = {size}}},
-  {{.number = 2, .run = run_layer_2, .input_offset = {size}, .output_offset = 0}},
-}};
+extern void (*const all_layers[2])(void);
+void (*const all_layers[])(void) = {{run_layer_1, run_layer_2}}; /* no warning where only one is a step */
 """
 NETWORK_FACTS = """
-const network_sub_model_t network_sub_models[] = {{{sub_models}}};
-const uint8_t network_sub_model_count = {count};
+const network_step_t network_steps[] = {{{steps}}};
+const uint16_t network_step_count = {count};
 const uint32_t network_project_hash = 0x12345678u;
 const uint8_t network_board_index = {board_index};
 const uint32_t network_input_bytes = {input_bytes};
+const uint32_t network_input_offset = 0;
 const uint32_t network_output_bytes = {output_bytes};
+const uint32_t network_output_offset = 0;
 network_time_t network_times[{times}];
 const uint16_t network_time_count = {times};
 """
-SUB_MODEL = """
-  {{.source = {source}, .source_cut = {source_cut}, .destination = {destination}, .destination_cut = {destination_cut},
-   .input_offset = {input_offset}, .input_bytes = {size}, .output_offset = {output_offset}, .output_bytes = {size},
-   .layers = layers + {first}, .layer_count = {count}}},
-"""
+RUN = "{{.kind = NETWORK_RUN, .index = {number}, .run = run_layer_{number}}},\n"
+TRANSFER = "{{.kind = {kind}, .link = {link}, .index = {cut}, .offset = {offset}, .bytes = {size}}},\n"
 HOST = 0xFF
 
 
@@ -69,37 +66,38 @@ class SubModel:
     source: int = HOST
     destination: int = HOST
 
-    def text(self, size: int) -> str:
-        """Return the initializer in C."""
-        return SUB_MODEL.format(
-            source=self.source,
-            source_cut=self.first % 2,
-            destination=self.destination,
-            destination_cut=(self.last + 1) % 2,
-            input_offset=(self.first - 1) * size,
-            output_offset=size if self.last == 1 else 0,
-            size=size,
-            first=self.first - 1,
-            count=self.last - self.first + 1,
-        )
+    def steps(self, size: int) -> list[str]:
+        """Return the initializers of the steps in C."""
+        steps = [RUN.format(number=number) for number in range(self.first, self.last + 1)]
+        if self.source != HOST:
+            offset = (self.first - 1) * size
+            steps.insert(0, _transfer("NETWORK_RECEIVE", self.source, self.first % 2, offset, size))
+        if self.destination != HOST:
+            offset = size if self.last == 1 else 0
+            steps.append(_transfer("NETWORK_SEND", self.destination, (self.last + 1) % 2, offset, size))
+        return steps
+
+
+def _transfer(kind: str, link: int, cut: int, offset: int, size: int) -> str:
+    return TRANSFER.format(kind=kind, link=link, cut=cut, offset=offset, size=size)
 
 
 def network_source(sub_models: Sequence[SubModel], size: int, board_index: int = 0, arena: int = 0) -> str:
     """Return a network.c; tensors have `size` bytes."""
-    layers = sum(s.last - s.first + 1 for s in sub_models)
+    steps = [step for sub_model in sub_models for step in sub_model.steps(size)]
     return NETWORK.format(arena=arena or 2 * size, size=size) + NETWORK_FACTS.format(
-        sub_models="".join(s.text(size) for s in sub_models),
-        count=len(sub_models),
+        steps="".join(steps),
+        count=len(steps),
         board_index=board_index,
         input_bytes=size if sub_models[0].source == HOST else 0,
         output_bytes=size if sub_models[-1].destination == HOST else 0,
-        times=layers + sum(s.destination != HOST for s in sub_models),
+        times=sum("RECEIVE" not in step for step in steps),
     )
 
 
 def write_project(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> None:
     """Write what a generated project has, in its layout."""
-    texts = {**render_board_files(board, links, link_baud, 115200), "src/network.c": network}
+    texts = {**render_board_files(board, [(link, link_baud) for link in links], 115200), "src/network.c": network}
     write_project_files(folder, board, texts)
 
 

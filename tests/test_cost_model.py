@@ -14,6 +14,7 @@ from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.layers import KINDS, Layer
+from tinysplit.link_settings import LinkSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
@@ -105,8 +106,8 @@ def test_ram_is_what_the_arena_planner_makes() -> None:
     graph = tiny_cnn()
     problem = make_problem(graph, G0_TWICE, CostSettings())
     assignment = (0, 0, 0, 1, 1, 0, 0)
-    plan = make_plan(graph, 8, G0_TWICE, problem, assignment, 115200)
-    assert tuple(board.arena_bytes for board in plan.boards) == problem.figures(assignment).ram_bytes
+    plan = make_plan(graph, 8, G0_TWICE, problem, assignment, LinkSettings(115200))
+    assert tuple(board.arena.size_bytes for board in plan.boards) == problem.figures(assignment).ram_bytes
 
 
 def test_limits_are_what_the_firmware_leaves() -> None:

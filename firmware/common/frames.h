@@ -25,6 +25,7 @@ enum {
   FRAME_DATA = 0x40,
   FRAME_ACK = 0x41,
   FRAME_NAK = 0x42,
+  FRAME_WAIT = 0x43,
   FRAME_REPLY = 0x80, /* added to the type of a request */
   FRAME_DONE = 0xE0,
   FRAME_ERROR = 0xEE,

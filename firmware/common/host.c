@@ -147,7 +147,7 @@ static void load(const frame_header_t *header) {
   } else if (offset > network_input_bytes || length > network_input_bytes - offset) {
     refuse(header, HOST_BAD_RANGE);
   } else {
-    memcpy(network_arena + network_sub_models[0].input_offset + offset, request + 4, length);
+    memcpy(network_arena + network_input_offset + offset, request + 4, length);
     send_reply(header, NULL, 0);
   }
 }
@@ -172,8 +172,7 @@ static void read_output(const frame_header_t *header) {
   } else if (!schedule_has_output) {
     refuse(header, HOST_BUSY);
   } else {
-    const network_sub_model_t *last = &network_sub_models[network_sub_model_count - 1];
-    send_reply(header, network_arena + last->output_offset + offset, length);
+    send_reply(header, network_arena + network_output_offset + offset, length);
   }
 }
 

@@ -34,6 +34,11 @@ static bool refuse(link_t *link) {
   return true;
 }
 
+static void let_wait(link_t *link, const frame_header_t *header) {
+  link->in_waited = 1;
+  reply(link, FRAME_WAIT, header->tag, header->sequence);
+}
+
 static void take_frame(link_t *link, const frame_header_t *header) {
   link->in_data += header->length;
   link->in_left -= header->length;
@@ -47,6 +52,8 @@ static void data_received(link_t *link, const frame_header_t *header) {
   uint8_t age = (uint8_t)(link->in_sequence - header->sequence);
   if (link->in_stored) {
     take_frame(link, header);
+  } else if (age == 0 && !link->receiving) {
+    let_wait(link, header);
   } else if (age == 0) { /* began before it was awaited, or is of another tensor than the schedule says */
     if (refuse(link) && !is_of_tensor(link, header)) link->unexpected(header->tag);
   } else if (age <= LINK_WINDOW) { /* taken before: its ACK was lost or came too late */
@@ -58,13 +65,20 @@ static void data_received(link_t *link, const frame_header_t *header) {
 
 /* Sending */
 
+static void end_sending(link_t *link) {
+  link->sending = 0;
+  link->held = 0;
+  link->flowing = 0;
+}
+
+/* While the sender is held, the one frame that is sent again is a question and no repetition. */
 static void go_back(link_t *link) {
   link->quiet_ms = 0;
   link->out_next = link->out_base;
-  if (link->repeats < UINT8_MAX) link->repeats++;
+  if (!link->held && link->repeats < UINT8_MAX) link->repeats++;
   if (++link->stalls > LINK_MAX_STALLS) {
     link->failed = 1;
-    link->sending = 0;
+    end_sending(link);
   } else {
     link->wake(link->port);
   }
@@ -78,10 +92,33 @@ static void advance(link_t *link, uint8_t count) {
   link->stalls = 0;
   link->quiet_ms = 0;
   if (link->out_base == link->out_frames) {
-    link->sending = 0;
+    end_sending(link);
   } else {
     link->wake(link->port);
   }
+}
+
+/* The frame that asks counts as under way, so that the next one leaves after a time-out. */
+static void hold(link_t *link) {
+  link->held = 1;
+  link->flowing = 0;
+  link->stalls = 0;
+  link->quiet_ms = 0;
+  link->out_next = (uint16_t)(link->out_base + 1);
+}
+
+static void release(link_t *link) {
+  if (!link->held) return;
+  link->out_next = link->out_base;
+  link->quiet_ms = 0;
+  link->stalls = 0;
+  link->held = 0;
+  link->flowing = 1;
+  link->wake(link->port);
+}
+
+static void wait_received(link_t *link, const frame_header_t *header) {
+  if (link->sending && header->tag == link->out_tag && header->sequence == link->out_sequence) hold(link);
 }
 
 static void answer_received(link_t *link, const frame_header_t *header) {
@@ -89,6 +126,7 @@ static void answer_received(link_t *link, const frame_header_t *header) {
   uint8_t first_missing = (uint8_t)(header->sequence + (header->type == FRAME_ACK));
   uint8_t delivered = (uint8_t)(first_missing - link->out_sequence);
   if (delivered > link->out_high - link->out_base) return; /* of an older frame */
+  release(link);
   if (delivered) advance(link, delivered);
   if (link->sending && header->type == FRAME_NAK && link->out_next > link->out_base) go_back(link);
 }
@@ -101,6 +139,8 @@ static void end_frame(void *owner, const frame_header_t *header, bool crc_good) 
     data_received(link, header);
   } else if (header->type == FRAME_ACK || header->type == FRAME_NAK) {
     answer_received(link, header);
+  } else if (header->type == FRAME_WAIT) {
+    wait_received(link, header);
   }
 }
 
@@ -112,7 +152,8 @@ static bool begin_next_frame(void *owner) {
     frame_transmit(&link->transmitter, &header, NULL);
     return true;
   }
-  if (!link->sending || link->out_next == link->out_frames || link->out_next - link->out_base >= LINK_WINDOW) {
+  uint8_t window = link->held ? 1 : LINK_WINDOW;
+  if (!link->sending || link->out_next == link->out_frames || link->out_next - link->out_base >= window) {
     return false;
   }
   uint32_t offset = (uint32_t)link->out_next * FRAME_MAX_PAYLOAD;
@@ -143,7 +184,8 @@ void link_reset(link_t *link) {
   link->reply_type = 0;
   link->receiving = 0;
   link->in_sequence = 0;
-  link->sending = 0;
+  link->in_waited = 0;
+  end_sending(link);
   link->failed = 0;
   link->out_sequence = 0;
 }
@@ -154,6 +196,8 @@ void link_receive(link_t *link, uint8_t tag, uint8_t *data, uint32_t bytes) {
   link->in_left = bytes;
   link->in_refused = 0;
   link->receiving = 1;
+  if (link->in_waited) refuse(link);
+  link->in_waited = 0;
 }
 
 void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes) {
@@ -169,6 +213,8 @@ void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes) {
   link->quiet_ms = 0;
   link->failed = 0;
   link->sending = 1;
+  link->held = 0;
+  link->flowing = 1;
   link->wake(link->port);
 }
 

@@ -5,6 +5,10 @@
  * all before it; a NAK names the frame that is expected and acknowledges all before it. A receiver sends at most one
  * NAK for each frame that it takes, so that one error brings one repetition; the time-out of the sender does the rest.
  *
+ * A receiver that does not await the tensor yet, because its board computes, answers the first frame with WAIT. Its
+ * sender is held then: it asks again with the first frame at every time-out, and as long as there is an answer it does
+ * not give up. The NAK that link_receive sends lets it go on at once.
+ *
  * All functions are to be called with the link's interrupts held off, or from them.
  */
 #ifndef LINK_H
@@ -35,10 +39,13 @@ typedef struct {
   uint8_t in_sequence; /* of the next frame */
   uint8_t in_refused;  /* a NAK has been sent since a frame was taken */
   uint8_t in_stored;   /* the frame under way goes to `in_data` */
+  uint8_t in_waited;   /* a WAIT has been sent since the last tensor */
   uint8_t *in_data;
   uint32_t in_left; /* bytes */
 
   volatile uint8_t sending; /* 1 from link_send until the last ACK or failure */
+  volatile uint8_t held;    /* 1 while sending and told to wait */
+  volatile uint8_t flowing; /* 1 while sending and not held */
   uint8_t failed;
   uint8_t stalls;
   uint8_t repeats; /* of the tensor, for the records */

@@ -4,29 +4,20 @@
 
 #include <stdint.h>
 
-/* In place of a link's index: the tensor comes by LOAD, or is read by READ_OUTPUT. */
-#define NETWORK_HOST 0xFFu
+enum { NETWORK_RECEIVE, NETWORK_RUN, NETWORK_SEND };
 
+/* What a board does next; it takes its steps in order, again and again. The steps of all boards together are in the order
+ * of one list: the layers of the network, each followed by the tensors that leave after it. So a board that waits for
+ * another one waits for an earlier step of that list, and never in a circle.
+ */
 typedef struct {
-  uint16_t number; /* from 1, over the whole network */
-  void (*run)(const void *input, void *output);
-  uint32_t input_offset; /* in the arena, as all offsets here */
-  uint32_t output_offset;
-} network_layer_t;
-
-/* A maximal run of layers on this board; a board runs its sub-models in order, again and again. */
-typedef struct {
-  uint8_t source;          /* index of the link that the input comes from, or NETWORK_HOST */
-  uint8_t source_cut;      /* number of the cut, from 0 over the whole network: the tag of its frames */
-  uint8_t destination;     /* as source */
-  uint8_t destination_cut; /* as source_cut */
-  uint32_t input_offset;
-  uint32_t input_bytes;
-  uint32_t output_offset;
-  uint32_t output_bytes;
-  const network_layer_t *layers;
-  uint16_t layer_count;
-} network_sub_model_t;
+  uint8_t kind;
+  uint8_t link;   /* index of the link that the tensor takes */
+  uint16_t index; /* of a layer its number, from 1; of a tensor its cut, from 0: both over the whole network */
+  uint32_t offset; /* of the tensor in the arena */
+  uint32_t bytes;
+  void (*run)(void);
+} network_step_t;
 
 enum { NETWORK_TIME_LAYER = 0, NETWORK_TIME_TRANSFER = 1 };
 
@@ -38,13 +29,15 @@ typedef struct {
   uint32_t ticks;
 } network_time_t;
 
-extern const network_sub_model_t network_sub_models[];
-extern const uint8_t network_sub_model_count;
+extern const network_step_t network_steps[];
+extern const uint16_t network_step_count;
 
 extern const uint32_t network_project_hash;
 extern const uint8_t network_board_index;
-extern const uint32_t network_input_bytes;  /* of the whole network; 0 on a board that does not begin */
+extern const uint32_t network_input_bytes; /* of the whole network; 0 on a board that does not read its input */
+extern const uint32_t network_input_offset;
 extern const uint32_t network_output_bytes; /* of the whole network; 0 on a board that does not end */
+extern const uint32_t network_output_offset;
 
 extern uint8_t network_arena[];
 

@@ -50,53 +50,66 @@ static void record(uint8_t kind, uint8_t repeats, uint16_t index, uint32_t ticks
   network_times[time_index++] = (network_time_t){.kind = kind, .repeats = repeats, .index = index, .ticks = ticks};
 }
 
-static bool await_input(const network_sub_model_t *sub_model) {
-  if (sub_model->source == NETWORK_HOST) return wait_for(&awaiting_start);
-  link_t *link = &board_links[sub_model->source];
+static bool receive(const network_step_t *step) {
+  link_t *link = &board_links[step->link];
   uint32_t lock = interrupts_lock();
-  link_receive(link, sub_model->source_cut, network_arena + sub_model->input_offset, sub_model->input_bytes);
+  link_receive(link, (uint8_t)step->index, network_arena + step->offset, step->bytes);
   interrupts_unlock(lock);
   return wait_for(&link->receiving);
 }
 
-static bool run_layers(const network_sub_model_t *sub_model) {
-  for (uint16_t i = 0; i < sub_model->layer_count; i++) {
-    const network_layer_t *layer = &sub_model->layers[i];
-    uint32_t start = cycle_counter_now();
-    layer->run(network_arena + layer->input_offset, network_arena + layer->output_offset);
-    record(NETWORK_TIME_LAYER, 0, layer->number, cycle_counter_now() - start);
-    if (command) return false;
+static bool run_layer(const network_step_t *step) {
+  uint32_t start = cycle_counter_now();
+  step->run();
+  record(NETWORK_TIME_LAYER, 0, step->index, cycle_counter_now() - start);
+  return !command;
+}
+
+/* Waits until the tensor is delivered or given up. `start` becomes the time when the receiver was ready for it. */
+static bool wait_until_sent(const link_t *link, uint32_t *start) {
+  while (link->sending) {
+    bool is_held = link->held;
+    if (!wait_for(is_held ? &link->held : &link->flowing)) return false;
+    if (is_held) *start = cycle_counter_now();
   }
   return true;
 }
 
-static bool send_output(const network_sub_model_t *sub_model) {
-  link_t *link = &board_links[sub_model->destination];
+static bool send(const network_step_t *step) {
+  link_t *link = &board_links[step->link];
   uint32_t start = cycle_counter_now();
   uint32_t lock = interrupts_lock();
-  link_send(link, sub_model->destination_cut, network_arena + sub_model->output_offset, sub_model->output_bytes);
+  link_send(link, (uint8_t)step->index, network_arena + step->offset, step->bytes);
   interrupts_unlock(lock);
-  if (!wait_for(&link->sending)) return false;
-  record(NETWORK_TIME_TRANSFER, link->repeats, sub_model->destination_cut, cycle_counter_now() - start);
+  if (!wait_until_sent(link, &start)) return false;
+  record(NETWORK_TIME_TRANSFER, link->repeats, step->index, cycle_counter_now() - start);
   if (!link->failed) return true;
   schedule_state = SCHEDULE_STOPPED;
-  host_send_error(HOST_LINK_TIMEOUT, sub_model->destination_cut);
+  host_send_error(HOST_LINK_TIMEOUT, step->index);
   return false;
 }
 
-static bool run_sub_model(const network_sub_model_t *sub_model) {
-  if (!await_input(sub_model)) return false;
-  schedule_state = SCHEDULE_RUNNING;
-  schedule_has_output = false;
-  if (!run_layers(sub_model)) return false;
-  return sub_model->destination == NETWORK_HOST || send_output(sub_model);
+static bool take_step(const network_step_t *step) {
+  switch (step->kind) {
+    case NETWORK_RECEIVE: return receive(step);
+    case NETWORK_RUN: return run_layer(step);
+    default: return send(step);
+  }
+}
+
+/* A board that reads the network's input awaits START, any other one its first tensor. */
+static bool await_begin(void) {
+  return network_input_bytes > 0 ? wait_for(&awaiting_start) : take_step(&network_steps[0]);
 }
 
 /* All steps once; an error or the host's command ends them early. */
 static void run_once(void) {
   time_index = 0;
-  for (uint8_t i = 0; i < network_sub_model_count; i++) {
-    if (!run_sub_model(&network_sub_models[i])) return;
+  if (!await_begin()) return;
+  schedule_state = SCHEDULE_RUNNING;
+  schedule_has_output = false;
+  for (uint16_t i = network_input_bytes > 0 ? 0 : 1; i < network_step_count; i++) {
+    if (!take_step(&network_steps[i])) return;
   }
   bool is_last = network_output_bytes > 0;
   schedule_has_output = is_last;

@@ -1,4 +1,4 @@
-/* Runs the board's sub-models in their order: await a tensor, run the layers, pass the result on. */
+/* Takes the board's steps in their order: await a tensor, run a layer, pass a tensor on. */
 #ifndef SCHEDULE_H
 #define SCHEDULE_H
 

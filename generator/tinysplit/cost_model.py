@@ -11,7 +11,6 @@ from tinysplit.hardware import Board
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.plan import layer_ram_bytes
-from tinysplit.split.memory import aligned
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.techniques import Widths, choose
@@ -112,12 +111,11 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: int) 
     }
     weights_bytes = max(technique.weights_bytes(layer, widths) for technique in techniques.values())
     scratch_bytes = max(technique.scratch_bytes(layer, widths) for technique in techniques.values())
-    in_bytes = sum(aligned(graph.size(source) * bits // 8) for source in set(inputs))
     out_bytes = layer.out_shape.size * bits // 8
     return LayerCosts(
         name=layer.name,
         flash_bytes=weights_bytes + max(kernel.code_bytes for kernel in kernels.values()),
-        ram_bytes=layer_ram_bytes(in_bytes, out_bytes, scratch_bytes),
+        ram_bytes=layer_ram_bytes(graph, number, bits, scratch_bytes),
         out_bytes=out_bytes,
         seconds=tuple(kernels[board.device.core].cycles(layer) / board.clock.core_hz for board in boards),
         inputs=inputs,

@@ -23,17 +23,19 @@ _CORE_EXCEPTIONS = (
 )
 
 
-def render_board_files(board: Board, links: Sequence[Uart], link_baud: int, host_baud: int) -> dict[str, str]:
-    """Return the text of every file by its path in the project; `links` are in the order of the indices in network.c.
+def render_board_files(board: Board, links: Sequence[tuple[Uart, int]], host_baud: int) -> dict[str, str]:
+    """Return the text of every file by its path in the project.
+
+    `links` are UARTs with their baud rates, in the order of the indices in network.c.
 
     Raises UsageError when a UART cannot make its baud rate within 2 %.
     """
     check_baud(board, board.host_uart, host_baud)
-    for link in links:
-        check_baud(board, link, link_baud)
-    handlers = _handlers(board, links)
+    for link, baud in links:
+        check_baud(board, link, baud)
+    handlers = _handlers(board, [link for link, _ in links])
     return {
-        "src/board.c": _board_source(board, links, handlers, link_baud, host_baud),
+        "src/board.c": _board_source(board, links, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
         "linker.ld": _linker_script(board),
     }
@@ -70,9 +72,9 @@ def _handlers(board: Board, links: Sequence[Uart]) -> list[tuple[str, list[str]]
 
 
 def _board_source(
-    board: Board, links: Sequence[Uart], handlers: list[tuple[str, list[str]]], link_baud: int, host_baud: int
+    board: Board, links: Sequence[tuple[Uart, int]], handlers: list[tuple[str, list[str]]], host_baud: int
 ) -> str:
-    uarts = (board.host_uart, *links)
+    uarts = (board.host_uart, *(link for link, _ in links))
     pins = [pin for uart in uarts for pin in (uart.tx, uart.rx)]
     return render(
         "board/board.c.j2",
@@ -81,7 +83,6 @@ def _board_source(
         host=board.host_uart,
         host_baud=host_baud,
         links=links,
-        link_baud=link_baud,
         uarts=uarts,
         pins=pins,
         ports=sorted({pin.port for pin in pins}),

@@ -9,8 +9,9 @@ from typing import Any
 import onnx
 
 from tinysplit.firmware_files import render_board_files, write_project_files
+from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
-from tinysplit.plan import BoardPlan, Plan, SubModelPlan
+from tinysplit.plan import BoardPlan, Place, Plan, Step, StepKind
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
     MODEL_NAME,
@@ -27,8 +28,6 @@ from tinysplit.rendering import render
 from tinysplit.split.problem import Cut
 from tinysplit.whole_output import whole_folder
 from tinysplit.wire import HOST_BAUD
-
-HOST = "NETWORK_HOST"
 
 
 def generate(
@@ -78,6 +77,7 @@ def describe(
             boards=(link.boards[0] + 1, link.boards[1] + 1),
             uarts=(link.uarts[0].name, link.uarts[1].name),
             connectors=(link.uarts[0].connector, link.uarts[1].connector),
+            baud=link.baud,
         )
         for link in plan.links
     )
@@ -114,6 +114,7 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds
         name=layer.layer.name,
         kind=layer.layer.kind,
         board=board_plan.number,
+        inputs=tuple(source + 1 for source in quantized.graph.predecessors[index]),
         macc=layer.layer.macc,
         formats=ProjectFormats.of(layer.formats),
         weights_bytes=kernel.weights_bytes,
@@ -141,7 +142,7 @@ def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
         name=board.name,
         directory=f"board{number}_{board.name}",
         weights_bytes=sum(Kernel.choose(quantized.layers[i], core).weights_bytes for i in board_plan.layers),
-        arena_bytes=board_plan.arena_bytes,
+        arena_bytes=board_plan.arena.size_bytes,
         core_hz=board.clock.core_hz,
     )
 
@@ -154,7 +155,9 @@ def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan,
         "platformio.ini": render_platformio_ini(board_plan.board),
         "include/layers.h": render_header(kernels),
         "src/network.c": render("project/network.c.j2", **_network_context(quantized, board_plan, plan, project)),
-        **render_board_files(board_plan.board, [uart for _, uart in board_plan.links], project.baud, project.host_baud),
+        **render_board_files(
+            board_plan.board, [(link.uart, link.baud) for link in board_plan.links], project.host_baud
+        ),
         **{
             f"src/{file_name(kernel.quantized, number)}": render_layer(kernel, number)
             for number, kernel in kernels.items()
@@ -165,51 +168,49 @@ def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan,
 
 def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> dict[str, Any]:
     """Return the facts that `network.c.j2` prints."""
-    first, last = board_plan.sub_models[0], board_plan.sub_models[-1]
-    transfers = sum(sub_model.cut_out is not None for sub_model in board_plan.sub_models)
+    offsets, output = board_plan.arena.offsets, len(quantized.layers) - 1
+    ends = plan.assignment[output] == board_plan.index
     return {
         "number": board_plan.number,
         "board_count": len(project.boards),
         "title": board_plan.board.title,
         "model_name": project.model.name,
         "bits": project.bits,
-        "arena_bytes": board_plan.arena_bytes,
-        "network_input_bytes": first.sizes_bytes[0] if first.cut_in is None else 0,
-        "network_output_bytes": last.sizes_bytes[-1] if last.cut_out is None else 0,
-        "time_count": len(board_plan.layers) + transfers,
-        "sub_models": [
-            _sub_model_context(quantized, sub_model, board_plan, plan) for sub_model in board_plan.sub_models
-        ],
+        "arena_bytes": max(board_plan.arena.size_bytes, 1),
+        "network_input_bytes": _bytes(quantized, NETWORK_INPUT) if board_plan.takes_input else 0,
+        "network_input_offset": offsets.get(Place(NETWORK_INPUT), 0),
+        "network_output_bytes": _bytes(quantized, output) if ends else 0,
+        "network_output_offset": offsets[Place(output)] if ends else 0,
+        "time_count": sum(step.kind is not StepKind.RECEIVE for step in board_plan.steps),
+        "layers": [_layer_context(quantized, layer, board_plan) for layer in board_plan.layers],
+        "steps": [_step_context(quantized, step, board_plan, plan) for step in board_plan.steps],
     }
 
 
-def _sub_model_context(
-    quantized: QuantizedGraph, sub_model: SubModelPlan, board_plan: BoardPlan, plan: Plan
-) -> dict[str, Any]:
-    core = board_plan.board.device.core
-    peers = [peer for peer, _ in board_plan.links]
-    receives = None if sub_model.cut_in is None else plan.cuts[sub_model.cut_in]
-    sends = None if sub_model.cut_out is None else plan.cuts[sub_model.cut_out]
+def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan) -> dict[str, Any]:
+    """Return where a layer reads and writes: its inputs, its output, and its scratch memory if it has any."""
+    places = [*(Place(source) for source in quantized.graph.predecessors[layer]), Place(layer)]
+    scratch = Place(layer, is_scratch=True)
+    if scratch in board_plan.arena.offsets:
+        places.append(scratch)
+    return {"number": layer + 1, "offsets": [board_plan.arena.offsets[place] for place in places]}
+
+
+def _step_context(quantized: QuantizedGraph, step: Step, board_plan: BoardPlan, plan: Plan) -> dict[str, Any]:
+    if step.kind is StepKind.RUN:
+        layer = quantized.layers[step.item].layer
+        return {"kind": step.kind.value, "index": step.item + 1, "comment": f"{layer.kind} {layer.out_shape}"}
+    cut = plan.cuts[step.item]
+    peer, way = (cut.receiver, "to") if step.kind is StepKind.SEND else (cut.sender, "from")
     return {
-        "from_text": f"board {receives.sender + 1}" if receives else "the host",
-        "to_text": f"board {sends.receiver + 1}" if sends else "the host",
-        "source": peers.index(receives.sender) if receives else HOST,
-        "source_cut": sub_model.cut_in or 0,
-        "destination": peers.index(sends.receiver) if sends else HOST,
-        "destination_cut": sub_model.cut_out or 0,
-        "input_offset": sub_model.offsets[0],
-        "input_bytes": sub_model.sizes_bytes[0],
-        "output_offset": sub_model.offsets[-1],
-        "output_bytes": sub_model.sizes_bytes[-1],
-        "layers": [
-            {
-                "number": layer + 1,
-                "comment": f"{quantized.layers[layer].layer.kind} {quantized.layers[layer].layer.out_shape}",
-                "input_offset": sub_model.offsets[turn],
-                "output_offset": sub_model.offsets[turn + 1],
-                "scratch_bytes": Kernel.choose(quantized.layers[layer], core).scratch_bytes,
-                "scratch_offset": sub_model.scratch_offsets[turn],
-            }
-            for turn, layer in enumerate(sub_model.layers)
-        ],
+        "kind": step.kind.value,
+        "index": step.item,
+        "link": [link.peer for link in board_plan.links].index(peer),
+        "offset": board_plan.arena.offsets[Place(step.tensor)],
+        "bytes": cut.payload_bytes,
+        "comment": f"output of layer {step.tensor + 1} {way} board {peer + 1}",
     }
+
+
+def _bytes(quantized: QuantizedGraph, source: int) -> int:
+    return quantized.graph.size(source) * quantized.bits // 8

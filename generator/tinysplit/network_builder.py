@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from tinysplit.graph import Graph
 from tinysplit.layers import (
     Activation,
+    Add,
     AveragePool,
+    Concat,
     Conv,
     Dense,
     DepthwiseConv,
     Layer,
     MaxPool,
+    Mul,
     Pads,
     Shape,
     Softmax,
@@ -27,11 +30,16 @@ RELU = Activation(0.0)
 
 @dataclass
 class NetworkBuilder:
-    """A network that grows at its end; weights are random."""
+    """A network that grows behind `value`, the output of the layer added last; weights are random.
+
+    Branches begin with `behind` and end with `add`, `mul` or `concat`.
+    """
 
     name: str
     shape: Shape
+    value: str = "input"
     layers: list[Layer] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
     def conv(
@@ -74,6 +82,23 @@ class NetworkBuilder:
         """Add a softmax."""
         return self._add(Softmax)
 
+    def behind(self, value: str) -> Self:
+        """Go on behind an earlier value."""
+        self.value, self.shape = value, self.shapes[value]
+        return self
+
+    def add(self, *others: str, activation: Activation = RELU) -> Self:
+        """Add other values of the same shape."""
+        return self._join(Add, others, signs=(1,) * (1 + len(others)), activation=activation)
+
+    def mul(self, other: str) -> Self:
+        """Multiply by another value, of the same shape or one number a channel."""
+        return self._join(Mul, (other,))
+
+    def concat(self, *others: str) -> Self:
+        """Put the channels of other values behind one's own."""
+        return self._join(Concat, others)
+
     def graph(self) -> Graph:
         """Return the network; there is no file, so the hash is that of its name."""
         return Graph.of_layers(self.name, self.layers, hashlib.sha256(self.name.encode()).hexdigest())
@@ -81,12 +106,17 @@ class NetworkBuilder:
     def _random(self, *shape: int) -> NDArray[np.float32]:
         return self.rng.uniform(-1, 1, shape).astype(np.float32)
 
-    def _add(self, kind: type[Layer], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
+    def _join(self, kind: type[Layer], others: tuple[str, ...], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
+        return self._add(kind, others, other_shapes=tuple(self.shapes[name] for name in others), **fields)
+
+    def _add(self, kind: type[Layer], others: tuple[str, ...] = (), **fields: Any) -> Self:  # noqa: ANN401 (the kind's)
         number = len(self.layers) + 1
-        inputs = (self.layers[-1].output if self.layers else "input",)
+        self.shapes.setdefault(self.value, self.shape)
+        inputs = (self.value, *others)
         layer = kind(name=f"layer{number}", inputs=inputs, output=f"value{number}", in_shape=self.shape, **fields)
         self.layers.append(layer)
-        self.shape = layer.out_shape
+        self.value, self.shape = layer.output, layer.out_shape
+        self.shapes[self.value] = self.shape
         return self
 
 

@@ -187,7 +187,7 @@ def generate_folder(
     settings = replace(split.settings, paper=False)  # what runs is the quantized network, whatever found the split
     quantized = quantize_graph(graph, model, x, settings.bits, messages)
     problem = make_problem(graph, boards, settings)
-    plan = make_plan(graph, settings.bits, boards, problem, split.devices, settings.baud)
+    plan = make_plan(graph, settings.bits, boards, problem, split.devices, settings.link_settings)
     with steps(messages, f"generating {out}"):
         project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)

@@ -1,14 +1,41 @@
-"""What each board does with a split: its sub-models, its links, and where every tensor lies in its arena."""
+"""What each board does with a split: its steps, its links, and where every tensor lies in its arena."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
-from tinysplit.errors import UsageError
-from tinysplit.graph import Graph
+from tinysplit.arena import Arena, Block, place
+from tinysplit.errors import CheckFailedError, UsageError
+from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board, Uart, board_title, check_baud
-from tinysplit.split.memory import aligned
-from tinysplit.split.problem import Assignment, Cut, Problem, SubModel, sub_models
+from tinysplit.link_settings import LinkSettings
+from tinysplit.split.links import pair_of
+from tinysplit.split.problem import Assignment, Cut, Problem
 from tinysplit.techniques import Widths, choose
+
+
+class StepKind(StrEnum):
+    """What a board does in a step: take a tensor from a link, run a layer, give a tensor to a link."""
+
+    RECEIVE = "receive"
+    RUN = "run"
+    SEND = "send"
+
+
+class Step(NamedTuple):
+    """`item` is a layer to run, or an index of `Plan.cuts`; `tensor` is what is computed or transferred."""
+
+    kind: StepKind
+    item: int
+    tensor: int  # the layer that computed it
+
+
+class Place(NamedTuple):
+    """What lies in an arena: the output of layer `tensor` (or NETWORK_INPUT), or that layer's scratch memory."""
+
+    tensor: int
+    is_scratch: bool = False
 
 
 @dataclass(frozen=True)
@@ -17,39 +44,27 @@ class Link:
 
     boards: tuple[int, int]
     uarts: tuple[Uart, Uart]
+    baud: int
 
 
 @dataclass(frozen=True)
-class SubModelPlan:
-    """A sub-model in its board's arena.
+class BoardLink:
+    """A board's end of a link."""
 
-    Tensor i is the input of layer `run.first + i`, the last one is the output; `offsets` and `sizes_bytes` have one
-    entry a tensor, `scratch_offsets` one a layer. `cut_in` and `cut_out` index `Plan.cuts`; None where the host gives
-    the input or takes the output.
-    """
-
-    run: SubModel
-    offsets: tuple[int, ...]
-    scratch_offsets: tuple[int, ...]
-    sizes_bytes: tuple[int, ...]
-    cut_in: int | None
-    cut_out: int | None
-
-    @property
-    def layers(self) -> range:
-        """0-based indices of the layers."""
-        return range(self.run.first, self.run.last + 1)
+    peer: int
+    uart: Uart
+    baud: int
 
 
 @dataclass(frozen=True)
 class BoardPlan:
-    """The sub-models of one board in the order in which they run, its arena, and its links: (peer board, own UART)."""
+    """The steps of one board in their order, its arena, and its links."""
 
     index: int
     board: Board
-    sub_models: tuple[SubModelPlan, ...]
-    arena_bytes: int
-    links: tuple[tuple[int, Uart], ...]
+    steps: tuple[Step, ...]
+    arena: Arena[Place]
+    links: tuple[BoardLink, ...]
 
     @property
     def number(self) -> int:
@@ -59,12 +74,20 @@ class BoardPlan:
     @property
     def layers(self) -> tuple[int, ...]:
         """0-based indices of all layers of this board."""
-        return tuple(layer for sub_model in self.sub_models for layer in sub_model.layers)
+        return tuple(step.item for step in self.steps if step.kind is StepKind.RUN)
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether the host gives this board the network's input."""
+        return Place(NETWORK_INPUT) in self.arena.offsets
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Plans of the boards that have layers, the links and cuts between them, and what `problem` says that they cost."""
+    """Plans of the boards that do something, the links between them, and what `problem` says that they cost.
+
+    `cuts` has one entry a link that a tensor takes: where boards pass it on, every hop is one.
+    """
 
     problem: Problem
     assignment: Assignment
@@ -73,44 +96,84 @@ class Plan:
     cuts: tuple[Cut, ...]
 
 
-def layer_ram_bytes(in_bytes: int, out_bytes: int, scratch_bytes: int = 0) -> int:
-    """Arena bytes while a layer runs: its input, its output and what its kernel needs beside them."""
-    return aligned(in_bytes) + aligned(out_bytes) + aligned(scratch_bytes)
-
-
 def make_plan(
-    graph: Graph, bits: int, boards: Sequence[Board], problem: Problem, assignment: Assignment, baud: int
+    graph: Graph, bits: int, boards: Sequence[Board], problem: Problem, assignment: Assignment, settings: LinkSettings
 ) -> Plan:
     """Plan every board for `assignment` (0-based board of each layer).
 
-    Raises UsageError when a board has too few link UARTs or a UART cannot make `baud`.
+    All boards follow one list of steps: the layers in their order, each followed by the cuts behind it. A transfer
+    blocks both its boards until it is done, and yet none can wait for ever: the first step of the list that is not
+    done is the next one of every board that takes part in it.
+
+    Raises UsageError when a board has too few link UARTs or a UART cannot make its rate, CheckFailedError when a
+    board's arena is larger than its memory.
     """
-    shapes = [graph.in_shape, *(layer.out_shape for layer in graph.layers)]
-    sizes = [shape.size * bits // 8 for shape in shapes]
-    cuts = problem.cuts(assignment)
-    links = _links(boards, cuts)
-    for link in links:
-        for index, uart in zip(link.boards, link.uarts, strict=True):
-            check_baud(boards[index], uart, baud)
+    cuts = _hops(problem, assignment)
+    links = _links(boards, cuts, settings)
+    steps = _steps(assignment, cuts)
     plans = tuple(
-        _board_plan(index, boards[index], assignment, sizes, _scratch_bytes(graph, boards[index], bits), links)
-        for index in sorted(set(assignment))
+        BoardPlan(
+            index=index,
+            board=boards[index],
+            steps=tuple(own),
+            arena=place(_blocks(graph, bits, boards[index], own)),
+            links=tuple(
+                BoardLink(link.boards[1 - side], link.uarts[side], link.baud)
+                for link in links
+                for side in (0, 1)
+                if link.boards[side] == index
+            ),
+        )
+        for index, own in sorted(steps.items())
     )
+    for plan in plans:
+        _check_arena(plan, problem.devices[plan.index].ram_bytes)
     return Plan(problem, assignment, plans, links, cuts)
 
 
-def _scratch_bytes(graph: Graph, board: Board, bits: int) -> tuple[int, ...]:
-    """Return what each layer's kernel needs beside input and output."""
-    widths, core = Widths.all(bits), board.device.core
-    return tuple(choose(layer, core, widths).scratch_bytes(layer, widths) for layer in graph.layers)
+def layer_ram_bytes(graph: Graph, number: int, bits: int, scratch_bytes: int) -> int:
+    """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
+    reads = set(graph.predecessors[number])
+    tensors = [
+        Block(Place(source), graph.size(source) * bits // 8, 0, 0 if graph.last_reader(source) == number else 1)
+        for source in reads
+    ]
+    return place([*tensors, *_layer_blocks(graph, bits, number, scratch_bytes, tensors, (0, 1))]).size_bytes
 
 
-def _links(boards: Sequence[Board], cuts: Sequence[Cut]) -> tuple[Link, ...]:
+def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
+    """Return the cuts link by link; what a board has already, since it passed it on, is not sent there anew."""
+    there: set[tuple[int, int]] = set()
+    cuts = []
+    for cut in problem.cuts(assignment):
+        for hop in problem.hops(cut):
+            if (cut.after_layer, hop.receiver) not in there:
+                there.add((cut.after_layer, hop.receiver))
+                cuts.append(Cut(cut.after_layer, hop.sender, hop.receiver, cut.payload_bytes, hop.seconds))
+    return tuple(cuts)
+
+
+def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:
+    """Return the steps of every board that has any."""
+    steps: dict[int, list[Step]] = {}
+    for layer, device in enumerate(assignment):
+        steps.setdefault(device, []).append(Step(StepKind.RUN, layer, layer))
+        for number, cut in enumerate(cuts):
+            if cut.after_layer == layer:
+                steps.setdefault(cut.sender, []).append(Step(StepKind.SEND, number, layer))
+                steps.setdefault(cut.receiver, []).append(Step(StepKind.RECEIVE, number, layer))
+    return steps
+
+
+def _links(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings) -> tuple[Link, ...]:
     """Give every pair of boards that talk the next free link UART of both."""
-    pairs = dict.fromkeys((min(cut.sender, cut.receiver), max(cut.sender, cut.receiver)) for cut in cuts)
     used = [0] * len(boards)
     links = []
-    for pair in pairs:
+    for pair in dict.fromkeys(pair_of(cut.sender, cut.receiver) for cut in cuts):
+        setting = settings.between(*pair)
+        if setting.baud is None or setting.half_duplex:
+            numbers = "-".join(str(index + 1) for index in pair)
+            raise UsageError(f"boards {numbers} need a full-duplex link, which --link takes away: split again")
         uarts = []
         for index in pair:
             free = boards[index].link_uarts[used[index] :]
@@ -120,46 +183,69 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut]) -> tuple[Link, ...]:
                     f"{title} has {used[index]} link UARTs, and this split needs one more: "
                     "use fewer boards or one with more UARTs"
                 )
+            check_baud(boards[index], free[0], setting.baud)
             uarts.append(free[0])
             used[index] += 1
-        links.append(Link(pair, (uarts[0], uarts[1])))
+        links.append(Link(pair, (uarts[0], uarts[1]), setting.baud))
     return tuple(links)
 
 
-def _board_plan(
-    index: int,
-    board: Board,
-    assignment: Assignment,
-    sizes: Sequence[int],
-    scratch: Sequence[int],
-    links: Sequence[Link],
-) -> BoardPlan:
-    runs = sub_models(assignment)
-    own = [(position, run) for position, run in enumerate(runs) if run.device == index]
-    layers = [i for _, run in own for i in range(run.first, run.last + 1)]
-    arena_bytes = max(layer_ram_bytes(sizes[i], sizes[i + 1], scratch[i]) for i in layers)
-    plans = tuple(
-        SubModelPlan(
-            run=run,
-            offsets=_offsets(sizes[run.first : run.last + 2], arena_bytes),
-            scratch_offsets=_scratch_offsets(sizes[run.first : run.last + 2]),
-            sizes_bytes=tuple(sizes[run.first : run.last + 2]),
-            cut_in=position - 1 if position > 0 else None,
-            cut_out=position if position + 1 < len(runs) else None,
+def _blocks(graph: Graph, bits: int, board: Board, steps: Sequence[Step]) -> list[Block[Place]]:
+    """Return what a board has to keep, and in which of its steps.
+
+    The network's input is there before the first step, the network's output stays after the last.
+    """
+    first, last = _lifetimes(graph, steps)
+    tensors = [Block(Place(t), graph.size(t) * bits // 8, first[t], last[t]) for t in first]
+    widths = Widths.all(bits)
+    blocks = {block.key: block for block in tensors}
+    for turn, step in enumerate(steps):
+        if step.kind is StepKind.RUN:
+            scratch_bytes = choose(graph.layers[step.item], board.device.core, widths).scratch_bytes(
+                graph.layers[step.item], widths
+            )
+            times = turn, last[step.item]
+            for block in _layer_blocks(graph, bits, step.item, scratch_bytes, tensors, times):
+                blocks[block.key] = block
+    return list(blocks.values())
+
+
+def _layer_blocks(
+    graph: Graph, bits: int, number: int, scratch_bytes: int, tensors: Sequence[Block[Place]], times: tuple[int, int]
+) -> list[Block[Place]]:
+    """Return the output of a layer that runs in step `times[0]`, needed until `times[1]`, and its scratch memory.
+
+    The output may lie over inputs that nobody reads any more, as far as the kernel allows it.
+    """
+    layer, (turn, end) = graph.layers[number], times
+    dying = {block.key.tensor for block in tensors if block.last == turn}
+    leads = [
+        (Place(source), lead * bits // 8)
+        for k, source in enumerate(graph.predecessors[number])
+        if source in dying and (lead := layer.output_lead(k)) is not None
+    ]
+    output = Block(Place(number), graph.size(number) * bits // 8, turn, end, tuple(leads))
+    return [output, Block(Place(number, is_scratch=True), scratch_bytes, turn, turn)] if scratch_bytes else [output]
+
+
+def _lifetimes(graph: Graph, steps: Sequence[Step]) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """Return the first and the last step in which each tensor of a board is needed there."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for turn, step in enumerate(steps):
+        reads = graph.predecessors[step.item] if step.kind is StepKind.RUN else (step.tensor,)
+        for tensor in (*reads, step.tensor):
+            first.setdefault(tensor, 0 if tensor == NETWORK_INPUT else turn)
+            last[tensor] = turn
+    if len(graph.layers) - 1 in last:
+        last[len(graph.layers) - 1] = len(steps)
+    return first, last
+
+
+def _check_arena(plan: BoardPlan, ram_bytes: int) -> None:
+    if plan.arena.size_bytes > ram_bytes:
+        title = board_title(plan.number, plan.board.name)
+        raise CheckFailedError(
+            f"{title} has {ram_bytes} bytes for tensors, and this split needs {plan.arena.size_bytes} where they can "
+            "lie: split over more boards"
         )
-        for position, run in own
-    )
-    own_links = tuple(
-        (link.boards[1 - side], link.uarts[side]) for link in links for side in (0, 1) if link.boards[side] == index
-    )
-    return BoardPlan(index, board, plans, arena_bytes, own_links)
-
-
-def _offsets(sizes: Sequence[int], arena_bytes: int) -> tuple[int, ...]:
-    """Let the tensors of a chain take turns at the two ends of the arena: two are alive, and they never meet."""
-    return tuple(0 if turn % 2 == 0 else arena_bytes - aligned(size) for turn, size in enumerate(sizes))
-
-
-def _scratch_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Put each layer's scratch buffer between its input and its output: behind the one at the arena's start."""
-    return tuple(aligned(sizes[turn + turn % 2]) for turn in range(len(sizes) - 1))

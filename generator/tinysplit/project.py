@@ -22,6 +22,7 @@ from tinysplit.quantized import LayerFormats
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
 SPLIT_NAME = "split.json"
+NETWORK_INPUT_NUMBER = 0
 
 
 class ProjectModel(FileModel):
@@ -104,6 +105,7 @@ class ProjectLayer(FileModel):
     name: str
     kind: str
     board: int
+    inputs: tuple[int, ...]  # numbers of the layers that it reads, 0 for the network's input
     macc: int
     formats: ProjectFormats
     weights_bytes: int
@@ -112,7 +114,7 @@ class ProjectLayer(FileModel):
 
 
 class ProjectCut(FileModel):
-    """A tensor that crosses between two boards."""
+    """A tensor on the link between two boards; where it takes several links, each of them is a cut of its own."""
 
     number: int
     after_layer: int
@@ -128,6 +130,7 @@ class ProjectLink(FileModel):
     boards: tuple[int, int]
     uarts: tuple[str, str]
     connectors: tuple[str, str]
+    baud: int
 
 
 class ProjectBoard(FileModel):
@@ -151,7 +154,7 @@ class ProjectBoard(FileModel):
 
 
 class Project(FileModel):
-    """The whole folder. `begins` and `ends` are the boards of the first and of the last layer."""
+    """The whole folder. `begins` are the boards that read the network's input, `ends` is that of the last layer."""
 
     schema_version: Literal[1] = 1
     tinysplit_version: str
@@ -167,9 +170,9 @@ class Project(FileModel):
     cuts: tuple[ProjectCut, ...]
 
     @property
-    def begins(self) -> int:
-        """Number of the board that takes the network's input."""
-        return self.layers[0].board
+    def begins(self) -> tuple[int, ...]:
+        """Numbers of the boards that take the network's input."""
+        return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
 
     @property
     def ends(self) -> int:

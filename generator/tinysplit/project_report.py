@@ -23,7 +23,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
             for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
         ]
         console.print(
-            f"wire: {ends[0]} with {ends[1]}, TX to RX both ways, and their grounds; {project.baud} baud",
+            f"wire: {ends[0]} with {ends[1]}, TX to RX both ways, and their grounds; {link.baud} baud",
             highlight=False,
             soft_wrap=True,
         )

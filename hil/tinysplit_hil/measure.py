@@ -88,7 +88,8 @@ def measure(
     identities = {board.number: clients[board.number].identify() for board in project.boards}
     for board in project.boards:
         _check_identity(project, board, identities[board.number], clients[board.number].name)
-    _check_input(project, identities[project.begins], inputs)
+    for number in project.begins:
+        _check_input(number, identities[number], inputs)
     output_bytes = identities[project.ends].output_bytes
     records: Records = defaultdict(list)
     outputs = []
@@ -124,11 +125,11 @@ def _check_identity(project: Project, board: ProjectBoard, identity: Identity, n
         )
 
 
-def _check_input(project: Project, identity: Identity, inputs: IntArray) -> None:
+def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
     sample_bytes = inputs.nbytes // len(inputs)
     if identity.input_bytes != sample_bytes:
         raise ToolError(
-            f"board {project.begins} takes inputs of {identity.input_bytes} bytes, not {sample_bytes}: "
+            f"board {number} takes inputs of {identity.input_bytes} bytes, not {sample_bytes}: "
             "generate, build and flash the project again"
         )
 
@@ -136,8 +137,10 @@ def _check_input(project: Project, identity: Identity, inputs: IntArray) -> None
 def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
     """Run one inference and return the output's bytes."""
     _begin_afresh(project, clients)
-    clients[project.begins].load(data)
-    clients[project.begins].start()
+    for number in project.begins:
+        clients[number].load(data)
+    for number in project.begins:
+        clients[number].start()
     estimated_s = project.estimated_l_s + project.estimated_t_s
     try:
         clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)

@@ -81,6 +81,14 @@ class Layer(ABC):
     def out_shape(self) -> Shape:
         """Shape of the output."""
 
+    def output_lead(self, _: int) -> int | None:
+        """Return by how many elements the output has to begin before input k, to be written while that is read.
+
+        0 for a layer that reads every element before it writes the one at its place; None where the output must lie
+        elsewhere.
+        """
+        return None
+
     @property
     @abstractmethod
     def operator_macc(self) -> int:

@@ -30,6 +30,10 @@ class Elementwise(Joining):
         """Shape of the output, which is that of the first input."""
         return self.in_shape
 
+    def output_lead(self, k: int) -> int | None:
+        """See `Layer.output_lead`: an input as large as the output may be overwritten."""
+        return 0 if self.in_shapes[k] == self.out_shape else None
+
     @property
     def operator_macc(self) -> int:
         """One an element and input behind the first."""
