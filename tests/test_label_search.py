@@ -1,81 +1,33 @@
-"""Segment search against a brute force that shares nothing with it, on small problems of every kind."""
+"""Label search against brute force: chains with every objective, limit and link, and larger ones in time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, product
-from math import inf, isclose, isfinite
+from math import isclose, isfinite
 from random import Random
 
+import numpy as np
 import pytest
 
+from brute_force import BruteForce
+from random_problems import Kinds, random_problem
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split import label_search as module
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.chain_rows import ChainRows, StepCosts
 from tinysplit.split.label_search import label_search
-from tinysplit.split.priced_chain import Chain, PricedBound, raise_bound, start_of
+from tinysplit.split.multipliers import Ascent
+from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.run_bounds import Runs, States
 
-FEASIBLE_CASES = 1200  # with each width
-
-
-def small_problem(rng: Random) -> Problem:
-    """Return up to 4^5 or 2^8 candidates with ties, zeros, infinities, twins, and memories that just fit or do not."""
-    d = rng.randint(1, 4)
-    n = rng.randint(1, {1: 6, 2: 8, 3: 6, 4: 5}[d])
-    times = rng.choice([(0.0, 1.0, 2.0, 3.0), (0.0, 1.0, 1.0, 2.0, inf), None])
-
-    def time() -> float:
-        return rng.choice(times) if times else rng.uniform(0.001, 10)
-
-    identical = rng.random() < 0.4
-    layers = []
-    for k in range(n):
-        seconds = (time(),) * d if identical else tuple(time() for _ in range(d))
-        layers.append(LayerCosts(f"l{k}", rng.randint(0, 20), rng.randint(0, 10), 1, seconds))
-    total = sum(layer.flash_bytes for layer in layers)
-
-    def limits(k: int) -> DeviceLimits:
-        return DeviceLimits(f"b{k}", total // d + rng.randint(0, rng.choice([2, 8, 20])), rng.choice([10, 10, 10, 8]))
-
-    devices = [limits(k) for k in range(d)]
-    if identical:
-        devices = [DeviceLimits(f"b{k}", devices[0].flash_bytes, devices[0].ram_bytes) for k in range(d)]
-    cut = [rng.choice([0.0, 0.1, 1.0]) for _ in range(n)]
-    transfers = tuple(
-        tuple(tuple(0.0 if i == h else cut[k] if identical else time() for h in range(d)) for i in range(d))
-        for k in range(n)
-    )
-    must_use_all, keep_last_two = rng.random() < 0.4, rng.random() < 0.3
-    return Problem(tuple(layers), tuple(devices), transfers, must_use_all=must_use_all, keep_last_two=keep_last_two)
+N_PROBLEMS = 800  # with each width
+LOADED_CHAINS = Kinds(branches=False, periods=(Period.LOAD,))
 
 
-def brute_force(problem: Problem) -> float:
-    """Return the least I of all candidates, infinite where none is feasible."""
-    n, d = len(problem.layers), len(problem.devices)
-    best = inf
-    for candidate in product(range(d), repeat=n):
-        if problem.must_use_all and len(set(candidate)) < d:
-            continue
-        if problem.keep_last_two and candidate[-2:] != candidate[-1:] * len(candidate[-2:]):
-            continue
-        flash = [0] * d
-        seconds = 0.0
-        for layer, device in zip(problem.layers, candidate, strict=True):
-            flash[device] += layer.flash_bytes
-            seconds += layer.seconds[device] if layer.ram_bytes <= problem.devices[device].ram_bytes else inf
-        if any(used > device.flash_bytes for used, device in zip(flash, problem.devices, strict=True)):
-            continue
-        for table, (sender, receiver) in zip(problem.transfer_seconds, pairwise(candidate), strict=False):
-            seconds += table[sender][receiver]
-        best = min(best, seconds)
-    return best
-
-
-def small_problems(count: int, seed: int = 7) -> Iterator[tuple[Problem, float]]:
-    rng = Random(seed)  # noqa: S311 (no secret)
-    for _ in range(count):
-        problem = small_problem(rng)
-        yield problem, brute_force(problem)
+def small_problems(count: int, first_seed: int = 0) -> Iterator[tuple[Problem, float]]:
+    for seed in range(first_seed, first_seed + count):
+        problem = random_problem(seed, LOADED_CHAINS)
+        yield problem, BruteForce(problem).least()
 
 
 def large_problem(n: int, d: int, seed: int) -> Problem:
@@ -96,32 +48,37 @@ def large_problem(n: int, d: int, seed: int) -> Problem:
     return Problem(layers, devices, transfers)
 
 
+def powered(problem: Problem, idle_w: float) -> Problem:
+    devices = tuple(
+        replace(device, run_w=0.1 + 0.1 * k + idle_w, transfer_w=0.05 + idle_w, idle_w=idle_w)
+        for k, device in enumerate(problem.devices)
+    )
+    return replace(problem, devices=devices, objective=Objective.ENERGY)
+
+
 @pytest.mark.parametrize("width", [1, module.FIRST_WIDTH])  # 1: passes drop labels, and learn from them
 def test_agrees_with_brute_force(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WIDTH", width)
     monkeypatch.setattr(module, "explain", lambda _: CheckFailedError("searched, and nothing fits"))
-    n_feasible = n_searched = 0
-    for problem, expected in small_problems(3 * FEASIBLE_CASES, seed=width):
-        if isfinite(expected):
-            split = label_search(problem)
-            assert problem.is_feasible(split.assignment)
-            assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
-            assert split.proved
-            n_feasible += 1
-        else:
-            with pytest.raises(CheckFailedError) as caught:
+    n_feasible = 0
+    for problem, expected in small_problems(N_PROBLEMS, first_seed=width * 10_000):
+        if not isfinite(expected):
+            with pytest.raises(CheckFailedError):
                 label_search(problem)
-            n_searched += "searched" in str(caught.value)
-        if n_feasible == FEASIBLE_CASES:
-            break
-    assert n_feasible == FEASIBLE_CASES
-    assert n_searched > FEASIBLE_CASES // 10
+            continue
+        split = label_search(problem)
+        assert problem.is_feasible(split.assignment), problem
+        assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
+        assert split.proved, problem
+        n_feasible += 1
+    assert n_feasible > 0.8 * N_PROBLEMS
 
 
 def test_infeasible_problems_are_explained_as_by_branch_and_bound() -> None:
     n_checked = 0
-    for problem, expected in small_problems(200):
-        if isfinite(expected):
+    for seed in range(400):
+        problem = random_problem(seed, Kinds(branches=False, links=False, energy=False, host=False, limits=False))
+        if isfinite(BruteForce(problem).least()) or problem.asks_for_period:
             continue
         texts = []
         for solver in (label_search, branch_and_bound):
@@ -130,25 +87,35 @@ def test_infeasible_problems_are_explained_as_by_branch_and_bound() -> None:
             texts.append(str(caught.value))
         assert texts[0] == texts[1]
         n_checked += 1
-    assert n_checked > 10
+    assert n_checked > 5
 
 
-def test_throughput_and_limits_are_for_other_solvers() -> None:
-    problem = large_problem(5, 2, 0)
-    for other in (replace(problem, objective=Objective.THROUGHPUT), replace(problem, max_latency_s=1.0)):
-        with pytest.raises(UsageError, match="knows neither throughput nor limits: take --solver branch-and-bound"):
-            label_search(other)
+def test_what_is_for_other_solvers() -> None:
+    problem = replace(large_problem(5, 2, 0), period_definition=Period.SPAN)
+    assert label_search(problem).proved  # the period is not asked for
+    with pytest.raises(UsageError, match="labels knows the period load only, not span: take --solver branch-and-bound"):
+        label_search(replace(problem, objective=Objective.THROUGHPUT))
+    branches = tuple(replace(layer, inputs=(max(-1, k - 2), k - 1)) for k, layer in enumerate(problem.layers))
+    with pytest.raises(UsageError, match="labels knows chains only"):
+        label_search(replace(problem, layers=branches))
+    with pytest.raises(UsageError, match="too many with more than 10 boards"):
+        label_search(powered(large_problem(5, 11, 0), idle_w=0.01))
 
 
 def test_bounds_are_not_above_the_optimum() -> None:
     for problem, expected in small_problems(400):
-        chain = Chain.of(problem)
-        root = start_of(chain)
-        unpriced = PricedBound.at(chain, root.free * 0)
-        raised = raise_bound(chain, root, unpriced.prices, expected, 20)
-        assert (raised.prices >= 0).all()
-        for bound in (unpriced, raised):
-            assert bound.seconds_left(root) <= expected + 1e-9
+        if any(device.idle_w for device in problem.devices):
+            continue  # there the optimum may power fewer devices
+        rows = ChainRows.of(StepCosts(problem), range(len(problem.devices)))
+        n, n_rows = rows.n_objective, len(rows.limits)
+        nothing = np.zeros(1, dtype=np.intp)
+        first = np.append(np.full(n, 1 / n), np.zeros(n_rows - n))[None]
+        caps = np.where(np.isfinite(rows.limits), rows.limits, expected)
+        ascent = Ascent(Runs(rows), States(nothing, nothing, np.zeros((1, n_rows))), first, caps, expected)
+        values = [float(ways.values[0]) for ways in ascent.steps(20)]
+        assert (ascent.multipliers >= 0).all()
+        assert ascent.multipliers[0, :n].sum() == pytest.approx(1)
+        assert isfinite(expected) <= (max(values) <= expected * (1 + 1e-9) + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -159,22 +126,29 @@ def test_thirty_layers_as_branch_and_bound(seed: int) -> None:
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
 
 
+@pytest.mark.parametrize("objective", Objective)
 @pytest.mark.parametrize("seed", range(2))
-def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
-    problem = large_problem(40, 4, seed)
+def test_bound_of_an_interrupted_search_is_true(objective: Objective, seed: int) -> None:
+    problem = replace(powered(large_problem(16, 3, seed), idle_w=0.01), objective=objective)
     early, late = label_search(problem, time_limit_s=0), label_search(problem)
     assert late.proved
     assert early.lower_bound <= late.objective * (1 + 1e-9)
     assert late.objective <= early.objective * (1 + 1e-9)
 
 
+def test_sixty_layers_on_five_boards_for_throughput() -> None:
+    split = label_search(replace(large_problem(60, 5, 1), objective=Objective.THROUGHPUT), time_limit_s=60)
+    assert split.proved
+
+
 def test_ends_in_time_with_a_bound() -> None:
     problem = large_problem(200, 8, 1)
-    split = label_search(problem, time_limit_s=1)
-    assert split.spent_s < 2  # idle machine: 1.0 s
-    assert problem.is_feasible(split.assignment)
-    assert not split.proved
-    assert 0 < split.gap < 0.5
+    for other in (problem, powered(problem, idle_w=0.01)):
+        split = label_search(other, time_limit_s=1)
+        assert split.spent_s < 3  # idle machine: 1.2 s
+        assert problem.is_feasible(split.assignment)
+        assert not split.proved
+        assert 0 < split.gap <= 1
 
 
 def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

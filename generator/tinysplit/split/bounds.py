@@ -1,6 +1,7 @@
 """Underestimates of what the layers that are left cost, and devices that can change places."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from operator import mul
 
@@ -103,12 +104,15 @@ def cheapest_way(problem: Problem, prices: Sequence[float], rest: Table) -> Assi
 def earlier_twins(problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return for each device those before it that could change places with it and no cost would change."""
     devices = range(len(problem.devices))
+    if problem.links:  # relays and half-duplex links tell devices apart
+        return ((),) * len(devices)
     return tuple(tuple(twin for twin in range(device) if _are_twins(problem, twin, device)) for device in devices)
 
 
 def _are_twins(problem: Problem, a: int, b: int) -> bool:
-    limits_a, limits_b = problem.devices[a], problem.devices[b]
-    if (limits_a.flash_bytes, limits_a.ram_bytes) != (limits_b.flash_bytes, limits_b.ram_bytes):
+    if problem.devices[a] != replace(problem.devices[b], name=problem.devices[a].name):
+        return False
+    if problem.host_seconds and problem.host_seconds[a] != problem.host_seconds[b]:
         return False
     swapped = list(range(len(problem.devices)))
     swapped[a], swapped[b] = b, a

@@ -1,265 +1,204 @@
-"""Exact search for latency: partial assignments of all lengths at once in arrays, widened until nothing was left out.
+"""Exact search on chains: partial assignments of all lengths at once in arrays, widened until nothing was left out.
 
-A pass goes through the layers and keeps at most `width` partial assignments (labels) after each: of those with the
-same device, the same saturated free flash min(free, flash still to place), and the same devices used where that
-matters, the fastest; of the others those with the smallest bound. A pass that dropped nothing below its best split
-has proved it; otherwise the smallest bound dropped is a lower bound, and a wider pass follows, with more bounds:
-prices for flash that were fitted to what was dropped.
+A pass (`label_pass.py`) goes through the layers and keeps at most `width` partial assignments (labels) after each. A
+pass that dropped nothing below its best split has proved it; otherwise the smallest bound dropped is a lower bound,
+and a wider pass follows, with more bounds: multipliers that were fitted to what was dropped. The cheapest ways that
+the fitting meets are splits, too, if they keep the limits.
+
+Where energy counts and boards draw power while they wait, there is one such search for each set of boards that may be
+powered, and the one with the least bound goes on.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from math import inf
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinysplit.errors import UsageError
 from tinysplit.split.bounds import earlier_twins
+from tinysplit.split.chain_rows import ChainRows, StepCosts
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
-from tinysplit.split.priced_chain import Chain, Floats, PricedBound, State, raise_bound, start_of
+from tinysplit.split.label_pass import Dropped, LabelPass, Rules, caps_below
+from tinysplit.split.multipliers import Ascent
+from tinysplit.split.period import Period
 from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.run_bounds import ROUNDING, Completions, Runs, States
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
 FIRST_WIDTH = 32
 WIDENING = 6
 LABEL_MEMORY_BYTES = 250_000_000
-BLOCK = 16384  # labels that are opened between two looks at the clock
-FIRST_STEPS = 40
-STEPS = 60
-LEARNING_SHARE = 0.25  # of the time of the pass before
-MIN_LEARNED = 3  # states looked at, also where the pass took no time
-WORTH_KEEPING = 0.005  # of what is left: smaller rises are not worth a bound more
-BOUNDS_A_LAYER = 6
-SAMPLE = 256  # labels that show which bounds are strongest behind a layer
-ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
-
-Ints = NDArray[np.intp]
+FIRST_STEPS = 12
+STEPS = 40
+MAX_LEARNED = 32  # states at once
+MAX_BOUNDS = 100
+MAX_DEVICES_IN_SETS = 10  # 2^10 sets
 
 
 def label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return a fastest split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+    """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
 
-    The first pass, of milliseconds, is always finished. CheckFailedError says why nothing fits, UsageError that
-    throughput and limits are for other solvers.
+    The first pass, of milliseconds, is always finished. CheckFailedError says why nothing fits, UsageError what is for
+    other solvers: branches, periods other than `load`, and idle power on more than ten boards.
     """
-    if problem.asks_for_period or problem.is_limited:
-        raise UsageError("labels knows neither throughput nor limits: take --solver branch-and-bound")
+    _check_scope(problem)
     check_memories(problem)
     start = perf_counter()
-    search = _Search(problem, start + time_limit_s)
+    search = _LabelSearch(problem, start + time_limit_s)
     search.run()
-    if not search.best:
+    if not search.best.assignment:
         raise explain(problem) if search.lower_bound == inf else explain_timeout(problem, time_limit_s)
     return Split(
         problem=problem,
-        assignment=search.best,
-        lower_bound=min(search.lower_bound, problem.figures(search.best).i_s),
+        assignment=search.best.assignment,
+        lower_bound=min(search.lower_bound, search.best.value),
         explored=search.explored,
         solver="labels",
         spent_s=perf_counter() - start,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """Partial assignments of the same number of layers, one a row."""
-
-    seconds: Floats
-    bounds: Floats
-    device: Ints  # of the last layer
-    free: Floats  # label x device: bytes
-    used: NDArray[np.bool_]  # label x device
-
-    def __len__(self) -> int:
-        return len(self.seconds)
-
-    def state(self, row: int, done: int) -> State:
-        return State(done, int(self.device[row]), self.free[row], float(self.seconds[row]), float(self.bounds[row]))
-
-    def take(self, rows: Ints) -> "_Labels":
-        return _Labels(self.seconds[rows], self.bounds[rows], self.device[rows], self.free[rows], self.used[rows])
+def _check_scope(problem: Problem) -> None:
+    if not problem.is_chain:
+        raise UsageError("labels knows chains only, and this network has branches: take --solver auto")
+    if problem.asks_for_period and problem.period_definition is not Period.LOAD:
+        raise UsageError(
+            f"labels knows the period load only, not {problem.period_definition}: take --solver branch-and-bound"
+        )
+    if _idle_counts(problem) and len(problem.devices) > MAX_DEVICES_IN_SETS:
+        raise UsageError(
+            f"labels looks at each set of boards where they draw idle power, and has too many with more than "
+            f"{MAX_DEVICES_IN_SETS} boards: take --solver branch-and-bound"
+        )
 
 
-@dataclass(eq=False)
-class _Pass:
-    """What one pass leaves behind."""
-
-    dropped: list[State] = field(default_factory=list)  # of each layer the one with the smallest bound, and one more
-    lower_bound: float = inf  # of all that was dropped or, out of time, not opened
-    devices: list[int] = field(default_factory=list)  # of the best split, empty for none
-    seconds: float = inf
+def _idle_counts(problem: Problem) -> bool:
+    return problem.asks_for_energy and any(device.idle_w for device in problem.devices)
 
 
-class _Search:
+class _Incumbent:
+    """The best split so far."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.assignment: Assignment = ()
+        self.value = inf
+
+    def offer(self, assignment: Assignment) -> None:
+        """Take `assignment` if it is feasible and better."""
+        value = self.problem.value(assignment)
+        if value < self.value and self.problem.is_feasible(assignment):
+            self.assignment, self.value = assignment, value
+
+
+class _LabelSearch:
+    """A search for each set of devices that may be powered."""
+
     def __init__(self, problem: Problem, deadline: float) -> None:
-        self.problem, self.deadline = problem, deadline
-        self.chain = Chain.of(problem)
-        self.n_devices = len(problem.devices)
-        self.twins = earlier_twins(problem)
-        self.needs_used = problem.must_use_all or any(self.twins)
-        # Any numbers will do that seldom give different states the same sum; equal sums are compared.
-        self.mix = np.random.default_rng(0).integers(1, 2**62, 2 * self.n_devices + 1)
-        unpriced = PricedBound.at(self.chain, np.zeros(self.n_devices))
-        self.bounds = [unpriced]
-        self.best: Assignment = ()
-        self.best_s = inf
-        self.lower_bound = float(unpriced.rest[0].min())
-        self.explored = 0
+        self.best = _Incumbent(problem)
+        self.deadline = deadline
+        costs, rules = StepCosts(problem), Rules(problem.must_use_all, earlier_twins(problem))
+        self.parts = [_Part(self.best, costs, rules, powered) for powered in _powered_sets(problem, rules)]
 
     def run(self) -> None:
-        """Widen passes until one drops nothing that matters, or the time is over."""
-        max_width = LABEL_MEMORY_BYTES // (5 * self.chain.n_layers + 100 * self.n_devices)
-        width, deadline = FIRST_WIDTH, inf
-        self._learn_from(start_of(self.chain), FIRST_STEPS)
-        while True:
-            start = perf_counter()
-            done = self._run_pass(width, deadline)
-            if done.seconds < self.best_s:
-                self.best, self.best_s = self.chain.assignment(done.devices), done.seconds
-            self.lower_bound = max(self.lower_bound, min(self.best_s, done.lower_bound))
-            deadline = self.deadline
-            if self.lower_bound >= self.best_s * (1 - ROUNDING) or perf_counter() > deadline:
+        """Widen passes of the part with the least bound until none can be better, or the time is over."""
+        self.parts[0].advance(inf, self.deadline)
+        while perf_counter() <= self.deadline:
+            part = min(self.parts, key=lambda part: part.lower_bound)
+            if part.lower_bound >= self.best.value * (1 - ROUNDING):
                 return
-            self._learn(done.dropped, perf_counter() - start)
-            width = min(width * WIDENING, max_width)
+            part.advance(self.deadline, self.deadline)
 
-    def _learn(self, dropped: Sequence[State], pass_s: float) -> None:
-        """Fit bounds to the start and to dropped labels, the most promising first."""
-        end = min(self.deadline, perf_counter() + LEARNING_SHARE * pass_s)
-        root = start_of(self.chain)
-        self._learn_from(root, STEPS)
-        self.lower_bound = max(self.lower_bound, min(self.best_s, self._strongest(root).seconds_left(root)))
-        for number, state in enumerate(sorted(dropped, key=lambda state: state.bound)):
-            if perf_counter() > (end if number >= MIN_LEARNED else self.deadline):
-                return
-            self._learn_from(state, STEPS)
+    @property
+    def lower_bound(self) -> float:
+        """No split is below, whatever is powered; infinite where there is none."""
+        return min(part.lower_bound for part in self.parts)
 
-    def _strongest(self, state: State) -> PricedBound:
-        return max(self.bounds, key=lambda bound: bound.seconds_left(state))
+    @property
+    def explored(self) -> int:
+        """Labels kept in all passes."""
+        return sum(part.explored for part in self.parts)
 
-    def _learn_from(self, state: State, steps: int) -> None:
-        before = self._strongest(state)
-        aim_s = self.best_s - state.seconds
-        learned = raise_bound(self.chain, state, before.prices, aim_s, steps)
-        seconds = learned.seconds_left(state)
-        if seconds > before.seconds_left(state) + WORTH_KEEPING * seconds:
-            self.bounds.append(learned)
 
-    def _run_pass(self, width: int, deadline: float) -> _Pass:
-        result = _Pass()
-        labels = self._first()
-        history: list[tuple[NDArray[np.signedinteger], NDArray[np.uint8]]] = []
-        for layer in range(self.chain.n_layers):
-            opened = self._open(layer, labels, width, deadline, result)
-            if opened is None:
-                result.lower_bound = min(result.lower_bound, float(labels.bounds.min()))
-                return result
-            parents, labels = opened
-            self.explored += len(labels)
-            if not len(labels):
-                return result
-            history.append((parents.astype(np.int32), labels.device.astype(np.uint8)))
-        row = int(labels.seconds.argmin())
-        result.seconds = float(labels.seconds[row])
-        for parents, devices in reversed(history):
-            result.devices.insert(0, int(devices[row]))
-            row = int(parents[row])
-        return result
+def _powered_sets(problem: Problem, rules: Rules) -> Iterator[Sequence[int]]:
+    """Yield all devices, and where idle power counts all sets that hold the network, twins in their order."""
+    devices = range(len(problem.devices))
+    yield devices
+    if problem.must_use_all or not _idle_counts(problem):
+        return
+    flash_bytes = sum(layer.flash_bytes for layer in problem.layers)
+    for size in devices[1:]:
+        for powered in combinations(devices, size):
+            holds_all = flash_bytes <= sum(problem.devices[device].flash_bytes for device in powered)
+            if holds_all and all(set(rules.twins[device]) <= set(powered) for device in powered):
+                yield powered
 
-    def _first(self) -> _Labels:
-        root = start_of(self.chain)
-        nothing_used = np.zeros((1, self.n_devices), dtype=bool)
-        nothing = np.zeros(1)
-        return _Labels(nothing, np.array([self.lower_bound]), np.zeros(1, dtype=np.intp), root.free[None], nothing_used)
 
-    def _open(
-        self, layer: int, labels: _Labels, width: int, deadline: float, result: _Pass
-    ) -> tuple[Ints, _Labels] | None:
-        """Return the parents and labels one layer on, at most `width`, or None when the time is over."""
-        bounds = self._bounds_for(layer, labels)
-        found = []
-        for first in range(0, len(labels), BLOCK):
+class _Part:
+    """Passes and multipliers with some devices powered; `lower_bound` is infinite where nothing fits."""
+
+    def __init__(self, best: _Incumbent, costs: StepCosts, rules: Rules, powered: Sequence[int]) -> None:
+        self.best, self.costs, self.rules, self.powered = best, costs, rules, powered
+        self.width = FIRST_WIDTH
+        self.lower_bound = 0.0
+        self.explored = 0
+        self.multipliers = np.empty((0, 0))
+        self.dropped: list[Dropped] = []
+
+    def advance(self, pass_deadline: float, deadline: float) -> None:
+        """Learn from what the last pass dropped, and go through the layers once more, with more labels."""
+        runs = Runs(ChainRows.of(self.costs, self.powered))  # not kept: there may be hundreds of parts
+        if not len(self.multipliers):
+            n = runs.rows.n_objective
+            self.multipliers = np.append(np.full(n, 1 / n), np.zeros(len(runs.rows.limits) - n))[None]
+            self._learn(runs, FIRST_STEPS, deadline)
+        else:
+            self._learn(runs, STEPS, deadline)
+        if self.lower_bound < self.best.value * (1 - ROUNDING):
+            self._pass(runs, pass_deadline)
+
+    def _pass(self, runs: Runs, deadline: float) -> None:
+        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, deadline)
+        done.run()
+        self.explored += done.explored
+        if done.devices:
+            self.best.offer(runs.rows.assignment(done.devices))
+        self.lower_bound = max(self.lower_bound, min(self.best.value, done.low))
+        self.dropped = sorted(done.dropped, key=lambda drop: drop.bound)
+        self.multipliers = self.multipliers[np.argsort(-done.wins, kind="stable")[: MAX_BOUNDS - MAX_LEARNED]]
+        most = LABEL_MEMORY_BYTES // (5 * runs.rows.n_layers + 50 * len(runs.rows.limits) + 200)
+        self.width = min(self.width * WIDENING, most)
+
+    def _learn(self, runs: Runs, steps: int, deadline: float) -> None:
+        """Fit multipliers to the start and to dropped labels; whatever split is met on the way counts."""
+        chosen = self._examples(runs)
+        prefixes = [[], *(drop.devices for drop in chosen)]
+        states = States(
+            done=np.array([len(prefix) for prefix in prefixes]),
+            device=np.array([prefix[-1] if prefix else 0 for prefix in prefixes]),
+            totals=np.stack([np.zeros(len(runs.rows.limits)), *(drop.totals for drop in chosen)]),
+        )
+        before = np.stack([self.multipliers[0], *(drop.multipliers for drop in chosen)])
+        ascent = Ascent(runs, states, before, caps_below(runs, self.best.value), self.best.value)
+        for ways in ascent.steps(steps):
+            self._look_at(runs.rows, prefixes, ways)
             if perf_counter() > deadline:
-                return None
-            rows, device, value = self._children(
-                layer, labels.take(np.arange(first, min(first + BLOCK, len(labels)))), bounds
-            )
-            found.append((rows + first, device, value))
-        rows, device, value = (np.concatenate(column) for column in zip(*found, strict=True))
-        # Half of the labels are seldom duplicates; more need not be looked at.
-        kept = self._narrow(layer, labels, (rows, device, value), 2 * width, result)
-        rows, device, value = rows[kept], device[kept], value[kept]
-        children = self._make(layer, labels, rows, device, value)
-        fastest = self._fastest_of_equals(layer, children)
-        rows, device, value = rows[fastest], device[fastest], value[fastest]
-        kept = self._narrow(layer, labels, (rows, device, value), width, result)
-        return rows[kept], children.take(fastest[kept])
+                break
+        self.lower_bound = max(self.lower_bound, min(self.best.value, float(ascent.values[0])))
+        self.multipliers = np.vstack([ascent.multipliers, self.multipliers])
 
-    def _bounds_for(self, layer: int, labels: _Labels) -> list[PricedBound]:
-        """Return the bounds that are most often the largest on a sample of the labels."""
-        if len(self.bounds) <= BOUNDS_A_LAYER:
-            return self.bounds
-        sample = labels.take(np.arange(0, len(labels), -(-len(labels) // SAMPLE)))
-        values = np.stack([bound.rest[layer, sample.device] - sample.free @ bound.prices for bound in self.bounds])
-        wins = np.bincount(values.argmax(axis=0), minlength=len(self.bounds))
-        return [self.bounds[index] for index in np.argsort(-wins, kind="stable")[:BOUNDS_A_LAYER]]
+    def _examples(self, runs: Runs) -> list[Dropped]:
+        """Return at most as many dropped labels as may be learned from, of all that could still be better."""
+        caps = caps_below(runs, self.best.value)
+        hopeful = [drop for drop in self.dropped if drop.bound < self.best.value and bool((drop.totals <= caps).all())]
+        return hopeful[:: -(-len(hopeful) // MAX_LEARNED)] if hopeful else []
 
-    def _children(self, layer: int, labels: _Labels, bounds: Sequence[PricedBound]) -> tuple[Ints, Ints, Floats]:
-        """Return rows, devices and bounds of the children that can still lead to something better."""
-        value = np.full((len(labels), self.n_devices), -inf)
-        for bound in bounds:
-            onward = bound.rest[layer + 1] + bound.prices * self.chain.flash_bytes[layer]
-            np.maximum(value, onward - (labels.free @ bound.prices)[:, None], out=value)
-        value += labels.seconds[:, None] + self.chain.step_seconds[layer][labels.device]
-        good = (value < self.best_s * (1 - ROUNDING)) & (labels.free >= self.chain.flash_bytes[layer])
-        if self.needs_used:
-            good &= self._keeps_rules(layer, labels.used)
-        rows, device = np.nonzero(good)
-        return rows, device, value[rows, device]
-
-    def _keeps_rules(self, layer: int, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return [label][device]: twins are taken in their order, and all devices can still be used where they must."""
-        good = np.ones_like(used)
-        for device, twins in enumerate(self.twins):
-            good[:, device] = used[:, list(twins)].all(axis=1)
-        if self.problem.must_use_all:
-            unused = self.n_devices - used.sum(axis=1)[:, None] - ~used
-            good &= unused <= self.chain.n_layers - 1 - layer
-        return good
-
-    def _make(self, layer: int, labels: _Labels, rows: Ints, device: Ints, bounds: Floats) -> _Labels:
-        everyone = np.arange(len(rows))
-        free, used = labels.free[rows], labels.used[rows]
-        free[everyone, device] -= self.chain.flash_bytes[layer]
-        used[everyone, device] = True
-        seconds = labels.seconds[rows] + self.chain.step_seconds[layer, labels.device[rows], device]
-        return _Labels(seconds, bounds, device, free, used)
-
-    def _fastest_of_equals(self, layer: int, labels: _Labels) -> Ints:
-        """Return one row of each state: more free flash than all that is left needs makes no difference."""
-        columns = [np.minimum(labels.free, self.chain.flash_left[layer + 1]).astype(np.int64), labels.device[:, None]]
-        if self.needs_used:
-            columns.append(labels.used)
-        states = np.hstack(columns)
-        keys = states @ self.mix[: states.shape[1]]
-        order = np.lexsort((labels.seconds, keys))
-        again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-        again = again[(states[order[again]] == states[order[again + 1]]).all(axis=1)]
-        return np.delete(order, again + 1)
-
-    def _narrow(
-        self, layer: int, labels: _Labels, children: tuple[Ints, Ints, Floats], width: int, result: _Pass
-    ) -> Ints:
-        """Return the rows of the `width` smallest bounds; note what is dropped."""
-        rows, device, value = children
-        if len(value) <= width:
-            return np.arange(len(value))
-        order = np.argpartition(value, width)
-        out = order[width:]
-        examples = np.array([out[value[out].argmin()], out[len(out) // 2]])
-        made = self._make(layer, labels, rows[examples], device[examples], value[examples])
-        result.dropped += [made.state(0, layer + 1), made.state(1, layer + 1)]
-        result.lower_bound = min(result.lower_bound, float(made.bounds[0]))
-        return order[:width]
+    def _look_at(self, rows: ChainRows, prefixes: Sequence[list[int]], ways: Completions) -> None:
+        """Offer the best of the splits that the prefixes and the ways make, if it keeps the limits."""
+        values = ways.totals[:, : rows.n_objective].max(axis=1)
+        values[~ways.open | (ways.totals > rows.limits).any(axis=1)] = inf
+        best = int(values.argmin())
+        if values[best] < self.best.value * (1 - ROUNDING):
+            self.best.offer(rows.assignment(prefixes[best] + ways.devices(best, len(prefixes[best]))))
