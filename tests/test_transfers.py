@@ -11,7 +11,7 @@ from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import InputError, UsageError
 from tinysplit.link_settings import LinkSetting, LinkSettings, parse_links
 from tinysplit.split.problem import Objective
-from tinysplit.transfers import host_seconds, link_seconds
+from tinysplit.transfers import host_seconds, link_seconds, links_left
 
 GRAPH = tiny_cnn()
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
@@ -88,6 +88,16 @@ def test_a_board_without_room_passes_nothing_on() -> None:
 def test_every_link_has_a_rate_that_both_ends_can_make() -> None:
     with pytest.raises(UsageError, match=r"nucleo_g071rb: USART1 .* cannot make 10000000 baud"):
         make_problem(GRAPH, (F4, G0, G0), CostSettings(links=(LinkSetting((1, 2), 10_000_000),)))
+
+
+def test_links_that_a_search_gave_up_stay_away() -> None:
+    named = (LinkSetting((0, 1), 1_000_000), LinkSetting((0, 2), 500_000))
+    settings = LinkSettings(115200, named)
+    problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=named))
+    assert problem.links is not None
+    assert links_left(settings, problem.links) == named
+    assert links_left(settings, problem.links.without([(0, 2)])) == (named[0], LinkSetting((0, 2), None))
+    assert links_left(LinkSettings(115200), None) == ()
 
 
 def test_boards_that_nothing_reaches() -> None:

@@ -36,6 +36,7 @@ from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.print_split import print_split
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
+from tinysplit.transfers import links_left
 from tinysplit.whole_output import check_output_folder
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
@@ -144,7 +145,8 @@ def split_graph(
     if not settings.paper:
         for note in not_splitting(solved, solve):
             messages.print(note, highlight=False, soft_wrap=True)
-    return SplitReport(solved, SplitFile.of(solved, graph, boards, settings))
+    left = links_left(settings.link_settings, solved.problem.links)  # routes have to be found again without the others
+    return SplitReport(solved, SplitFile.of(solved, graph, boards, replace(settings, links=left)))
 
 
 def pareto_front(

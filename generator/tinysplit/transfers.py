@@ -6,7 +6,7 @@ from math import inf
 from tinysplit.cycles import CycleTable
 from tinysplit.errors import InputError
 from tinysplit.hardware import Board, Uart, board_title, check_baud
-from tinysplit.link_settings import LinkSettings
+from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.split.links import Links, Table, pair_of
 from tinysplit.split.memory import aligned
 from tinysplit.wire import (
@@ -87,6 +87,14 @@ def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], 
     """Return the links with these times; a board of `ram_bytes` passes on what fits there."""
     relays = tuple(tuple(aligned(n_bytes) <= free for free in ram_bytes) for n_bytes in out_bytes)
     return Links(direct, relays, frozenset(link.boards for link in settings.named if link.half_duplex))
+
+
+def links_left(settings: LinkSettings, links: Links | None) -> tuple[LinkSetting, ...]:
+    """Return what `settings` names and, as absent, every pair whose link a search gave up for want of UARTs."""
+    table = links.direct[0] if links else ()
+    given_up = [(i, h) for i, row in enumerate(table) for h in range(i + 1, len(row)) if row[h] == inf]
+    named = (link for link in settings.named if link.boards not in given_up)
+    return (*named, *(LinkSetting(pair, None) for pair in given_up))
 
 
 def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
