@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.bit_widths import BitWidths
 from tinysplit.errors import InputError
 from tinysplit.graph import Graph
 from tinysplit.layers import (
@@ -37,13 +38,28 @@ def one_layer_graph(layer: Layer) -> Graph:
     return Graph.of_layers("one layer", [layer])
 
 
-def quantize_one(layer: Layer, x_range: tuple[float, float], y_range: tuple[float, float], bits: int) -> QuantizedLayer:
-    """Return a layer in fixed point for values of these ranges; another input has a quarter of the first one's."""
+def quantize_one(
+    layer: Layer, x_range: tuple[float, float], y_range: tuple[float, float], bits: int, seed: int | None = None
+) -> QuantizedLayer:
+    """Return a layer in fixed point for values of these ranges; another input has a quarter of the first one's.
+
+    A `seed` gives every value and all weights 8 or 16 bits at random in place of `bits`.
+    """
     sources = [_source(name, shape) for name, shape in zip(layer.inputs[1:], layer.in_shapes[1:], strict=True)]
     graph = Graph.of_layers("one layer and its sources", [*sources, layer])
     quarter = (x_range[0] / 4, x_range[1] / 4)
     ranges = {"x": x_range, layer.output: y_range} | {source.output: quarter for source in sources}
-    return quantize(graph, choose_formats(graph, ranges, bits), bits).layers[-1]
+    widths = BitWidths.all(graph, bits) if seed is None else _random_widths(np.random.default_rng(seed), graph)
+    return quantize(graph, choose_formats(graph, ranges, widths), bits).layers[-1]
+
+
+def _random_widths(rng: np.random.Generator, graph: Graph) -> BitWidths:
+    widths = BitWidths.all(graph, 8)
+    for name in graph.value_names:
+        widths = widths.with_value(graph, name, int(rng.choice([8, 16])))
+    for name in widths.weights:
+        widths = widths.with_weights(name, int(rng.choice([8, 16])))
+    return widths
 
 
 def _source(name: str, shape: Shape) -> Layer:
@@ -65,6 +81,11 @@ def random_quantized(rng: np.random.Generator, kind: str, bits: int) -> Quantize
     layer = MAKERS[kind](rng)
     x_largest, y_largest = 2.0 ** rng.uniform(-3, 5, 2)
     return quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
+
+
+def random_mixed(rng: np.random.Generator, kind: str) -> QuantizedLayer:
+    """Return a random layer of `kind` with 8 or 16 bits in its inputs, its weights and its output."""
+    return quantize_one(MAKERS[kind](rng), (-2.0, 2.0), (-4.0, 4.0), 16, seed=int(rng.integers(1 << 30)))
 
 
 def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedLayer:

@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
-from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.fixed_point import Requantization
-from tinysplit.float_reference import value_ranges
 from tinysplit.graph import Graph
 from tinysplit.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Softmax, Window
-from tinysplit.onnx_import import import_model
 from tinysplit.qformat import QFormat, ValueFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
@@ -198,14 +195,3 @@ def quantized_dense() -> QuantizedGraph:
     weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     graph = one_layer_graph(Dense(**HAND, in_shape=Shape(1, 1, 4), weights=weights, bias=np.zeros(3, np.float32)))
     return quantize(graph, choose_formats(graph, {"x": (-3.0, 3.0), "y": (-6.0, 6.0)}, 8), 8)
-
-
-@pytest.mark.parametrize(("bits", "lowest"), [(8, 0.901 - 0.02), (16, 0.901 - 0.005)])
-def test_keyword_spotting_keeps_its_accuracy(bits: int, lowest: float) -> None:
-    model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
-    graph = import_model(model)
-    with np.load(samples) as file:
-        x, labels = file["x"], file["y"]
-    ranges = value_ranges(model, graph.value_names, x[:100])
-    quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
-    assert np.mean(run_integer(quantized, x).argmax(axis=1) == labels) >= lowest

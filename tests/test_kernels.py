@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layer_cases import KINDS_AND_BITS, MAKERS, hard_inputs, quantize_one, random_quantized, with_zero_points
+from layer_cases import (
+    KINDS_AND_BITS,
+    MAKERS,
+    hard_inputs,
+    quantize_one,
+    random_mixed,
+    random_quantized,
+    with_zero_points,
+)
 from tinysplit import resources
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.layers import (
@@ -76,14 +84,13 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
 def run_on_host(folder: Path, kernels: dict[int, Kernel], inputs: list[list[IntArray]]) -> bytes:
     """Compile layers with ASan and UBSan and return what they make of the inputs, in order."""
     samples = len(inputs[0][0])
-    value = f"int{kernels[1].quantized.formats.x.bits}_t"
     compiler = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     functions = "".join(case_function(number, kernel) for number, kernel in kernels.items())
     table = "".join(f"{case(number, kernel)},\n" for number, kernel in kernels.items())
     (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
     objects = compile_all(compiler, folder, write_layers(folder, kernels))
     program = folder / "run_layers"
-    options = (*WARNINGS, f"-I{folder}", f"-DVALUE={value}", f"-DSAMPLES={samples}")
+    options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
     files = map(str, (TESTS / "c" / "run_layers.c", *objects))
     subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
     stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
@@ -96,16 +103,16 @@ def case_function(number: int, kernel: Kernel) -> str:
     """Return a function that calls a layer with its inputs from an array."""
     inputs = ", ".join(f"inputs[{i}]" for i in range(len(kernel.quantized.layer.inputs)))
     call = f"layer_{number}({inputs}, output{', scratch' if kernel.scratch_bytes else ''})"
-    return (
-        f"static void run_{number}(VALUE *const *inputs, VALUE *output, void *scratch) {{ (void)scratch; {call}; }}\n"
-    )
+    return f"static void run_{number}(void *const *inputs, void *output, void *scratch) {{ (void)scratch; {call}; }}\n"
 
 
 def case(number: int, kernel: Kernel) -> str:
     """Return a line of `struct layer_case`."""
     layer = kernel.quantized.layer
-    inputs = ", ".join(str(shape.size) for shape in layer.in_shapes)
-    sizes = f".inputs = {{{inputs}}}, .outputs = {layer.out_shape.size}, .scratch_bytes = {kernel.scratch_bytes}"
+    formats = kernel.quantized.formats
+    inputs = ", ".join(str(shape.size * x.bits // 8) for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
+    output = layer.out_shape.size * formats.y.bits // 8
+    sizes = f".input_bytes = {{{inputs}}}, .output_bytes = {output}, .scratch_bytes = {kernel.scratch_bytes}"
     return f"{{.run = run_{number}, {sizes}}}"
 
 
@@ -118,6 +125,13 @@ def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
 def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     assert_c_equals_the_reference(tmp_path, rng, [random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_c_equals_the_integer_reference_with_mixed_widths(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    layers = [random_mixed(rng, kind) for _ in range(CASES_A_KIND)]
+    assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
 @pytest.mark.parametrize("kind", ["conv", "depthwise_conv", "dense"])

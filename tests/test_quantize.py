@@ -172,7 +172,6 @@ SHIFT = Requantization((1,), 7)
 @pytest.mark.parametrize(
     ("formats", "bits", "message"),
     [
-        (LayerFormats((Q7,), Q7, 8, SHIFT), 16, "its formats do not match its kind"),
         (LayerFormats((Q7,), Q7, 16, SHIFT), 8, "its formats do not match its kind"),
         (LayerFormats((Q7,), Q7, 8), 8, "its formats do not match its kind"),
         (LayerFormats((Q7,), Q7), 8, "its formats do not match its kind"),

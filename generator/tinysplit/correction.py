@@ -21,6 +21,7 @@ SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
 HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
+CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's range
 SMALLEST_CORRECTION = 2.0**-28
 
 
@@ -61,8 +62,19 @@ def _needs(layer: Layer, x: ValueFormat, bounds: Bounds, bits: int) -> _Needs | 
     rounding = weights.shape[1] * max(high, -low) / x.scale / 2 + HEADROOM
     if rounding >= ACCUMULATOR_MAX:
         return None
-    by_range = np.abs(weights).max(axis=1) / ((1 << (bits - 1)) - 1)
-    return _Needs(np.maximum(by_range, sums / x.scale / (ACCUMULATOR_MAX - rounding)), sums)
+    by_sums = sums / x.scale / (ACCUMULATOR_MAX - rounding)
+    return _Needs(np.maximum(_least_error_steps(weights, (1 << (bits - 1)) - 1), by_sums), sums)
+
+
+def _least_error_steps(weights: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
+    """Return the step of each channel that loses least: the largest weights saturate where that serves the others."""
+    whole = np.abs(weights).max(axis=1) / limit
+    candidates = np.array([share * whole for share in CLIPPED_SHARES])[..., np.newaxis]
+    steps = np.where(candidates > 0, candidates, 1.0)
+    rounded = np.rint(weights / steps).clip(-limit, limit) * steps
+    best = ((rounded - weights) ** 2).sum(axis=-1).argmin(axis=0)
+    least: NDArray[np.float64] = np.array(CLIPPED_SHARES)[best] * whole
+    return least
 
 
 def _requantization(corrections: NDArray[np.float64], sum_bits: int) -> Requantization:

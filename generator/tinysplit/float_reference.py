@@ -31,7 +31,7 @@ def run_float(model: Path, x: Floats) -> Floats:
 def run_float_values(model: Path, x: Floats, names: Iterable[str]) -> dict[str, Floats]:
     """Return the named values of the model, each N x its shape without the batch, for samples `x`."""
     wanted = tuple(dict.fromkeys(names))
-    runs = list(_runs(model, x, wanted))
+    runs = list(run_samples(model, x, wanted))
     return {name: np.stack([_without_batch(run[i]) for run in runs]) for i, name in enumerate(wanted)}
 
 
@@ -39,15 +39,15 @@ def value_ranges(model: Path, names: Iterable[str], x: Floats) -> dict[str, tupl
     """Return minimum and maximum of the named values (the network's input among them, if named) over all samples."""
     wanted = tuple(dict.fromkeys(names))
     low, high = np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
-    for run in _runs(model, x, wanted):
+    for run in run_samples(model, x, wanted):
         # fmin and fmax would hide a NaN, which has to be seen
         low = np.minimum(low, [value.min() for value in run])
         high = np.maximum(high, [value.max() for value in run])
     return {name: (float(low[i]), float(high[i])) for i, name in enumerate(wanted)}
 
 
-def _runs(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
-    """Yield the named values of one sample after the other."""
+def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
+    """Yield the named values (the network's input among them, if named) of one sample after the other."""
     session = _session(model, names)
     (input_name,) = (value.name for value in session.get_inputs())
     computed = [name for name in names if name != input_name]

@@ -15,7 +15,7 @@ from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError, InputError, UsageError
-from tinysplit.float_reference import run_float, value_ranges
+from tinysplit.float_reference import run_float
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
@@ -26,6 +26,7 @@ from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
+from tinysplit.range_analysis import clipped_ranges, value_statistics
 from tinysplit.remedies import remedies
 from tinysplit.samples import load_samples
 from tinysplit.split.infeasible import InfeasibleError
@@ -197,9 +198,9 @@ def generate_folder(
 
 
 def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int, messages: Console) -> QuantizedGraph:
-    """Return the network in the Q formats that suit the ranges seen in the samples `x` (N x sample_shape)."""
+    """Return the network in the formats that lose least on the samples `x` (N x sample_shape)."""
     with steps(messages, f"calibrating on {len(x)} samples"):
-        formats = choose_formats(graph, value_ranges(model, graph.value_names, x), bits)
+        formats = choose_formats(graph, clipped_ranges(value_statistics(model, graph.value_names, x), bits), bits)
         return quantize(graph, formats, bits)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tinysplit.bit_widths import BitWidths
 from tinysplit.correction import correct
 from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
@@ -19,23 +20,26 @@ from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 HALF_A_STEP = 0.5
 
 
-def choose_formats(graph: Graph, ranges: Mapping[str, tuple[float, float]], bits: int) -> tuple[LayerFormats, ...]:
-    """Return the formats of every layer for `bits` (8 or 16) in values and weights.
+def choose_formats(
+    graph: Graph, ranges: Mapping[str, tuple[float, float]], bits: int | BitWidths
+) -> tuple[LayerFormats, ...]:
+    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or for widths of their own.
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name.
     Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
     """
-    x = _wanted_format(ranges, graph.input_name, f"input {graph.input_name!r}", bits)
+    widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
+    x = _wanted_format(ranges, graph.input_name, f"input {graph.input_name!r}", widths.values[graph.input_name])
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
     chosen = []
     for layer in graph.layers:
-        wanted = _wanted_format(ranges, layer.output, f"layer {layer.name!r}", bits)
-        formats = _fit(layer, [values[name] for name in layer.inputs], wanted, [bounds[name] for name in layer.inputs])
+        wanted = _wanted_format(ranges, layer.output, f"layer {layer.name!r}", widths.values[layer.output])
+        inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
+        formats = _fit(layer, inputs, wanted, input_bounds, widths.weights.get(layer.output))
         chosen.append(formats)
         values[layer.output] = formats.y
-        quantized = QuantizedLayer(layer, formats, tuple(bounds[name] for name in layer.inputs))
-        bounds[layer.output] = _output_bounds(quantized)
+        bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats, tuple(input_bounds)))
     return tuple(chosen)
 
 
@@ -65,27 +69,27 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
     return QFormat.for_range(bits, low, high)
 
 
-def _fit(layer: Layer, inputs: Sequence[ValueFormat], wanted: QFormat, bounds: Sequence[Bounds]) -> LayerFormats:
+def _fit(
+    layer: Layer,
+    inputs: Sequence[ValueFormat],
+    wanted: QFormat,
+    bounds: Sequence[Bounds],
+    weight_bits: int | None,
+) -> LayerFormats:
     """Return the formats of a layer whose output should have the format `wanted`."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
-    formats = _formats(layer, inputs, wanted, bounds)
+    if weight_bits is None:
+        formats: LayerFormats | None = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
+    else:
+        formats = correct(layer, inputs[0], wanted, bounds[0], weight_bits)
     if formats is None or _largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
         raise InputError(
             f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
             "use fewer bits or a smaller layer"
         )
     return formats
-
-
-def _formats(
-    layer: Layer, inputs: Sequence[ValueFormat], wanted: QFormat, bounds: Sequence[Bounds]
-) -> LayerFormats | None:
-    """Return formats, None where none keeps the sums of weighted inputs in 32 bits."""
-    if "weights" in layer.parameters:
-        return correct(layer, inputs[0], wanted, bounds[0], inputs[0].bits)
-    return LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
 
 
 def _largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
@@ -132,8 +136,8 @@ def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) 
 def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:
     """Whether formats are those of a layer of this kind behind `inputs`."""
     has_weights = "weights" in layer.parameters
-    widths = {q.bits for q in (*formats.inputs, formats.y)} | ({formats.weight_bits} if has_weights else set())
-    if formats.inputs != tuple(inputs) or widths != {bits} or (formats.weight_bits is not None) != has_weights:
+    widths = {q.bits for q in (*formats.inputs, formats.y)} | {formats.weight_bits or formats.x.bits}
+    if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:
         return False
     if not has_weights:
         return formats.y == layer.output_format(formats.inputs, formats.y)

@@ -94,7 +94,7 @@ class QuantizedLayer:
 
 @dataclass(frozen=True, eq=False)
 class QuantizedGraph:
-    """A network in fixed point; `bits` is 8 or 16 for all weights and values."""
+    """A network in fixed point; no weights and values are wider than `bits` (8 or 16)."""
 
     graph: Graph
     bits: int

@@ -10,9 +10,9 @@
 enum { MAX_INPUTS = 4 };
 
 struct layer_case {
-  void (*run)(VALUE *const *inputs, VALUE *output, void *scratch);
-  size_t inputs[MAX_INPUTS]; /* elements of each, 0 behind the last */
-  size_t outputs;
+  void (*run)(void *const *inputs, void *output, void *scratch);
+  size_t input_bytes[MAX_INPUTS]; /* of each, 0 behind the last */
+  size_t output_bytes;
   size_t scratch_bytes;
 };
 
@@ -20,16 +20,16 @@ struct layer_case {
 
 int main(void) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    VALUE *inputs[MAX_INPUTS];
-    for (int k = 0; k < MAX_INPUTS; k++) inputs[k] = malloc(cases[i].inputs[k] * sizeof(VALUE));
-    VALUE *output = malloc(cases[i].outputs * sizeof(VALUE));
+    void *inputs[MAX_INPUTS];
+    for (int k = 0; k < MAX_INPUTS; k++) inputs[k] = malloc(cases[i].input_bytes[k]);
+    void *output = malloc(cases[i].output_bytes);
     void *scratch = malloc(cases[i].scratch_bytes);
     for (int sample = 0; sample < SAMPLES; sample++) {
       for (int k = 0; k < MAX_INPUTS; k++) {
-        if (fread(inputs[k], sizeof(VALUE), cases[i].inputs[k], stdin) != cases[i].inputs[k]) return EXIT_FAILURE;
+        if (fread(inputs[k], 1, cases[i].input_bytes[k], stdin) != cases[i].input_bytes[k]) return EXIT_FAILURE;
       }
       cases[i].run(inputs, output, scratch);
-      fwrite(output, sizeof(VALUE), cases[i].outputs, stdout);
+      fwrite(output, 1, cases[i].output_bytes, stdout);
     }
     free(scratch);
     for (int k = 0; k < MAX_INPUTS; k++) free(inputs[k]);

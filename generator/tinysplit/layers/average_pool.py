@@ -55,7 +55,7 @@ class AveragePool(Layer):
         room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
         wanted_gain = (x.scale / wanted.scale).as_integer_ratio()[0]
         gain = max(min(wanted_gain, room).bit_length() - 1, 0)
-        return ValueFormat.of(x.bits, x.scale * 2.0**-gain)
+        return ValueFormat.of(wanted.bits, x.scale * 2.0**-gain)
 
     def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
         """See `Layer.sum_bounds`: all elements of a window at their largest, shifted, and half the divisor."""

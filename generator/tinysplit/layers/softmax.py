@@ -48,9 +48,9 @@ class Softmax(Layer):
         distances = np.arange(TABLE_SIZE) * formats.x.scale
         return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
 
-    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:  # noqa: ARG002 - range known
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:  # noqa: ARG002 - any
         """Return Q0.7 or Q0.15."""
-        return QFormat(inputs[0].bits, inputs[0].bits - 1)
+        return QFormat(wanted.bits, wanted.bits - 1)
 
     def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
         """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
