@@ -59,7 +59,7 @@ class BruteForce:
 
     def feasible(self) -> Iterator[tuple[tuple[int, ...], Outcome]]:
         for assignment in product(range(self.n_devices), repeat=len(self.problem.layers)):
-            if self._breaks_a_rule(assignment):
+            if self._breaks_a_rule(assignment) or self._overfills_flash(assignment):
                 continue
             found = self.outcome(assignment)
             if self.keeps_limits(found):
@@ -92,14 +92,11 @@ class BruteForce:
     def outcome(self, assignment: tuple[int, ...]) -> Outcome:
         events = list(self._events(assignment))
         period_s = self._period(events)
-        flash = [0] * self.n_devices
-        for layer, device in zip(self.problem.layers, assignment, strict=True):
-            flash[device] += layer.flash_bytes
         return Outcome(
             latency_s=sum(event.seconds for event in events),
             period_s=period_s,
             energy_j=self._energy(events, self.problem.frame_period_s or period_s),
-            flash_bytes=tuple(flash),
+            flash_bytes=self._flash(assignment),
             ram_bytes=self._ram(assignment),
         )
 
@@ -108,6 +105,18 @@ class BruteForce:
         if problem.must_use_all and len(set(assignment)) < self.n_devices:
             return True
         return problem.keep_last_two and len(set(assignment[-2:])) > 1
+
+    def _flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
+        flash = [0] * self.n_devices
+        for layer, device in zip(self.problem.layers, assignment, strict=True):
+            flash[device] += layer.flash_bytes
+        return tuple(flash)
+
+    def _overfills_flash(self, assignment: tuple[int, ...]) -> bool:
+        return any(
+            flash > device.flash_bytes
+            for flash, device in zip(self._flash(assignment), self.problem.devices, strict=True)
+        )
 
     def _way(self, layer: int, sender: int, receiver: int) -> Way:
         """Return the fastest of all ways that visit no device twice, the direct one where it is as fast."""
