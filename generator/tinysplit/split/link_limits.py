@@ -3,22 +3,24 @@
 The solvers know pairs of boards, not how many of them one board takes part in. So a split that gives a board too many
 neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
 each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
-keeps all limits the best one.
+keeps all limits the best one. Where boards pass tensors on, what a forbidden link carried may take another way.
 """
 
 import heapq
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 
 from tinysplit.errors import CheckFailedError
-from tinysplit.split.problem import Assignment, Problem, crossings
+from tinysplit.split.infeasible import InfeasibleError
+from tinysplit.split.links import Pair, pair_of
+from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
-Pair = tuple[int, int]
+Links = frozenset[Pair]
 
 
 def solve_within_links(
@@ -26,53 +28,112 @@ def solve_within_links(
 ) -> Split:
     """Return the best split in which device i has at most `link_counts[i]` neighbours.
 
-    CheckFailedError where there is none, or none was found in `time_limit_s`.
+    Where tensors are passed on, the problem of the split lacks the links that nothing may use. InfeasibleError where
+    there is no split, CheckFailedError where none was found in `time_limit_s`.
     """
     start = perf_counter()
-    first = solve(problem, solver, time_limit_s=time_limit_s)
-    explored, seen = first.explored, {frozenset[Pair]()}
-    queue = [(first.lower_bound, 0, frozenset[Pair](), first)]
-    while queue:
-        bound, _, forbidden, found = heapq.heappop(queue)
-        crowded = _crowded_links(found.assignment, link_counts)
-        if not crowded:
-            return replace(found, problem=problem, lower_bound=bound, explored=explored, spent_s=perf_counter() - start)
-        for pair in crowded:
-            without = forbidden | {pair}
-            left_s = time_limit_s - (perf_counter() - start)
-            if without in seen or left_s <= 0:
+    if min(link_counts) >= len(problem.devices) - 1:
+        return solve(problem, solver, time_limit_s=time_limit_s)
+    # Half of the time, here and below: alternatives need some, too.
+    first = solve(problem, solver, time_limit_s=time_limit_s / 2)
+    search = _Search(problem, link_counts, solver, start + time_limit_s)
+    found = search.run(first)
+    if found is None:
+        raise _nothing_found(problem, link_counts, is_sure=search.lost_bound == inf)
+    return replace(found, spent_s=perf_counter() - start)
+
+
+@dataclass(order=True)
+class _Node:
+    """A problem without some links, and its split; `bound` holds for all problems without these and more."""
+
+    bound: float
+    number: int
+    forbidden: Links = field(compare=False)
+    split: Split = field(compare=False)
+
+
+class _Search:
+    def __init__(self, problem: Problem, link_counts: Sequence[int], solver: str, deadline: float) -> None:
+        self.problem, self.link_counts, self.solver, self.deadline = problem, link_counts, solver, deadline
+        self.seen: set[Links] = {frozenset()}
+        self.lost_bound = inf  # of the problems that there was no time for
+
+    def run(self, first: Split) -> Split | None:
+        """Return the best split that keeps all limits, None for none."""
+        queue = [_Node(first.lower_bound, 0, frozenset(), first)]
+        best: Split | None = None
+        bound, explored = inf, first.explored  # bound: of the problems that need no alternatives
+        while queue and (best is None or queue[0].bound < best.objective):
+            node = heapq.heappop(queue)
+            crowded = _crowded_links(node.split, self.link_counts)
+            for opened in self._open([node.forbidden | {pair} for pair in crowded], node.bound):
+                explored += opened.split.explored
+                heapq.heappush(queue, opened)
+            if not crowded:
+                bound = min(bound, node.bound)
+                best = min(best or node.split, node.split, key=lambda split: split.objective)
+        if best is None:
+            return None
+        bound = min([bound, self.lost_bound, best.objective, *(node.bound for node in queue)])
+        return replace(
+            best, problem=best.problem if self.problem.links else self.problem, lower_bound=bound, explored=explored
+        )
+
+    def _open(self, alternatives: Iterable[Links], bound: float) -> Iterator[_Node]:
+        for forbidden in alternatives:
+            if forbidden in self.seen:
                 continue
-            seen.add(without)
+            self.seen.add(forbidden)
+            left_s = self.deadline - perf_counter()
             try:
-                found = solve(_without_links(problem, without), solver, time_limit_s=left_s)
-            except CheckFailedError:
+                split = self._solve_without(forbidden, left_s / 2)
+            except InfeasibleError:
                 continue
-            explored += found.explored
-            heapq.heappush(queue, (max(bound, found.lower_bound), len(seen), without, found))
+            except CheckFailedError:
+                self.lost_bound = min(self.lost_bound, bound)
+                continue
+            yield _Node(max(bound, split.lower_bound), len(self.seen), forbidden, split)
+
+    def _solve_without(self, forbidden: Links, time_limit_s: float) -> Split:
+        if time_limit_s <= 0:
+            raise CheckFailedError("out of time")
+        return solve(_without(self.problem, forbidden), self.solver, time_limit_s=time_limit_s)
+
+
+def _without(problem: Problem, forbidden: Links) -> Problem:
+    """Return the problem in which nothing goes over the links of these pairs."""
+    if problem.links:
+        links = problem.links.without(forbidden)
+        return replace(problem, links=links, transfer_seconds=links.transfer_seconds)
+    transfers = tuple(
+        tuple(
+            tuple(inf if pair_of(a, b) in forbidden else seconds for b, seconds in enumerate(row))
+            for a, row in enumerate(table)
+        )
+        for table in problem.transfer_seconds
+    )
+    return replace(problem, transfer_seconds=transfers)
+
+
+def _crowded_links(split: Split, link_counts: Sequence[int]) -> list[Pair]:
+    """Return the links of the first device that has more neighbours than UARTs; none where all is well."""
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for cut in split.cuts:
+        for hop in split.problem.hops(cut):
+            neighbours[hop.sender].add(hop.receiver)
+            neighbours[hop.receiver].add(hop.sender)
+    for device, others in sorted(neighbours.items()):
+        if len(others) > link_counts[device]:
+            return [pair_of(device, other) for other in sorted(others)]
+    return []
+
+
+def _nothing_found(problem: Problem, link_counts: Sequence[int], *, is_sure: bool) -> CheckFailedError:
     counts = ", ".join(
         f"board {index + 1} ({device.name}) has {count}"
         for index, (device, count) in enumerate(zip(problem.devices, link_counts, strict=True))
     )
-    raise CheckFailedError(f"no split was found that gets by with the boards' link UARTs ({counts})")
-
-
-def _crowded_links(assignment: Assignment, link_counts: Sequence[int]) -> list[Pair]:
-    """Return the links of the first device that has more neighbours than UARTs; none where all is well."""
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for _, sender, receiver in crossings(assignment):
-        neighbours[sender].add(receiver)
-        neighbours[receiver].add(sender)
-    for device, others in sorted(neighbours.items()):
-        if len(others) > link_counts[device]:
-            return [(min(device, other), max(device, other)) for other in sorted(others)]
-    return []
-
-
-def _without_links(problem: Problem, forbidden: frozenset[Pair]) -> Problem:
-    """Return the problem in which nothing can cross between these pairs."""
-    devices = range(len(problem.devices))
-    transfers = tuple(
-        tuple(tuple(inf if (min(a, b), max(a, b)) in forbidden else table[a][b] for b in devices) for a in devices)
-        for table in problem.transfer_seconds
-    )
-    return replace(problem, transfer_seconds=transfers)
+    if is_sure:
+        return InfeasibleError(f"no split gets by with the boards' link UARTs ({counts})")
+    return CheckFailedError(f"no split was found in time that gets by with the boards' link UARTs ({counts})")
