@@ -19,6 +19,7 @@ from tinysplit.analyze import print_analysis
 from tinysplit.boards import boards_to_json, load_boards, print_boards
 from tinysplit.build_report import print_build
 from tinysplit.errors import INTERRUPTED, TinysplitError, ToolError
+from tinysplit.explore.command import explore
 from tinysplit.onnx_import import import_model
 from tinysplit.options import (
     Baud,
@@ -225,6 +226,9 @@ def pareto(
     limit_s = check_time_limit(time_limit)
     front = pipeline.pareto_front(import_model(model), board, settings, against, solver, messages, time_limit_s=limit_s)
     _emit(as_json, front.to_json(), lambda console: print_front(front, console))
+
+
+app.command()(explore)
 
 
 @app.command()
