@@ -50,12 +50,13 @@ from tinysplit.project_report import print_project
 from tinysplit.published.print_reproduction import print_reproduction
 from tinysplit.reproduce import reproduce as reproduce_tables
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
+from tinysplit.split.print_arrivals import print_arrivals
 from tinysplit.split.print_front import print_front
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.split_file import write_split
+from tinysplit.split.split_file import read_split, write_split
 from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
 
@@ -237,6 +238,22 @@ def reproduce(as_json: Json = False) -> None:
     reproduction = reproduce_tables()
     _emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
     reproduction.check()
+
+
+@app.command()
+def arrivals(
+    model: Model,
+    split_file: Annotated[Path, typer.Option("--split", help="The file that `tinysplit split` wrote.")],
+    frame_rate: Annotated[float, typer.Option(help="So many inputs come a second, evenly.")],
+    count: Annotated[int, typer.Option(help="So many inputs come.", min=1)] = 50,
+    as_json: Json = False,
+) -> None:
+    """Simulate inputs at a frame rate: through a split, and whole networks on whichever board is free."""
+    report = pipeline.arrivals(import_model(model), read_split(split_file), frame_rate, count)
+    _emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))
+
+
+app.command()(explore)
 
 
 @app.command()

@@ -34,6 +34,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.not_splitting import not_splitting
 from tinysplit.split.pareto import Against, Front, Solve
 from tinysplit.split.pareto import pareto_front as front_of
+from tinysplit.split.print_arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.print_split import print_split
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
@@ -165,6 +166,13 @@ def pareto_front(
     problem = make_problem(graph, boards, settings)
     with steps(messages, f"weighing latency against {against} of {graph.name} over {', '.join(board_names)}"):
         return front_of(problem, against, _solve_on(boards, settings, solver), time_limit_s)
+
+
+def arrivals(graph: Graph, split: SplitFile, per_second: float, count: int) -> ArrivalReport:
+    """Simulate inputs at a frame rate through a split that was made before."""
+    boards = load_all(split.board_names)
+    check_split_matches(split, graph, boards)
+    return simulate_arrivals(make_problem(graph, boards, split.settings), split.devices, per_second, count)
 
 
 def _solve_on(boards: Sequence[Board], settings: CostSettings, solver: str) -> Solve:

@@ -16,6 +16,7 @@ from tinysplit.explore.prices import read_prices
 from tinysplit.explore.print_exploration import print_exploration, progress
 from tinysplit.explore.workers import DaskCluster, LocalProcesses
 from tinysplit.onnx_import import import_model
+from tinysplit.options import Every, Json, check_bits, check_time_limit
 
 ALL = "all"
 
@@ -26,9 +27,7 @@ def explore(
     max_boards: Annotated[int, typer.Option(help="At most so many boards a set.", min=1)] = 2,
     baud: Annotated[list[int] | None, typer.Option(help="A baud rate of the links; once for each.", min=1)] = None,
     bits: Annotated[list[int] | None, typer.Option(help="8 or 16 bits of weights and values; once for each.")] = None,
-    every: Annotated[
-        float | None, typer.Option(help="Inputs come every so many seconds; without it as fast as a split can.")
-    ] = None,
+    every: Every = None,
     prices: Annotated[
         Path | None, typer.Option(help="A TOML file with a price a board; without it their number counts.")
     ] = None,
@@ -41,16 +40,13 @@ def explore(
     scheduler: Annotated[
         str | None, typer.Option(help="A Dask scheduler (tcp://host:8786) whose workers do the work.")
     ] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds that one search may take at most.", min=0.001)] = 2.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout in place of tables.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds that the front of one set of boards may take.")] = 10.0,
+    as_json: Json = False,
 ) -> None:
     """Find the best compromises of latency, energy and price over many sets of boards."""
     if scheduler and workers:
         raise UsageError("--workers is for this machine, --scheduler for a cluster: give one of them")
     names = board_names() if boards_from == ALL else [name.strip() for name in boards_from.split(",")]
-    widths = bits or [8]
-    if not set(widths) <= {8, 16}:
-        raise UsageError(f"--bits {widths}: weights and values have 8 or 16 bits")
     known = tuple(map(load_board, names))
     asked_prices = read_prices(prices, known) if prices else None
     graphs = tuple(map(import_model, models))
@@ -59,12 +55,13 @@ def explore(
         known,
         max_boards,
         tuple(dict.fromkeys(baud or [CostSettings().baud])),
-        tuple(dict.fromkeys(widths)),
+        tuple(dict.fromkeys(map(check_bits, bits or [8]))),
     )
     settings = CostSettings(frame_period_s=every or 0.0)
+    limit_s = check_time_limit(time_limit)
     crew = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
     with progress(Console(stderr=True)) as show:
-        exploration = explore_space(graphs, space, settings, asked_prices, journal, crew, time_limit, show)
+        exploration = explore_space(graphs, space, settings, asked_prices, journal, crew, limit_s, show)
     if as_json:
         typer.echo(json.dumps(exploration.to_json(), indent=2))
     else:

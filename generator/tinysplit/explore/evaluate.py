@@ -1,13 +1,14 @@
-"""One candidate: the splits that answer soonest and that need least energy. This is what workers run."""
+"""One candidate: its front of latency against energy. This is what workers run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.problem import Objective
+from tinysplit.split.pareto import Against, pareto_front
+from tinysplit.split.problem import Problem
 from tinysplit.split.solve import AUTO
 from tinysplit.split.split import Split
 
@@ -33,26 +34,26 @@ class Outcome:
     candidate: Candidate
     points: tuple[Point, ...] = ()
     why_not: str = ""
+    complete: bool = True  # proved that there are no more points
 
 
 def evaluate(tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
-    """Return the outcome of each candidate; each of its searches ends after `time_limit_s`."""
+    """Return the outcome of each candidate; each of them ends after `time_limit_s`."""
     return [_outcome(tables, candidate, time_limit_s) for candidate in candidates]
 
 
 def _outcome(tables: Tables, candidate: Candidate, time_limit_s: float) -> Outcome:
     table = tables[candidate.model, candidate.bits, candidate.baud]
-    problem, links = table.problem_of(candidate.boards), table.links_of(candidate.boards)
-    points = []
-    for objective in (Objective.LATENCY,):
-        try:
-            split = solve_within_links(replace(problem, objective=objective), links, AUTO, time_limit_s=time_limit_s)
-        except CheckFailedError as error:
-            return Outcome(candidate, why_not=str(error))
-        points.append(_point(split))
-    return Outcome(candidate, tuple(dict.fromkeys(points)))
+    links = table.links_of(candidate.boards)
 
+    def solve(problem: Problem, left_s: float) -> Split:
+        return solve_within_links(problem, links, AUTO, time_limit_s=left_s)
 
-def _point(split: Split) -> Point:
-    energy_j = split.problem.energy_j(split.assignment)
-    return Point(split.figures.i_s, energy_j, split.period_s, split.assignment, split.proved)
+    try:
+        front = pareto_front(table.problem_of(candidate.boards), Against.ENERGY, solve, time_limit_s)
+    except CheckFailedError as error:
+        return Outcome(candidate, why_not=str(error))
+    points = (
+        Point(each.latency_s, each.energy_j, each.period_s, each.assignment, each.proved) for each in front.points
+    )
+    return Outcome(candidate, tuple(points), complete=front.complete)

@@ -72,6 +72,7 @@ class Exploration:
         return {
             "candidates": len(self.outcomes),
             "infeasible": sum(not outcome.points for outcome in self.outcomes),
+            "incomplete": sum(not outcome.complete for outcome in self.outcomes),
             "price_unit": "as given" if self.prices else "boards",
             "fronts": [
                 {

@@ -85,10 +85,10 @@ class Journal:
 
 def _to_json(outcome: Outcome) -> dict[str, Any]:
     points = [asdict(point) for point in outcome.points]
-    return {**outcome.candidate._asdict(), "points": points, "why_not": outcome.why_not}
+    return {**outcome.candidate._asdict(), "points": points, "why_not": outcome.why_not, "complete": outcome.complete}
 
 
 def _from_json(data: dict[str, Any]) -> Outcome:
     candidate = Candidate(data["model"], data["bits"], data["baud"], tuple(data["boards"]))
     points = tuple(Point(**{**point, "assignment": tuple(point["assignment"])}) for point in data["points"])
-    return Outcome(candidate, points, data["why_not"])
+    return Outcome(candidate, points, data["why_not"], data["complete"])

@@ -19,6 +19,9 @@ def print_exploration(exploration: Exploration, console: Console) -> None:
     """Print the front of each network and width."""
     infeasible = sum(not outcome.points for outcome in exploration.outcomes)
     console.print(f"{len(exploration.outcomes)} candidates, {infeasible} of them do not fit", highlight=False)
+    incomplete = sum(not outcome.complete for outcome in exploration.outcomes)
+    if incomplete:
+        console.print(f"the fronts of {incomplete} candidates may lack points: give --time-limit more", highlight=False)
     for graph in exploration.graphs:
         for bits in exploration.space.bits:
             front = exploration.front(graph, bits)
@@ -42,7 +45,7 @@ def _print_front(front: Sequence[Compromise], price_heading: str, console: Conso
         )
     console.print(table)
     if not all(compromise.point.proved for compromise in front):
-        console.print("* not proved to be the best split of these boards: give --time-limit more", highlight=False)
+        console.print("* not proved: a better split of these boards may exist", highlight=False)
 
 
 @contextmanager
