@@ -70,7 +70,7 @@ def test_tables_say_what_counts(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--host-transfers", "--objective", "energy"])
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
-    assert "mJ an inference (inputs without a pause; the MCUs alone, estimated)" in text
+    assert "mJ an inference, without pauses (MCUs alone, estimated)" in text
     assert "the host's transfers counted" in text
 
 

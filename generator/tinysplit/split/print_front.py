@@ -3,6 +3,7 @@
 from rich.console import Console
 
 from tinysplit.split.pareto import Against, Front, Point
+from tinysplit.split.print_split import layer_numbers
 from tinysplit.split.problem import sub_models
 from tinysplit.tables import plain_table
 from tinysplit.units import MILLI, MS
@@ -30,4 +31,4 @@ def _other(point: Point, against: Against) -> str:
 def _layers(point: Point) -> str:
     if point.copies:
         return f"copies of the whole network on {', '.join(str(device + 1) for device in point.copies)}"
-    return ", ".join(f"{run.first + 1}-{run.last + 1} on {run.device + 1}" for run in sub_models(point.assignment))
+    return ", ".join(f"{layer_numbers(run)} on {run.device + 1}" for run in sub_models(point.assignment))

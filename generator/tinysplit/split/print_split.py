@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from tinysplit.split.problem import Cut, Objective
+from tinysplit.split.problem import Cut, Objective, SubModel
 from tinysplit.split.split import Split
 from tinysplit.tables import plain_table
 from tinysplit.units import MILLI, MS
@@ -29,17 +29,18 @@ def print_split(split: Split, console: Console) -> None:
     console.print(_proof(split), highlight=False)
 
 
+def layer_numbers(run: SubModel) -> str:
+    """Return the layers of a sub-model as users see them: "3", "4-7"."""
+    return f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
+
+
 def _boards(split: Split) -> Table:
     table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
     seconds = [0.0] * len(split.problem.devices)
     for layer, device in zip(split.problem.layers, split.assignment, strict=True):
         seconds[device] += layer.seconds[device]
     for index, limits in enumerate(split.problem.devices):
-        runs = [
-            f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
-            for run in split.sub_models
-            if run.device == index
-        ]
+        runs = [layer_numbers(run) for run in split.sub_models if run.device == index]
         table.add_row(
             f"{index + 1} {limits.name}",
             ", ".join(runs) or "none",
@@ -75,8 +76,8 @@ def _period(split: Split) -> str:
 
 def _energy(split: Split) -> str:
     pace_s = split.problem.frame_period_s
-    pace = f"an input every {pace_s * MS:.6g} ms" if pace_s else "inputs without a pause"
-    return f"energy {split.energy_j * MILLI:.3f} mJ an inference ({pace}; the MCUs alone, estimated)"
+    pace = f"one every {pace_s * MS:.6g} ms" if pace_s else "without pauses"
+    return f"energy {split.energy_j * MILLI:.3f} mJ an inference, {pace} (MCUs alone, estimated)"
 
 
 def _proof(split: Split) -> str:
