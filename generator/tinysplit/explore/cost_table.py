@@ -13,24 +13,23 @@ from tinysplit.split.problem import Problem
 class CostTable:
     """The problem of a network on two boards of every type: the second one shows what twins pay for a transfer.
 
-    A layer's flash is that of the core which needs most code, so it depends on the boards that are picked.
+    A layer's flash and RAM are those of the core that needs most, so they depend on the boards that are picked.
     """
 
     names: tuple[str, ...]
     link_counts: tuple[int, ...]
     problem: Problem
-    flash_bytes: tuple[tuple[int, ...], ...]  # [board][layer], each board on its own
+    alone: tuple[Problem, ...]  # of each board on its own
 
     @classmethod
     def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "CostTable":
         """Return the table of `graph`; the errors are those of `make_problem`."""
         problem = make_problem(graph, (*boards, *boards), settings)
-        alone = (make_problem(graph, (board,), settings) for board in boards)
         return cls(
             names=tuple(board.name for board in boards),
             link_counts=tuple(len(board.link_uarts) for board in boards),
             problem=problem,
-            flash_bytes=tuple(tuple(layer.flash_bytes for layer in each.layers) for each in alone),
+            alone=tuple(make_problem(graph, (board,), settings) for board in boards),
         )
 
     def links_of(self, boards: Sequence[str]) -> tuple[int, ...]:
@@ -52,7 +51,8 @@ class CostTable:
             layers=tuple(
                 replace(
                     layer,
-                    flash_bytes=max(self.flash_bytes[index][number] for index in own),
+                    flash_bytes=max(self.alone[index].layers[number].flash_bytes for index in own),
+                    ram_bytes=max(self.alone[index].layers[number].ram_bytes for index in own),
                     seconds=tuple(layer.seconds[index] for index in own),
                 )
                 for number, layer in enumerate(self.problem.layers)
