@@ -58,11 +58,22 @@ DSP_PRODUCT(low_high, "smlabt %0, %1, %2, %3")
 DSP_PRODUCT(high_low, "smlatb %0, %1, %2, %3")
 DSP_PRODUCT(high_high, "smlatt %0, %1, %2, %3")
 
-/* A word at any address. */
+/* Two values as halves. */
+DSP_INLINE uint32_t dsp_pair(int32_t low, int32_t high) {
+  return dsp_low_halves((uint32_t)low, (uint32_t)high);
+}
+
+/* A word, or half of one, at any address. */
 DSP_INLINE uint32_t dsp_load(const void *address) {
   uint32_t word;
   __builtin_memcpy(&word, address, sizeof word);
   return word;
+}
+
+DSP_INLINE uint32_t dsp_load_half(const void *address) {
+  uint16_t half;
+  __builtin_memcpy(&half, address, sizeof half);
+  return half;
 }
 
 DSP_INLINE void dsp_store(void *address, uint32_t word) {

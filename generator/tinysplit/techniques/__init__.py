@@ -5,9 +5,11 @@ from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.direct import Direct
 from tinysplit.techniques.dual_mac import DualMac
 from tinysplit.techniques.packed import Packed
+from tinysplit.techniques.planes import Planes
 from tinysplit.techniques.sliding import Sliding
+from tinysplit.techniques.unpacked import Unpacked
 
-TECHNIQUES: tuple[Technique, ...] = (DualMac(), Packed(), Sliding(), Direct())
+TECHNIQUES: tuple[Technique, ...] = (DualMac(), Planes(), Packed(), Unpacked(), Sliding(), Direct())
 
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:

@@ -1,0 +1,86 @@
+"""Depthwise convolutions by SMLAD: two channel planes at a time, in which neighbours of one channel share a word."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.base import Layer
+from tinysplit.layers.depthwise_conv import DepthwiseConv
+from tinysplit.layers.window import Window
+from tinysplit.qformat import IntArray
+from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+KERNEL_WIDTH = 3
+LARGEST_KERNEL_HEIGHT = 5
+PLANES = 2  # two bytes of every pixel are read at once
+BAND_BYTES = 1600  # of the rows that lie in the scratch buffer, where more than a window is
+
+
+class Planes(Technique):
+    """Two planes are gathered into the scratch buffer, with their padding, in bands of rows; then run row by row.
+
+    Every value is gathered before an output takes its place, so that the output may lie where the input does.
+    """
+
+    name: ClassVar[str] = "planes"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        if core not in DSP_CORES or not isinstance(layer, DepthwiseConv) or layer.in_shape.channels % PLANES:
+            return False
+        height, width = layer.window.kernel
+        return (
+            widths.x == widths.w == 8  # noqa: PLR2004 - bytes
+            and width == KERNEL_WIDTH
+            and height <= LARGEST_KERNEL_HEIGHT
+            and layer.window.dilation == (1, 1)
+            and layer.window.stride[0] <= height
+            and layer.window.stride[1] <= 2  # noqa: PLR2004 - else words of the plane would be left out
+        )
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only bytes
+        """See `Technique.scratch_bytes`: a band of two planes."""
+        return _band_bytes(layer, _band(layer))
+
+    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+        """See `Technique.constants`: the weights channel by channel."""
+        constants = {name: values for name, values in quantized.constants.items() if name != "border_bias"}
+        return constants | {"weights": np.ascontiguousarray(np.moveaxis(constants["weights"], -1, 0))}
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+        """See `Technique.facts`."""
+        layer = quantized.layer
+        return {"band": _band(layer), "band_rows": _rows(layer, _band(layer)), "pitch": _pitch(layer)}
+
+
+def _window(layer: Layer) -> Window:
+    if not isinstance(layer, DepthwiseConv):
+        raise TypeError(f"{layer.kind} has no planes")
+    return layer.window
+
+
+def _pitch(layer: Layer) -> int:
+    """Return the elements of a row: its padding and what two outputs read at once, even."""
+    window, width = _window(layer), layer.out_shape.width
+    read = (width - 1) * window.stride[1] + KERNEL_WIDTH + 1
+    return (max(read, window.pads.left + layer.in_shape.width) + 1) // 2 * 2
+
+
+def _rows(layer: Layer, outputs: int) -> int:
+    """Return how many rows are under the kernel for `outputs` rows."""
+    window = _window(layer)
+    return (outputs - 1) * window.stride[0] + window.kernel[0]
+
+
+def _band_bytes(layer: Layer, outputs: int) -> int:
+    return PLANES * _rows(layer, outputs) * _pitch(layer) * 2
+
+
+def _band(layer: Layer) -> int:
+    """Return how many rows of outputs are computed from one band: as many as fit, at least one."""
+    height = layer.out_shape.height
+    return next((rows for rows in range(height, 1, -1) if _band_bytes(layer, rows) <= BAND_BYTES), 1)

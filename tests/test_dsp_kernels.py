@@ -1,0 +1,100 @@
+"""The kernels of cores with DSP instructions on shapes that suit them; the host runs the instructions' twins in C."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layer_cases import quantize_one, with_zero_points
+from test_kernels import assert_c_equals_the_reference
+from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
+from tinysplit.quantized import QuantizedLayer
+from tinysplit.techniques import Widths, choose
+
+CORE = "cortex-m4"
+CASES = 12
+RELU = Activation(0.0)
+Maker = Callable[[np.random.Generator], Layer]
+
+
+def random_window(rng: np.random.Generator, shape: Shape, kernel: tuple[int, int]) -> Window:
+    while True:
+        stride = tuple(rng.integers(1, 3, 2).tolist())
+        pads = Pads(*rng.integers(0, 3, 4).tolist()) if rng.integers(3) else Pads()
+        window = Window(kernel, (stride[0], stride[1]), pads=pads)
+        if min(window.out_shape(shape, 1)) > 0:
+            return window
+
+
+def common(rng: np.random.Generator, channels: int) -> dict[str, Any]:
+    height, width = rng.integers(1, 13, 2).tolist()
+    activation = RELU if rng.integers(2) else Activation()
+    return {
+        "name": "case",
+        "inputs": ("x",),
+        "output": "y",
+        "in_shape": Shape(height, width, channels),
+        "activation": activation,
+    }
+
+
+def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+def conv(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([1, 2, 3, 4, 5, 8, 16, 20])))
+    kernel = (1, 1) if rng.integers(3) == 0 else tuple(rng.integers(1, 6, 2).tolist())
+    window = random_window(rng, fields["in_shape"], (kernel[0], kernel[1]))
+    outputs = int(rng.integers(1, 11))
+    weights = floats(rng, outputs, *window.kernel, fields["in_shape"].channels)
+    return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=window)
+
+
+def depthwise_conv(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([2, 4, 6])))
+    fields["in_shape"] = fields["in_shape"]._replace(height=int(rng.choice([3, 7, 60])))
+    kernel_height = int(rng.choice([2, 3, 4]))
+    window = random_window(rng, fields["in_shape"]._replace(width=9), (kernel_height, 3))
+    fields["in_shape"] = fields["in_shape"]._replace(width=int(rng.integers(5, 12)))
+    channels = fields["in_shape"].channels
+    weights = floats(rng, *window.kernel, channels)
+    return DepthwiseConv(**fields, weights=weights, bias=floats(rng, channels), window=window)
+
+
+def dense(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.integers(1, 9)))
+    outputs = int(rng.integers(1, 20))
+    return Dense(**fields, weights=floats(rng, outputs, fields["in_shape"].size), bias=floats(rng, outputs))
+
+
+def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLayer:
+    return quantize_one(layer, (-1.0, 1.0), (-4.0, float(rng.uniform(1, 4))), bits)
+
+
+@pytest.mark.parametrize(
+    ("maker", "technique", "bits"),
+    [
+        (conv, "dual_mac", 8),
+        (conv, "dual_mac", 16),
+        (dense, "dual_mac", 8),
+        (dense, "dual_mac", 16),
+        (depthwise_conv, "planes", 8),
+    ],
+)
+def test_c_equals_the_integer_reference(maker: Maker, technique: str, bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    layers = [quantized(rng, maker(rng), bits) for _ in range(CASES)]
+    assert {choose(each.layer, CORE, Widths.all(bits)).name for each in layers} == {technique}
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("maker", [conv, dense, depthwise_conv])
+def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    layers = [with_zero_points(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
+    assert any(each.formats.x.zero_point for each in layers)
+    assert_c_equals_the_reference(tmp_path, rng, layers)
