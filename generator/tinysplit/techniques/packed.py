@@ -3,7 +3,8 @@
 A word holds the weights of two output channels, `w0 + (w1 << 16)`; its product with a value x >= 0 holds both products.
 Sums over a group of inputs keep both halves apart as long as each stays within 16 bits: a sum that starts at
 `offset = x_high * sum(-w for w < 0)` stays from 0 to `x_high * sum(|w|)`, whatever the values are. Groups are as long
-as this is at most 65535 for every channel; two inputs always are: 2 * 128 * 255 = 65280.
+as this is at most 65535 for every channel; two inputs always are: 2 * 128 * 255 = 65280. What a sum still exceeds of
+its offset is kept for two channels in two words: all products together modulo 2^32, and the upper halves of the groups.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register
 HALF_WORD = (1 << 16) - 1
+MOST_WEIGHTS = 5120  # of a layer whose weights are packed in flash, where they take more than twice their bytes
 PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration with the end of its last group
 
 Integers = NDArray[np.int64]
@@ -40,55 +42,132 @@ class Group:
     size: int
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The words of a layer's weights in the order in which the kernel reads them, and how they are grouped."""
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Four channels: where their sums start, weights and offsets of group after group, factors."""
 
-    words: IntArray
+    start: Integers
+    weights: tuple[Integers, ...]  # channels x inputs of a group
+    offsets: tuple[Integers, ...]
+    factors: Integers | None
+
+    def packed(self) -> Iterator[Integers]:
+        """Yield the words in the order in which the kernel reads them; a group's offsets stand behind two inputs."""
+        yield from self.head()
+        for weights, offset in zip(self.weights, self.offsets, strict=True):
+            words = _pair(weights).T.reshape(-1)
+            yield from (words[:4], _pair(offset)[::-1], words[4:])
+        yield from self.tail()
+
+    def head(self) -> tuple[Integers, ...]:
+        """Return the words where the packed sums start, and where their upper halves do."""
+        return _pair(self.start), self.start[1::2]
+
+    def tail(self) -> tuple[Integers, ...]:
+        """Return the factors, if there are any."""
+        return () if self.factors is None else (self.factors,)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How the inputs of a layer are walked: `inputs` with padding, `unroll` of them an iteration, in `groups`."""
+
+    inputs: int
+    unroll: int
     groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, quantized: "QuantizedLayer", slack: int = 0) -> "Packing":
+        """Return the longest groups for a layer; offsets may exceed what is needed by `slack`."""
+        layer = armv6m.UnsignedLayer.of(quantized)
+        inputs, unroll = padded_inputs(quantized.layer)
+        magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
+        most = (HALF_WORD - slack) // max(layer.x_high, 1)
+        return cls(inputs, unroll, tuple(_groups(magnitudes, most)))
+
+    def blocks(self, quantized: "QuantizedLayer", offset_step: int = 1) -> Iterator[Block]:
+        """Yield four channels after the other, with offsets that are multiples of `offset_step`."""
+        layer = armv6m.UnsignedLayer.of(quantized)
+        all_weights = _padded(layer.weights, self.inputs)
+        for first in range(0, len(all_weights), CHANNELS):
+            block = slice(first, first + CHANNELS)
+            weights = tuple(all_weights[block, place] for place in self._places())
+            needed = (layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
+            offsets = tuple(-(-offset // offset_step) * offset_step for offset in needed)
+            factors = None if layer.factors is None else layer.factors[block]
+            yield Block(layer.bias[block] - sum(offsets), weights, offsets, factors)
+
+    def _places(self) -> Iterator[slice]:
+        for loop in range(0, self.inputs, self.unroll):
+            for group in self.groups:
+                yield slice(loop + group.first, loop + group.first + group.size)
 
 
 class Packed(Technique):
-    """Convolutions and fully connected layers of 8 bits; windows are copied to the scratch buffer, one at a time."""
+    """Convolutions and fully connected layers of 8 bits; windows are copied to the scratch buffer, one at a time.
+
+    Flash holds the words as they are read.
+    """
 
     name: ClassVar[str] = "packed"
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""
-        if core != armv6m.CORE or widths != Widths.all(armv6m.BITS) or layer.out_shape.channels % CHANNELS:
-            return False
-        return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
+        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= MOST_WEIGHTS
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.scratch_bytes`: the values of one window."""
-        return aligned(_padded_inputs(layer)[0])
+        return aligned(padded_inputs(layer)[0])
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """Two bytes a weight and, in the worst case of groups of two inputs, one more for their offsets."""
-        inputs, _ = _padded_inputs(layer)
-        return layer.out_shape.channels * (3 * inputs + 8)
+        """See `Technique.weights_bytes`."""
+        return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`."""
-        return {"weights": _stream(quantized).words}
+        blocks = Packing.of(quantized).blocks(quantized)
+        words = np.concatenate([words for block in blocks for words in block.packed()])
+        return {"weights": words.astype(np.uint32).view(np.int32)}
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
-        layer = quantized.layer
-        inputs, unroll = _padded_inputs(layer)
-        used = _inputs(layer)
-        return {
-            **armv6m.facts(quantized),
-            "inputs": inputs,
-            "used_inputs": used,
-            "unroll": unroll,
-            "loops": inputs // unroll,
-            "groups": _stream(quantized).groups,
-            "copies": armv6m.is_signed(quantized) or inputs != used or not _is_pointwise(layer),
+        return facts(quantized, Packing.of(quantized)) | {
+            "channels": quantized.layer.out_shape.channels,
+            "unpacks": False,
         }
 
 
-def _is_pointwise(layer: Layer) -> bool:
+def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
+    """Return whether products of `layer` can be made in pairs."""
+    if core != armv6m.CORE or widths != Widths.all(armv6m.BITS) or layer.out_shape.channels % CHANNELS:
+        return False
+    return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
+
+
+def facts(quantized: "QuantizedLayer", packing: Packing) -> dict[str, object]:
+    """Return what the templates print of the packing; `stream_words` are those of four channels."""
+    has_factors = armv6m.UnsignedLayer.of(quantized).factors is not None
+    used = _inputs(quantized.layer)
+    loops = packing.inputs // packing.unroll
+    return {
+        **armv6m.facts(quantized),
+        "inputs": packing.inputs,
+        "used_inputs": used,
+        "unroll": packing.unroll,
+        "loops": loops,
+        "groups": packing.groups,
+        "stream_words": 4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + 4 * has_factors,
+        "copies": armv6m.is_signed(quantized) or packing.inputs != used or not is_pointwise(quantized.layer),
+    }
+
+
+def largest_block_bytes(layer: Layer) -> int:
+    """Return the bytes of four channels' words if all groups had two inputs: biases, weights, offsets, factors."""
+    inputs, _ = padded_inputs(layer)
+    return 4 * (4 + 2 * inputs + inputs + 4)
+
+
+def is_pointwise(layer: Layer) -> bool:
     """Whether the windows of a layer lie one behind the other in its input."""
     if not isinstance(layer, Conv):
         return True
@@ -101,7 +180,7 @@ def _inputs(layer: Layer) -> int:
     return int(layer.parameters["weights"][0].size)
 
 
-def _padded_inputs(layer: Layer) -> tuple[int, int]:
+def padded_inputs(layer: Layer) -> tuple[int, int]:
     """Return the number of inputs, perhaps some more, and how many of them an iteration of the inner loop takes."""
     used = _inputs(layer)
     choices = [
@@ -113,19 +192,9 @@ def _padded_inputs(layer: Layer) -> tuple[int, int]:
     return min(choices, key=lambda choice: PAIR_CYCLES * choice[0] // 2 + LOOP_CYCLES * (choice[0] // choice[1]))
 
 
-def _stream(quantized: "QuantizedLayer") -> Stream:
-    """Pack weights, biases and factors of a layer."""
-    layer = armv6m.UnsignedLayer.of(quantized)
-    inputs, unroll = _padded_inputs(quantized.layer)
-    weights = np.pad(layer.weights, ((0, 0), (0, inputs - layer.weights.shape[1])))
-    groups = tuple(_groups(np.abs(weights).reshape(-1, unroll), HALF_WORD // max(layer.x_high, 1)))
-    words: list[Integers] = []
-    for first in range(0, len(weights), CHANNELS):
-        block = slice(first, first + CHANNELS)
-        words.extend(_block(weights[block], layer.bias[block], groups, layer.x_high))
-        if layer.factors is not None:
-            words.append(layer.factors[block])
-    return Stream(np.concatenate(words).astype(np.uint32).view(np.int32), groups)
+def _padded(weights: Integers, inputs: int) -> Integers:
+    padded: Integers = np.pad(weights, ((0, 0), (0, inputs - weights.shape[1])))
+    return padded
 
 
 def _groups(magnitudes: Integers, most: int) -> Iterator[Group]:
@@ -137,22 +206,6 @@ def _groups(magnitudes: Integers, most: int) -> Iterator[Group]:
             size += 2
         yield Group(first, size)
         first += size
-
-
-def _block(weights: Integers, bias: Integers, groups: tuple[Group, ...], x_high: int) -> Iterator[Integers]:
-    """Yield the words of four channels: where their sums start, then a group's products after the other's."""
-    unroll = groups[-1].first + groups[-1].size
-    places = [
-        slice(loop + group.first, loop + group.first + group.size)
-        for loop in range(0, weights.shape[1], unroll)
-        for group in groups
-    ]
-    offsets = [x_high * np.maximum(-weights[:, place], 0).sum(axis=1) for place in places]
-    start = bias - np.sum(offsets, axis=0)
-    yield from (_pair(start), start[1::2])
-    for place, offset in zip(places, offsets, strict=True):
-        words = _pair(weights[:, place]).T.reshape(-1)
-        yield from (words[:4], _pair(offset)[::-1], words[4:])
 
 
 def _pair(channels: Integers) -> Integers:

@@ -1,0 +1,94 @@
+"""Two products in one multiplication for layers with many weights: RAM holds the packed words of some channels.
+
+Flash holds four weights a word, as w + 128, in the order 0, 2, 1, 3 of their channels, so that two masks make the
+packed words of them; and offsets of groups in steps of 256, a byte a channel. The channels whose words are unpacked
+are computed for all pixels before the next ones.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.layers.base import Layer
+from tinysplit.qformat import IntArray
+from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.packed import (
+    CHANNELS,
+    Block,
+    Integers,
+    Packing,
+    facts,
+    is_pointwise,
+    largest_block_bytes,
+    may_pack,
+    padded_inputs,
+)
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+FEWEST_PIXELS = 8  # below, unpacking takes longer than it saves
+MOST_BYTES = 4096  # of packed words, where windows are copied once for the channels that these are of
+OFFSET_STEP = 256
+ORDER = (0, 2, 1, 3)
+MIDDLE = 128
+
+
+class Unpacked(Technique):
+    """As `Packed`, from half the flash and with more RAM."""
+
+    name: ClassVar[str] = "unpacked"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        return may_pack(layer, core, widths) and layer.out_shape.height * layer.out_shape.width >= FEWEST_PIXELS
+
+    def template(self, layer: Layer) -> str:
+        """Return the template of packed kernels, which differ only in where they read their words."""
+        return f"layers/packed/{layer.kind}.c.j2"
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Technique.scratch_bytes`: packed words and the values of one window."""
+        return _blocks_at_once(layer) * largest_block_bytes(layer) + -(-padded_inputs(layer)[0] // 4) * 4
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Technique.weights_bytes`: words of biases and factors, weights, offsets of groups of two inputs."""
+        inputs, _ = padded_inputs(layer)
+        return layer.out_shape.channels * (8 + inputs + inputs // 2)
+
+    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+        """See `Technique.constants`."""
+        blocks = _packing(quantized).blocks(quantized, OFFSET_STEP)
+        words = np.concatenate([words for block in blocks for words in _words(block)])
+        return {"weights": words.astype(np.uint32).view(np.int32)}
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+        """See `Technique.facts`."""
+        channels = CHANNELS * _blocks_at_once(quantized.layer)
+        return facts(quantized, _packing(quantized)) | {"channels": channels, "unpacks": True}
+
+
+def _packing(quantized: "QuantizedLayer") -> Packing:
+    return Packing.of(quantized, OFFSET_STEP - 1)
+
+
+def _blocks_at_once(layer: Layer) -> int:
+    """Return how many blocks of four channels are unpacked together: windows that are copied serve them all."""
+    blocks = layer.out_shape.channels // CHANNELS
+    most = 1 if is_pointwise(layer) else max(1, MOST_BYTES // largest_block_bytes(layer))
+    return max(count for count in range(1, min(blocks, most) + 1) if blocks % count == 0)
+
+
+def _words(block: Block) -> Iterator[Integers]:
+    yield from block.head()
+    for weights, offset in zip(block.weights, block.offsets, strict=True):
+        yield _bytes(offset[:, None] // OFFSET_STEP)
+        yield _bytes(weights + MIDDLE)
+    yield from block.tail()
+
+
+def _bytes(channels: Integers) -> Integers:
+    """Put four channels (rows) of each column into a word."""
+    words: Integers = sum(channels[channel] << 8 * place for place, channel in enumerate(ORDER))
+    return words
