@@ -1,25 +1,41 @@
 """Not splitting: a copy of the whole network on every board that holds it, each taking the next input."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Problem, within
 
 
 @dataclass(frozen=True)
 class Replication:
-    """Devices with a copy each, and the seconds between two answers of all of them together."""
+    """Devices with a copy each, seconds between two answers of all of them together, and joules an inference."""
 
     devices: tuple[int, ...]
     period_s: float
+    energy_j: float
 
 
 def replicate(problem: Problem) -> Replication | None:
-    """Return the copies that fit and keep the limit on latency, or None; rates 1 / L_i add up."""
-    free_of_rules = replace(problem, must_use_all=False, max_period_s=inf)
-    whole = {device: (device,) * len(problem.layers) for device in range(len(problem.devices))}
-    fits = tuple(device for device, assignment in whole.items() if free_of_rules.is_feasible(assignment))
-    seconds = [problem.figures(whole[device]).l_s for device in fits]
+    """Return the copies that fit, or None where none do or they break a limit on latency or energy.
+
+    Rates 1 / I_i add up, so that device i takes the share period / I_i of all inputs.
+    """
+    free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
+    whole = [(device,) * len(problem.layers) for device in range(len(problem.devices))]
+    fits = tuple(device for device, assignment in enumerate(whole) if free.is_feasible(assignment))
+    seconds = [problem.figures(whole[device]).i_s for device in fits]
     if not fits or not all(seconds):
         return None
-    return Replication(fits, 1 / sum(1 / s for s in seconds))
+    period_s = 1 / sum(1 / s for s in seconds)
+    copies = Replication(fits, period_s, _energy_j(free, whole, fits, period_s, problem.frame_period_s))
+    return copies if within(copies.energy_j, problem.max_energy_j) else None
+
+
+def _energy_j(
+    free: Problem, whole: Sequence[tuple[int, ...]], devices: Sequence[int], period_s: float, frame_period_s: float
+) -> float:
+    """Return joules an inference: none of the copies waits for an input, but where these come at a slower pace."""
+    busy_j = sum(free.energy_j(whole[i]) * period_s / free.figures(whole[i]).i_s for i in devices)
+    idle_w = sum(free.devices[device].idle_w for device in devices)
+    return busy_j + idle_w * max(0.0, frame_period_s - period_s)
