@@ -91,8 +91,6 @@ def random_mixed(rng: np.random.Generator, kind: str) -> QuantizedLayer:
 def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedLayer:
     """Return a layer as imported quantized networks have it, with zero points where its sums leave room for them."""
     formats = quantized.formats
-    if formats.weight_bits is None:
-        return quantized
 
     def shifted(values: ValueFormat) -> ValueFormat:
         return ValueFormat(values.bits, values.scale, int(rng.integers(values.low, values.high, endpoint=True)))

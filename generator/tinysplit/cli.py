@@ -48,6 +48,7 @@ from tinysplit.options import (
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
 from tinysplit.published.print_reproduction import print_reproduction
+from tinysplit.quantize_command import quantize
 from tinysplit.reproduce import reproduce as reproduce_tables
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
 from tinysplit.split.print_arrivals import print_arrivals
@@ -230,6 +231,7 @@ def pareto(
 
 
 app.command()(explore)
+app.command()(quantize)
 
 
 @app.command()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 
-from tinysplit.cycles import CycleTable, load_cycle_table
+from tinysplit.cycles import load_cycle_table
 from tinysplit.errors import CheckFailedError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board
@@ -82,7 +82,7 @@ def layer_cycles(layer: Layer, core: str, bits: int) -> float:
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
     table = load_cycle_table()
     layers = tuple(_layer_costs(graph, number, boards, settings.bits) for number in range(len(graph.layers)))
-    devices = tuple(_free_memory(board, table) for board in boards)
+    devices = tuple(free_memory(board) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
     direct = direct_seconds(out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
@@ -122,9 +122,9 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: int) 
     )
 
 
-def _free_memory(board: Board, table: CycleTable) -> DeviceLimits:
+def free_memory(board: Board) -> DeviceLimits:
     """Return what the firmware leaves of flash and of the memory that holds the arena."""
-    own = table.firmware[board.device.family]
+    own = load_cycle_table().firmware[board.device.family]
     flash_bytes = board.device.flash.size_bytes - own.flash_bytes
     ram_bytes = board.device.arena_memory.size_bytes - own.ram_bytes
     if flash_bytes < 0 or ram_bytes < 0:

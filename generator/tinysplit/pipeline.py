@@ -10,11 +10,13 @@ import onnx
 from numpy.typing import NDArray
 from rich.console import Console
 
+from tinysplit.auto_widths import Limits, choose_widths
 from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
-from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.cost_model import CostSettings, free_memory, make_problem
 from tinysplit.errors import CheckFailedError, InputError, UsageError
+from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.float_reference import run_float
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
@@ -25,10 +27,11 @@ from tinysplit.plan import make_plan
 from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantize_report import QuantizeReport
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import clipped_ranges, value_statistics
 from tinysplit.remedies import remedies
-from tinysplit.samples import load_samples
+from tinysplit.samples import Samples, load_samples
 from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.not_splitting import not_splitting
@@ -210,6 +213,31 @@ def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int,
     with steps(messages, f"calibrating on {len(x)} samples"):
         formats = choose_formats(graph, clipped_ranges(value_statistics(model, graph.value_names, x), bits), bits)
         return quantize(graph, formats, bits)
+
+
+def quantize_model(
+    graph: Graph, model: Path, samples: Samples, calibration_count: int, bits: int | Limits, messages: Console
+) -> QuantizeReport:
+    """Quantize on the first `calibration_count` samples and measure on all; `bits` 8, 16 or what auto has to keep."""
+    x = samples.x[:calibration_count]
+    with steps(messages, f"statistics of {len(x)} samples"):
+        statistics = value_statistics(model, graph.value_names, x)
+    with steps(messages, f"quantizing, and measuring on {len(samples.x)} samples"):
+        floats = FloatScores.of(graph, model, samples)
+        if isinstance(bits, Limits):
+            calibration = Samples(x, None if samples.y is None else samples.y[:calibration_count])
+            scores = FloatScores(calibration, floats.scores[:calibration_count])
+            auto = choose_widths(graph, statistics, scores, bits)
+            return QuantizeReport(auto.quantized, statistics, Fidelity.of(auto.quantized, floats), auto)
+        quantized = quantize(graph, choose_formats(graph, clipped_ranges(statistics, bits), bits), bits)
+        return QuantizeReport(quantized, statistics, Fidelity.of(quantized, floats))
+
+
+def auto_limits(board_name: str, max_drop: float, min_snr_db: float) -> Limits:
+    """Return what `--bits auto` has to keep on a board."""
+    board = load_board(board_name)
+    free = free_memory(board)
+    return Limits(board.device.core, free.flash_bytes, free.ram_bytes, max_drop, min_snr_db)
 
 
 def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:

@@ -140,6 +140,6 @@ def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[Value
     if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:
         return False
     if not has_weights:
-        return formats.y == layer.output_format(formats.inputs, formats.y)
+        return not layer.keeps_format or formats.y == formats.x
     requantization = formats.requantization
     return requantization is not None and len(requantization.factors) in {1, layer.out_shape.channels}

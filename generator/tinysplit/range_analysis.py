@@ -5,7 +5,7 @@ Seed 004 chooses the quantization factor from "a statistical metric of a range o
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import frexp
+from math import frexp, inf, log10
 from pathlib import Path
 from typing import Self
 
@@ -13,12 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.float_reference import run_samples
-from tinysplit.qformat import FloatArray, QFormat
+from tinysplit.qformat import FloatArray, QFormat, ValueFormat
 
 BINS = 2048  # at most, on either side of zero
 FINER_FORMATS = 4  # that are tried beside the one that holds the whole range
 
 Range = tuple[float, float]
+
+
+def decibels(signal: float, noise: float) -> float:
+    """Return a ratio of powers in dB; infinite without noise."""
+    return 10 * log10(signal / noise) if noise > 0 and signal > 0 else inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +82,14 @@ class Statistics:
         """Whether all numbers are the same."""
         return self.minimum == self.maximum
 
-    def error(self, values: QFormat) -> float:
+    def snr_db(self, values: ValueFormat) -> float:
+        """Return how far the error in this format lies below the numbers."""
+        return decibels(self.variance + self.mean**2, self.error(values))
+
+    def error(self, values: ValueFormat) -> float:
         """Return the mean squared error of the numbers in this format: rounded inside its range, clipped outside."""
         centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
-        low, high = values.low * values.scale, values.high * values.scale
+        low, high = ((limit - values.zero_point) * values.scale for limit in (values.low, values.high))
         clipped = np.maximum(np.maximum(centers - high, low - centers) - values.scale / 2, 0.0)
         rounded = values.scale**2 / 12
         return float((self.bins * np.where(clipped > 0, (clipped + values.scale / 2) ** 2, rounded)).sum() / self.count)

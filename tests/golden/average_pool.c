@@ -27,7 +27,8 @@ enum {
 };
 
 enum {
-  GAIN = 1, /* steps of the average in one of its input */
+  MULTIPLIER = 1, /* over DIVISOR: steps of the average in one of its input */
+  DIVISOR = 1,
 };
 
 /* All channels of one pixel, from `rows` x `columns` kernel positions. */
@@ -41,7 +42,8 @@ TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t colum
         sum += x_row[column * DILATION_WIDTH * IN_CHANNELS];
       }
     }
-    output[channel] = (int8_t)fixed_point_clamp(fixed_point_quotient(sum * GAIN, count), LOW, HIGH);
+    const int32_t average = fixed_point_quotient(sum * MULTIPLIER, count * DIVISOR);
+    output[channel] = (int8_t)fixed_point_clamp(average, LOW, HIGH);
   }
 }
 

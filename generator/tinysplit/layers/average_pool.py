@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor, log2
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,6 +15,9 @@ from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
+
+
+MOST_RATIO_BITS = 12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,26 +49,39 @@ class AveragePool(Layer):
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
 
-    def gain(self, formats: "LayerFormats") -> int:
-        """Return how many steps of the output make one of the input, a power of two."""
-        return round(formats.x.scale / formats.y.scale)
+    def ratio(self, formats: "LayerFormats") -> tuple[int, int]:
+        """Return steps of the output in one of the input, as a fraction of two integers.
+
+        Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, up to 12.
+        """
+        ratio = formats.x.scale / formats.y.scale
+        numerator, denominator = ratio.as_integer_ratio()
+        if numerator.bit_count() == 1:
+            return numerator, denominator
+        reach = self.window.elements * (formats.x.high - formats.x.low) * max(ratio, 1.0)
+        shift = min(MOST_RATIO_BITS, floor(log2(fixed_point.ACCUMULATOR_MAX / 2 / reach)))
+        return round(ratio * (1 << shift)), 1 << shift
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the wanted format, as far as the shifted sum stays within 32 bits; never fewer bits than the input."""
+        """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input."""
         x = inputs[0]
         room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
-        wanted_gain = (x.scale / wanted.scale).as_integer_ratio()[0]
-        gain = max(min(wanted_gain, room).bit_length() - 1, 0)
-        return ValueFormat.of(wanted.bits, x.scale * 2.0**-gain)
+        gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
+        return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
 
     def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
-        """See `Layer.sum_bounds`: all elements of a window at their largest, shifted, and half the divisor."""
-        largest = max(-bounds[0][0], bounds[0][1])
-        return np.array([self.window.elements * largest * self.gain(formats) + self.window.elements // 2])
+        """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor."""
+        largest = max(abs(bound - formats.x.zero_point) for bound in bounds[0])
+        multiplier, divisor = self.ratio(formats)
+        return np.array([self.window.elements * (largest * multiplier + divisor)])
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        sums = self.window.patches(x).sum(axis=(3, 4), dtype=np.int64) * self.gain(quantized.formats)
+        formats = quantized.formats
+        multiplier, divisor = self.ratio(formats)
+        centered = x.astype(np.int64) - formats.x.zero_point
+        sums = self.window.patches(centered).sum(axis=(3, 4)) * multiplier
         counts = self.window.elements if self.count_include_pad else self.window.counts(self.in_shape)
-        return quantized.clamped(fixed_point.rounded_quotient(sums, counts))
+        averages = fixed_point.rounded_quotient(sums, counts * divisor)
+        return quantized.clamped(averages + formats.y.zero_point)

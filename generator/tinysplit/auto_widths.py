@@ -1,0 +1,199 @@
+"""`--bits auto`: 8 bits wherever they do, 16 where accuracy needs them, at least time.
+
+Every value and every layer's weights are short at first. Each is measured alone: the noise that its 8 bits add to a
+network that has 16 elsewhere. While the network is not good enough, the one with most noise for the cycles that 16 bits
+cost becomes long; at the end, each that turns out not to be needed is short again, the least noisy first. Nothing is
+random, so the same model and samples give the same widths.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tinysplit.bit_widths import LONG, SHORT, BitWidths
+from tinysplit.cycles import load_cycle_table
+from tinysplit.errors import CheckFailedError
+from tinysplit.fidelity import Fidelity, FloatScores
+from tinysplit.graph import Graph
+from tinysplit.layers.base import Layer
+from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.range_analysis import Range, Statistics
+from tinysplit.techniques import Widths, choose
+
+TOLERANCE = 1e-9  # of points and decibels
+CYCLE = 1.0  # so that what costs nothing comes by its noise
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a network in fixed point has to keep: points of accuracy with labels, a signal-to-noise ratio without.
+
+    `flash_bytes` and `ram_bytes` are what one board has for constants and for a layer's inputs and output.
+    """
+
+    core: str
+    flash_bytes: int
+    ram_bytes: int
+    max_drop: float
+    min_snr_db: float
+
+    def accept(self, fidelity: Fidelity) -> bool:
+        """Whether accuracy (or noise, without labels) is within the limit."""
+        if fidelity.drop_points is None:
+            return fidelity.snr_db >= self.min_snr_db - TOLERANCE
+        return fidelity.drop_points <= self.max_drop + TOLERANCE
+
+
+class Part(NamedTuple):
+    """What gets a width of its own: a value, or the weights of the layer with this output."""
+
+    name: str
+    is_weights: bool
+
+    def __str__(self) -> str:
+        return f"weights of {self.name}" if self.is_weights else self.name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A part's width, what its 8 bits alone leave of the signal, and the cycles that 16 bits of it alone cost."""
+
+    part: Part
+    bits: int
+    snr_db: float
+    extra_cycles: float
+
+
+@dataclass(frozen=True, eq=False)
+class AutoWidths:
+    """The result, and why."""
+
+    quantized: QuantizedGraph
+    fidelity: Fidelity
+    choices: tuple[Choice, ...]
+    cycles: float
+
+
+def ranges_for(statistics: Mapping[str, Statistics], widths: BitWidths) -> dict[str, Range]:
+    """Return the range that every value's format of its width should hold."""
+    return {name: statistics[name].clipped(bits) for name, bits in widths.values.items()}
+
+
+def choose_widths(
+    graph: Graph,
+    statistics: Mapping[str, Statistics],
+    floats: FloatScores,
+    limits: Limits,
+) -> AutoWidths:
+    """Return the network with the widths that are fast and good enough; CheckFailedError when none are."""
+    search = _Search(graph, statistics, floats, limits)
+    widths = BitWidths.all(graph, SHORT)
+    parts = list(search.parts())
+    if limits.accept(search.fidelity(widths)):
+        return search.result(widths, ())
+    alone = {part: _snr_alone(search, part) for part in parts}
+    longer: list[Part] = []
+    while not limits.accept(search.fidelity(widths)):
+        candidates = [part for part in parts if part not in longer and search.fits(search.longer(widths, part))]
+        if not candidates:
+            raise CheckFailedError(search.refusal(widths))
+        best = max(candidates, key=lambda part: _worth(search, widths, part, alone[part]))
+        longer.append(best)
+        widths = search.longer(widths, best)
+    for part in sorted(longer, key=lambda part: -alone[part]):
+        shorter = search.with_bits(widths, part, SHORT)
+        if limits.accept(search.fidelity(shorter)):
+            widths = shorter
+    short = BitWidths.all(graph, SHORT)
+    base = search.cycles(short)
+    choices = (
+        Choice(part, search.bits(widths, part), alone[part], search.cycles(search.longer(short, part)) - base)
+        for part in parts
+    )
+    return search.result(widths, tuple(choices))
+
+
+def _snr_alone(search: "_Search", part: Part) -> float:
+    return search.fidelity(search.with_bits(BitWidths.all(search.graph, LONG), part, SHORT)).snr_db
+
+
+def _worth(search: "_Search", widths: BitWidths, part: Part, snr_db: float) -> float:
+    """Return the noise that 16 bits take away for each cycle that they cost."""
+    extra = search.cycles(search.longer(widths, part)) - search.cycles(widths)
+    return float(10 ** (-snr_db / 10) / max(extra, CYCLE))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    graph: Graph
+    statistics: Mapping[str, Statistics]
+    floats: FloatScores
+    limits: Limits
+
+    def parts(self) -> Iterator[Part]:
+        """Yield what can have a width of its own, in the order of the layers."""
+        yield Part(self.graph.input_name, is_weights=False)
+        for layer in self.graph.layers:
+            if "weights" in layer.parameters:
+                yield Part(layer.output, is_weights=True)
+            if not layer.keeps_format:
+                yield Part(layer.output, is_weights=False)
+
+    def bits(self, widths: BitWidths, part: Part) -> int:
+        return (widths.weights if part.is_weights else widths.values)[part.name]
+
+    def with_bits(self, widths: BitWidths, part: Part, bits: int) -> BitWidths:
+        if part.is_weights:
+            return widths.with_weights(part.name, bits)
+        return widths.with_value(self.graph, part.name, bits)
+
+    def longer(self, widths: BitWidths, part: Part) -> BitWidths:
+        return self.with_bits(widths, part, LONG)
+
+    def quantized(self, widths: BitWidths) -> QuantizedGraph:
+        formats = choose_formats(self.graph, ranges_for(self.statistics, widths), widths)
+        return quantize(self.graph, formats, max((*widths.values.values(), *widths.weights.values())))
+
+    def fidelity(self, widths: BitWidths) -> Fidelity:
+        return Fidelity.of(self.quantized(widths), self.floats)
+
+    def result(self, widths: BitWidths, choices: tuple[Choice, ...]) -> AutoWidths:
+        quantized = self.quantized(widths)
+        return AutoWidths(quantized, Fidelity.of(quantized, self.floats), choices, self.cycles(widths))
+
+    def cycles(self, widths: BitWidths) -> float:
+        """Return the cycles of the whole network."""
+        return sum(self._layer_cycles(layer, widths) for layer in self.graph.layers)
+
+    def _layer_cycles(self, layer: Layer, widths: BitWidths) -> float:
+        bits = self._layer_widths(layer, widths)
+        technique = choose(layer, self.limits.core, bits)
+        kernel = load_cycle_table().kernel(self.limits.core, max(bits.x, bits.w), technique.cost_kind(layer))
+        return kernel.cycles(layer)
+
+    @staticmethod
+    def _layer_widths(layer: Layer, widths: BitWidths) -> Widths:
+        x = max(widths.values[name] for name in layer.inputs)
+        return Widths(x, widths.values[layer.output], widths.weights.get(layer.output, x))
+
+    def fits(self, widths: BitWidths) -> bool:
+        """Whether constants and the largest layer fit the memories."""
+        layers = self.graph.layers
+        flash = sum(layer.weights_bytes(self._layer_widths(layer, widths).w) for layer in layers)
+        return flash <= self.limits.flash_bytes and max(map(self._ram(widths), layers)) <= self.limits.ram_bytes
+
+    def _ram(self, widths: BitWidths) -> Callable[[Layer], int]:
+        def ram_bytes(layer: Layer) -> int:
+            inputs = zip(layer.in_shapes, layer.inputs, strict=True)
+            bits = sum(shape.size * widths.values[name] for shape, name in inputs)
+            return (bits + layer.out_shape.size * widths.values[layer.output]) // 8
+
+        return ram_bytes
+
+    def refusal(self, widths: BitWidths) -> str:
+        fidelity = self.fidelity(widths)
+        reached = (
+            f"{fidelity.snr_db:.1f} dB" if fidelity.drop_points is None else f"{fidelity.drop_points:.2f} points lost"
+        )
+        return f"no widths within flash and RAM are good enough: {reached} with 16 bits wherever they fit"

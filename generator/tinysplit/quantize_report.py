@@ -1,0 +1,219 @@
+"""What `tinysplit quantize` shows: the formats of every layer, the analysis behind them, and how good they are."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.auto_widths import AutoWidths
+from tinysplit.fidelity import PERCENT, Fidelity
+from tinysplit.quantized import QuantizedGraph, QuantizedLayer
+from tinysplit.range_analysis import Statistics, decibels
+from tinysplit.tables import plain_table
+
+SPARKS = " ▁▂▃▄▅▆▇█"
+SPARK_COLUMNS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizeReport:
+    """A network in fixed point, the statistics of its values (by ONNX name) and its quality on the samples."""
+
+    quantized: QuantizedGraph
+    statistics: Mapping[str, Statistics]
+    fidelity: Fidelity
+    auto: AutoWidths | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is odd about values and weights, by the layer's name."""
+        graph = self.quantized.graph
+        owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
+        values = (
+            f"{owner}: every sample gives the same value {self.statistics[name].minimum:g}; "
+            "the samples never excite it, give others"
+            for owner, name in zip(owners, graph.value_names, strict=True)
+            if self.statistics[name].is_constant
+        )
+        return [*values, *(text for layer in self.quantized.layers for text in _weight_warnings(layer))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON writes it."""
+        graph = self.quantized.graph
+        return {
+            "name": graph.name,
+            "bits": self.quantized.bits,
+            "fidelity": asdict(self.fidelity),
+            "input": _statistics_json(self.statistics[graph.input_name])
+            | {"format": _format_json(self.quantized.layers[0])["inputs"][0]},
+            "layers": [self._layer_json(number, layer) for number, layer in enumerate(self.quantized.layers, 1)],
+            "auto": self.auto and _auto_json(self.auto),
+            "warnings": self.warnings,
+        }
+
+    def _layer_json(self, number: int, quantized: QuantizedLayer) -> dict[str, Any]:
+        layer = quantized.layer
+        weights = {}
+        if "weights" in layer.parameters:
+            by_channel = layer.by_channel(layer.parameters["weights"])
+            weights = {
+                "weights": _statistics_json(Statistics.of(by_channel))
+                | {
+                    "snr_db": weights_snr_db(quantized),
+                    "channels": [
+                        {"minimum": float(channel.min()), "maximum": float(channel.max())}
+                        | {"mean": float(channel.mean()), "variance": float(channel.var())}
+                        for channel in by_channel
+                    ],
+                    "steps": quantized.formats.weight_scales.tolist(),
+                }
+            }
+        return {
+            "number": number,
+            "name": layer.name,
+            "kind": layer.kind,
+            "formats": _format_json(quantized),
+            "values": _statistics_json(self.statistics[layer.output]),
+            **weights,
+        }
+
+
+def weights_snr_db(quantized: QuantizedLayer) -> float:
+    """Return how far the rounding of a layer's weights lies below them."""
+    layer = quantized.layer
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
+    steps = quantized.formats.weight_scales[:, np.newaxis]
+    rounded = layer.by_channel(quantized.constants["weights"]) * steps
+    return decibels(float((weights**2).sum()), float(((rounded - weights) ** 2).sum()))
+
+
+def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:
+    """Print a line a layer, with `analysis` the statistics behind it, and the quality."""
+    numbers = ("bits", "weights", "SNR dB", "division", "correction")
+    table = plain_table("#", "layer", "kind", "input", "output", numbers=numbers)
+    for number, layer in enumerate(report.quantized.layers, 1):
+        formats = layer.formats
+        inputs = ", ".join(str(values) for values in formats.inputs)
+        table.add_row(
+            str(number), layer.layer.name[-32:], layer.layer.kind, inputs, str(formats.y), *_weight_cells(layer)
+        )
+    console.print(table)
+    if analysis:
+        console.print()
+        _print_analysis(report, console)
+    if report.auto:
+        console.print()
+        _print_auto(report.auto, console)
+    console.print()
+    for line in (*_quality(report.fidelity), *(f"warning: {text}" for text in report.warnings)):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _weight_cells(quantized: QuantizedLayer) -> tuple[str, ...]:
+    formats = quantized.formats
+    if formats.weight_bits is None or formats.requantization is None:
+        return (str(formats.y.bits), "", "", "", "")
+    limit = 1 << (formats.weight_bits - 1)
+    corrections = formats.requantization.corrections
+    return (
+        str(formats.y.bits),
+        str(formats.weight_bits),
+        f"{weights_snr_db(quantized):.1f}",
+        _span(formats.weight_scales * limit),
+        _span(corrections),
+    )
+
+
+def _span(numbers: NDArray[np.float64]) -> str:
+    low, high = f"{numbers.min():.3g}", f"{numbers.max():.3g}"
+    return low if low == high else f"{low}..{high}"
+
+
+def _print_analysis(report: QuantizeReport, console: Console) -> None:
+    table = plain_table("values", "format", numbers=("min", "max", "mean", "variance", "SNR dB", "histogram"))
+    graph = report.quantized.graph
+    formats = [report.quantized.input_format, *(layer.formats.y for layer in report.quantized.layers)]
+    for name, values in zip(graph.value_names, formats, strict=True):
+        _add_statistics(table, name, str(values), report.statistics[name], report.statistics[name].snr_db(values))
+    for layer in report.quantized.layers:
+        if "weights" in layer.layer.parameters:
+            statistics = Statistics.of(layer.layer.parameters["weights"])
+            text = f"{layer.formats.weight_bits} bits"
+            _add_statistics(table, f"weights of {layer.layer.name}", text, statistics, weights_snr_db(layer))
+    console.print(table)
+
+
+def _add_statistics(table: Table, name: str, values: str, statistics: Statistics, snr_db: float) -> None:
+    numbers = (statistics.minimum, statistics.maximum, statistics.mean, statistics.variance)
+    cells = (*(f"{number:.4g}" for number in numbers), f"{snr_db:.1f}", _sparkline(statistics))
+    table.add_row(name[-36:], values, *cells)
+
+
+def _sparkline(statistics: Statistics) -> str:
+    """Return a histogram of the numbers that are not 0 from their minimum to their maximum, in powers of the counts."""
+    columns = np.array_split(statistics.bins, min(SPARK_COLUMNS, len(statistics.bins)))
+    heights = np.array([column.sum() for column in columns], np.float64) ** 0.5
+    scaled = np.ceil(heights / max(heights.max(), 1e-9) * (len(SPARKS) - 1)).astype(int)
+    return "".join(SPARKS[height] for height in scaled)
+
+
+def _print_auto(auto: AutoWidths, console: Console) -> None:
+    if not auto.choices:
+        console.print("auto: 8 bits do everywhere")
+    table = plain_table("auto: part", numbers=("bits", "SNR dB with 8 bits alone", "extra cycles of 16 bits"))
+    for choice in auto.choices:
+        table.add_row(str(choice.part)[-48:], str(choice.bits), f"{choice.snr_db:.1f}", f"{choice.extra_cycles:,.0f}")
+    if auto.choices:
+        console.print(table)
+    console.print(f"auto: {auto.cycles:,.0f} cycles", highlight=False)
+
+
+def _quality(fidelity: Fidelity) -> Iterator[str]:
+    yield f"{fidelity.samples} samples: {fidelity.snr_db:.1f} dB before the softmax, agreement {fidelity.agreement:.3f}"
+    if fidelity.top1 is not None and fidelity.float_top1 is not None:
+        drop = PERCENT * (fidelity.float_top1 - fidelity.top1)
+        yield f"top-1 {fidelity.top1:.3f}, float {fidelity.float_top1:.3f}: {drop:.2f} points lost"
+
+
+def _weight_warnings(quantized: QuantizedLayer) -> Iterator[str]:
+    layer = quantized.layer
+    if "weights" not in layer.parameters:
+        return
+    silent = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
+    if silent:
+        yield f"layer {layer.name!r}: all weights of {silent} of {layer.out_shape.channels} output channels are zero"
+
+
+def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:
+    formats = quantized.formats
+    return {
+        "inputs": [{"name": str(values), **asdict(values)} for values in formats.inputs],
+        "output": {"name": str(formats.y), **asdict(formats.y)},
+        "weight_bits": formats.weight_bits,
+        "requantization": formats.requantization and asdict(formats.requantization),
+    }
+
+
+def _statistics_json(statistics: Statistics) -> dict[str, Any]:
+    return {
+        "minimum": statistics.minimum,
+        "maximum": statistics.maximum,
+        "mean": statistics.mean,
+        "variance": statistics.variance,
+        "histogram": {
+            "bin_width": statistics.bin_width,
+            "first_bin": statistics.first_bin,
+            "counts": statistics.bins.tolist(),
+        },
+    }
+
+
+def _auto_json(auto: AutoWidths) -> dict[str, Any]:
+    choices = [
+        {"part": str(c.part), "bits": c.bits, "snr_db": c.snr_db, "extra_cycles": c.extra_cycles} for c in auto.choices
+    ]
+    return {"cycles": auto.cycles, "choices": choices}

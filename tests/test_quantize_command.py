@@ -1,0 +1,77 @@
+"""`tinysplit quantize` on the example network."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import example
+from test_cli import BAD_INPUT, CHECK_FAILED, USAGE, run
+
+MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
+MAX_DROP_POINTS = 0.3
+
+
+def quantized(*options: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run("quantize", MODEL, "--samples", SAMPLES, "--json", *options))
+    return report
+
+
+@pytest.mark.parametrize("bits", ["8", "16"])
+def test_the_example_keeps_its_accuracy(bits: str) -> None:
+    fidelity = quantized("--bits", bits)["fidelity"]
+    assert 100 * (fidelity["float_top1"] - fidelity["top1"]) <= MAX_DROP_POINTS
+    assert fidelity["snr_db"] > {"8": 20, "16": 50}[bits]
+
+
+def test_the_analysis_holds_all_weights_and_values() -> None:
+    report = quantized()
+    weighted = [layer for layer in report["layers"] if "weights" in layer]
+    assert weighted
+    for layer in weighted:
+        counts = layer["weights"]["histogram"]["counts"]
+        channels = layer["weights"]["channels"]
+        assert sum(counts) > 0
+        assert min(channel["minimum"] for channel in channels) == layer["weights"]["minimum"]
+        assert len(layer["weights"]["steps"]) in {1, len(channels)}
+    assert report["warnings"] == []
+    text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
+    assert "variance" in text
+    assert "variance" not in run("quantize", MODEL, "--samples", SAMPLES)
+
+
+def test_auto_is_all_short_where_that_does() -> None:
+    report = quantized("--bits", "auto", "--max-drop", "1")
+    assert report["bits"] == 8
+    assert report["auto"]["choices"] == []
+
+
+def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
+    with np.load(example.SAMPLES) as file:
+        np.savez(tmp_path / "unlabelled.npz", x=file["x"][:40])
+    samples = str(tmp_path / "unlabelled.npz")
+    options = ("quantize", MODEL, "--samples", samples, "--json", "--bits")
+    short = json.loads(run(*options, "8"))["fidelity"]["snr_db"]
+    long = json.loads(run(*options, "16"))["fidelity"]["snr_db"]
+    wanted = (short + long) / 2
+    first, again = (json.loads(run(*options, "auto", "--min-snr", str(wanted))) for _ in range(2))
+    assert first == again
+    assert first["fidelity"]["snr_db"] >= wanted
+    bits = {choice["bits"] for choice in first["auto"]["choices"]}
+    assert bits == {8, 16}
+    error = run(*options, "auto", "--min-snr", "200", expect=CHECK_FAILED)
+    assert "no widths within flash and RAM are good enough" in error
+
+
+def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
+    with np.load(example.SAMPLES) as file:
+        np.savez(tmp_path / "black.npz", x=np.zeros_like(file["x"][:3]))
+    report = json.loads(run("quantize", MODEL, "--samples", str(tmp_path / "black.npz"), "--json"))
+    assert any("every sample gives the same value 0" in text for text in report["warnings"])
+
+
+def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:
+    assert "--bits 12" in run("quantize", MODEL, "--samples", SAMPLES, "--bits", "12", expect=USAGE)
+    assert "missing" in run("quantize", MODEL, "--samples", str(tmp_path / "no.npz"), expect=BAD_INPUT)
