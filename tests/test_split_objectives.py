@@ -8,19 +8,25 @@ from math import inf, isclose, isfinite
 
 import pytest
 
+from brute_force import BruteForce
+from random_problems import CHAINS, random_problem
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import Graph
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
+from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
 from tinysplit.split.period import Period
 from tinysplit.split.period_bounds import PeriodBounds, fluid, least_value
 from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.replication import replicate
+from tinysplit.split.stage_dp import stage_search
 
-N_INSTANCES = 3000
+N_INSTANCES = 1600
+N_OTHER_CHAINS = 800  # with energy, links of their own and host transfers
 PUBLISHED = [  # seed 000, Table 4: boards, answers a second
     (mobilenet_v1(0.25), ("nucleo_h743zi", "nucleo_l4r5zi"), "4.0342"),
     (mobilenet_v1(0.30), ("nucleo_h743zi", "nucleo_f401re"), "0.5438"),
@@ -162,6 +168,34 @@ def test_exact_solvers_agree_with_brute_force(block: int) -> None:
     assert n_feasible > N_INSTANCES / 8 * 0.6  # the others are infeasible for both
 
 
+@pytest.mark.parametrize("block", range(4))
+def test_chains_of_every_kind(block: int) -> None:
+    for seed in range(block, N_OTHER_CHAINS, 4):
+        problem = random_problem(seed, CHAINS)
+        expected = BruteForce(problem).least()
+        for solver in (branch_and_bound, dichotomic_search, adaptive_dichotomic_search, stage_search):
+            try:
+                split = solver(problem)
+            except CheckFailedError:
+                assert solver is not branch_and_bound or not isfinite(expected), seed
+                continue
+            except UsageError:
+                assert solver is stage_search
+                continue
+            assert problem.is_feasible(split.assignment), seed
+            assert split.objective >= expected * (1 - 1e-9), seed
+            assert split.lower_bound <= expected * (1 + 1e-9), seed
+            assert solver is not branch_and_bound or split.proved, seed
+
+
+def test_chain_solvers_refuse_branches() -> None:
+    layers = tuple(replace(layer, inputs=(-1,) if k < 2 else (0, 1)) for k, layer in enumerate(THERE_AND_BACK.layers))
+    problem = replace(THERE_AND_BACK, layers=layers, objective=Objective.THROUGHPUT)
+    for solver in (branch_and_bound, stage_search):
+        with pytest.raises(UsageError, match="this network has branches: take --solver graph"):
+            solver(problem)
+
+
 def test_bounds_are_admissible() -> None:
     for seed in range(600):
         problem = replace(random_instance(seed), objective=Objective.THROUGHPUT)
@@ -296,7 +330,7 @@ def test_an_interrupted_search_has_a_true_bound(definition: Period) -> None:
 
 
 def test_published_branch_and_bound_knows_latency_alone() -> None:
-    with pytest.raises(UsageError, match="knows neither throughput nor limits"):
+    with pytest.raises(UsageError, match="knows neither throughput, energy nor limits"):
         branch_and_bound(replace(THERE_AND_BACK, objective=Objective.THROUGHPUT), as_published=True)
 
 

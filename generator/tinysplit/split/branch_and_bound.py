@@ -2,14 +2,15 @@
 
 Seed 000 underestimates what is left by each layer's fastest device. Here the bound is the exact cost of the rest with
 unlimited flash, transfers included, from dynamic programming backwards over (layer, device). What is left then is
-the packing, and of two partial assignments that leave the same free flash only the faster one is followed. Throughput
-and limits have a search of their own, `period_search.py`, with bounds on I and on the period.
+the packing, and of two partial assignments that leave the same free flash only the faster one is followed. Throughput,
+energy and limits have a search of their own, `period_search.py`, with bounds on I, on the period and on energy.
 """
 
 from time import perf_counter
 
 from tinysplit.errors import UsageError
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
+from tinysplit.split.memory import within_ram
 from tinysplit.split.period_search import PeriodSearch
 from tinysplit.split.problem import Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
@@ -28,14 +29,17 @@ def branch_and_bound(
     the rules of the problem are only looked at once all layers are assigned; it knows latency only. CheckFailedError
     says why nothing fits.
     """
+    if not problem.is_chain:
+        raise UsageError("branch and bound knows chains only, and this network has branches: take --solver graph")
     check_memories(problem)
     start = perf_counter()
+    searched = within_ram(problem)
     if problem.asks_for_period or problem.is_limited:
         if as_published:
-            raise UsageError("branch and bound as published knows neither throughput nor limits: take ours")
-        search: TreeSearch | PeriodSearch = PeriodSearch(problem)
+            raise UsageError("branch and bound as published knows neither throughput, energy nor limits: take ours")
+        search: TreeSearch | PeriodSearch = PeriodSearch(searched)
     else:
-        search = TreeSearch(problem, as_published=as_published)
+        search = TreeSearch(searched, as_published=as_published)
     search.run(time_limit_s)
     if search.best is None:
         raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)

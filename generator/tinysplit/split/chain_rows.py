@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.links import Links, Pair, pair_of
+from tinysplit.split.memory import within_ram
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
 
 Floats = NDArray[np.float64]
@@ -106,7 +107,7 @@ class StepCosts:
         self.runs_on = np.isfinite(usable_s)
         self.stay_s = np.where(self.runs_on, usable_s, 0.0)
         nothing = np.zeros((1, self.n_devices, self.n_devices))
-        transfers_s = np.concatenate([nothing, np.array(problem.transfer_seconds)[:-1]])
+        transfers_s = np.concatenate([nothing, np.array(within_ram(problem).transfer_seconds)[:-1]])
         self.passes = np.isfinite(transfers_s)
         self.cut_s = np.where(self.passes, transfers_s, 0.0)
         self.shared: list[Pair] = sorted(problem.links.half_duplex) if problem.links else []
@@ -124,19 +125,16 @@ class StepCosts:
             self._follow(problem.links)
 
     def _follow(self, links: Links) -> None:
-        """Charge every hop to its own ends, and close what a device on the way has no RAM for."""
+        """Charge every hop to its own ends."""
         self.sending[:] = 0.0
         self.cut_j[:] = 0.0
         for layer, routes in enumerate(links.routes[:-1], 1):
-            held = self.problem.held_bytes(layer - 1)
-            has_room = [held <= device.ram_bytes for device in self.problem.devices]
             for i, row in enumerate(routes):
                 for h, way in enumerate(row):
                     for hop in way:
                         self.sending[layer, i, h, hop.sender] += hop.seconds
                         self.cut_j[layer, i, h] += (self.talk_w[hop.sender] + self.talk_w[hop.receiver]) * hop.seconds
                         self.relays[layer, i, h, hop.sender] |= hop.sender != i
-                        self.passes[layer, i, h] &= has_room[hop.receiver]
                         pair = pair_of(hop.sender, hop.receiver)
                         if pair in self.shared:
                             self.sending[layer, i, h, self.n_devices + self.shared.index(pair)] += hop.seconds

@@ -62,7 +62,7 @@ def label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
 def _check_scope(problem: Problem) -> None:
     if not problem.is_chain:
-        raise UsageError("labels knows chains only, and this network has branches: take --solver auto")
+        raise UsageError("labels knows chains only, and this network has branches: take --solver graph")
     if problem.asks_for_period and problem.period_definition is not Period.LOAD:
         raise UsageError(
             f"labels knows the period load only, not {problem.period_definition}: take --solver branch-and-bound"

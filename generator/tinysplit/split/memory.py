@@ -5,6 +5,8 @@ arrival, right after it was computed, until its last reader there has run; on a 
 """
 
 from collections import defaultdict
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +39,33 @@ def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
             running = layer.ram_bytes if device == owner else 0
             most[device] = max(most[device], kept + running, kept + passing[device].get(step, 0))
     return tuple(most)
+
+
+def within_ram(problem: "Problem") -> "Problem":
+    """Return a chain without the ways on which some device has no RAM for what it passes on or gets.
+
+    Where all links are alike there are none: what gets a tensor runs the layer that reads it.
+    """
+    if problem.links is None:
+        return problem
+    return replace(
+        problem,
+        transfer_seconds=tuple(
+            tuple(
+                tuple(
+                    seconds if all(held <= problem.devices[hop.receiver].ram_bytes for hop in way) else inf
+                    for seconds, way in zip(*row, strict=True)
+                )
+                for row in zip(table, routes, strict=True)
+            )
+            for held, table, routes in zip(
+                map(problem.held_bytes, range(len(problem.layers))),
+                problem.transfer_seconds,
+                problem.links.routes,
+                strict=True,
+            )
+        ),
+    )
 
 
 def _of_chain(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:

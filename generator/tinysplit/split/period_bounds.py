@@ -14,13 +14,14 @@ sum_i max(0, W - load_i) / s_i >= work left. With L_ij = MACC_j * s_i this is th
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import exp, isfinite
 from operator import mul, truediv
 
 from tinysplit.split.bounds import LatencyBound, cheapest_way, unlimited_flash
+from tinysplit.split.floors import floor_value
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.rates import rated
 
 WEIGHT_STEPS = 100
 FIRST_STRIDE = 1.0
@@ -31,12 +32,12 @@ class PeriodBounds:
     """What the busy times of some first layers and the place of the last of them say about the period."""
 
     def __init__(self, problem: Problem) -> None:
-        counted = without_sending(problem) if problem.period_definition is Period.OLD else problem
+        counted = _computing_only(problem) if problem.period_definition is Period.OLD else problem
         self.weights = device_weights(counted)
-        self.average = LatencyBound(weigh(counted, self.weights))
-        self.unit_s = unit_seconds(problem)
+        self.average = LatencyBound(rated(counted, self.weights, self.weights))
+        self.unit_s = unit_seconds(counted)
         self.work_left = [0.0]
-        for seconds in reversed(problem.usable_seconds):
+        for seconds in reversed(counted.usable_seconds):
             self.work_left.insert(0, self.work_left[0] + min(map(truediv, seconds, self.unit_s)))
 
     def of(self, n_done: int, device: int, loads: Sequence[float], free_flash: Sequence[int]) -> float:
@@ -47,6 +48,8 @@ class PeriodBounds:
 
 def least_value(problem: Problem) -> float:
     """Return an underestimate of what any split of `problem` costs in its objective."""
+    if problem.objective is Objective.ENERGY or not problem.is_chain:
+        return floor_value(problem)
     if problem.objective is Objective.LATENCY:
         return unlimited_flash(problem)[0][0]
     devices = problem.devices
@@ -79,7 +82,7 @@ def device_weights(problem: Problem) -> list[float]:
     weights = _normalized([1 / seconds for seconds in unit_seconds(problem)])
     best, best_weights = 0.0, weights
     for step in range(WEIGHT_STEPS):
-        weighted = weigh(problem, weights)
+        weighted = rated(problem, weights, weights)
         rest = unlimited_flash(weighted)
         bound = rest[0][0]
         if bound > best:
@@ -89,31 +92,15 @@ def device_weights(problem: Problem) -> list[float]:
         way = cheapest_way(weighted, [0.0] * len(weights), rest)
         busy = [0.0] * len(weights)
         for layer, (device, after) in enumerate(zip(way, (*way[1:], way[-1]), strict=True)):
-            busy[device] += problem.layers[layer].seconds[device] + problem.transfer_seconds[layer][device][after]
+            busy[device] += problem.usable_seconds[layer][device] + problem.transfer_seconds[layer][device][after]
         stride = FIRST_STRIDE / (1 + step) / max(busy)
         weights = _normalized([weight * exp(stride * seconds) for weight, seconds in zip(weights, busy, strict=True)])
     return best_weights
 
 
-def weigh(problem: Problem, weights: Sequence[float]) -> Problem:
-    """Return `problem` with what each device computes and sends multiplied by its weight."""
-    layers = tuple(replace(layer, seconds=tuple(map(mul, layer.seconds, weights))) for layer in problem.layers)
-    transfers = tuple(
-        tuple(tuple(seconds * weight for seconds in row) for row, weight in zip(table, weights, strict=True))
-        for table in problem.transfer_seconds
-    )
-    return replace(problem, layers=layers, transfer_seconds=transfers)
-
-
-def without_sending(problem: Problem) -> Problem:
-    """Return `problem` with links that take no time; absent ones stay absent."""
-    return replace(
-        problem,
-        transfer_seconds=tuple(
-            tuple(tuple(0.0 if isfinite(seconds) else seconds for seconds in row) for row in table)
-            for table in problem.transfer_seconds
-        ),
-    )
+def _computing_only(problem: Problem) -> Problem:
+    devices = range(len(problem.devices))
+    return rated(problem, [1.0 for _ in devices], [0.0 for _ in devices])
 
 
 def _normalized(weights: Sequence[float]) -> list[float]:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split.infeasible import check_memories, explain_timeout
+from tinysplit.split.links import Links
+from tinysplit.split.memory import within_ram
 from tinysplit.split.period import Period
 from tinysplit.split.period_bounds import least_value
 from tinysplit.split.problem import Assignment, Objective, Problem
@@ -26,14 +28,14 @@ Floats = NDArray[np.float64]
 def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
     """Return the pipeline of least period; proved only where no split with several runs a device can be better.
 
-    With one stage a device the periods `load`, `span` and `paper` are the same. UsageError for anything else,
-    CheckFailedError when no pipeline fits or the time is over.
+    With one stage a device the periods `load`, `span` and `paper` are the same. UsageError for anything else, for
+    branches and for links that are shared (relays, half duplex); CheckFailedError when no pipeline fits or the time is
+    over.
     """
-    if problem.objective is not Objective.THROUGHPUT or problem.period_definition is Period.OLD:
-        raise UsageError("--solver stages finds the least period, but not the old one: take --objective throughput")
+    _check_scope(problem)
     check_memories(problem)
     start = perf_counter()
-    search = _StageSearch(problem, start + time_limit_s)
+    search = _StageSearch(within_ram(problem), start + time_limit_s)
     if not search.run():
         raise explain_timeout(problem, time_limit_s)
     assignment = search.assignment()
@@ -49,6 +51,19 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
         solver="stages",
         spent_s=perf_counter() - start,
     )
+
+
+def _check_scope(problem: Problem) -> None:
+    if problem.objective is not Objective.THROUGHPUT or problem.period_definition is Period.OLD:
+        raise UsageError("--solver stages finds the least period, but not the old one: take --objective throughput")
+    if not problem.is_chain:
+        raise UsageError("stages knows chains only, and this network has branches: take --solver graph")
+    if problem.links and (problem.links.half_duplex or _has_relays(problem.links)):
+        raise UsageError("stages knows no half-duplex links and no relays between boards: take --solver labels")
+
+
+def _has_relays(links: Links) -> bool:
+    return any(len(way) > 1 for routes in links.routes for row in routes for way in row)
 
 
 class _StageSearch:
