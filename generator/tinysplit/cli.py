@@ -255,9 +255,6 @@ def arrivals(
     _emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))
 
 
-app.command()(explore)
-
-
 @app.command()
 def generate(
     model: Model,

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.problem import Objective, Problem
-from tinysplit.split.replication import replicate
+from tinysplit.split.problem import Objective, Problem, within
+from tinysplit.split.replication import Replication, replicate
 from tinysplit.split.split import Split
 from tinysplit.units import MILLI, MS
 
@@ -27,12 +28,21 @@ def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> It
             f"note: not splitting wins: {_names(solved, solved.assignment)} alone runs the whole network; --use-all "
             "shows the best split over all boards"
         )
-    copies = replicate(solved.problem) if solved.problem.objective is Objective.THROUGHPUT else None
-    if copies and len(copies.devices) > 1 and copies.period_s < best:
+    copies = replicate(solved.problem)
+    figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf
+    if copies and figure < best:
         yield (
             f"note: the whole network on {_names(solved, copies.devices)}, every input on one of them, would "
-            f"{_figure(solved, copies.period_s)}, this split {_figure(solved, best)}"
+            f"{_figure(solved, figure)}, this split {_figure(solved, best)}"
         )
+
+
+def _of_copies(copies: Replication, problem: Problem) -> float:
+    """Return what copies have for the objective, infinite where they cannot be better than the best of them alone."""
+    if problem.objective is Objective.THROUGHPUT:
+        return copies.period_s
+    keeps_pace = within(copies.period_s, problem.longest_period_s)
+    return copies.energy_j if problem.objective is Objective.ENERGY and keeps_pace else inf
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
