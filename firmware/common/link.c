@@ -12,18 +12,22 @@ static bool is_of_tensor(const link_t *link, const frame_header_t *header) {
   return header->tag == link->in_tag && header->length == frame_length(link->in_left);
 }
 
-static uint8_t *begin_frame(void *owner, const frame_header_t *header) {
-  link_t *link = owner;
-  link->in_stored = link->receiving && header->type == FRAME_DATA && header->sequence == link->in_sequence &&
-                    is_of_tensor(link, header);
-  return link->in_stored ? link->in_data : NULL;
-}
-
 static void reply(link_t *link, uint8_t type, uint8_t tag, uint8_t sequence) {
   link->reply_type = type;
   link->reply_tag = tag;
   link->reply_sequence = sequence;
   link->wake(link->port);
+}
+
+static uint8_t *begin_frame(void *owner, const frame_header_t *header) {
+  link_t *link = owner;
+  bool is_next = header->type == FRAME_DATA && header->sequence == link->in_sequence;
+  link->in_stored = is_next && link->receiving && is_of_tensor(link, header);
+  if (is_next && !link->receiving) { /* at once, before the sender has filled its window */
+    link->in_waited = 1;
+    reply(link, FRAME_WAIT, header->tag, header->sequence);
+  }
+  return link->in_stored ? link->in_data : NULL;
 }
 
 /* Says which frame is expected, once; true if it was said. */
@@ -32,11 +36,6 @@ static bool refuse(link_t *link) {
   link->in_refused = 1;
   reply(link, FRAME_NAK, link->in_tag, link->in_sequence);
   return true;
-}
-
-static void let_wait(link_t *link, const frame_header_t *header) {
-  link->in_waited = 1;
-  reply(link, FRAME_WAIT, header->tag, header->sequence);
 }
 
 static void take_frame(link_t *link, const frame_header_t *header) {
@@ -52,8 +51,6 @@ static void data_received(link_t *link, const frame_header_t *header) {
   uint8_t age = (uint8_t)(link->in_sequence - header->sequence);
   if (link->in_stored) {
     take_frame(link, header);
-  } else if (age == 0 && !link->receiving) {
-    let_wait(link, header);
   } else if (age == 0) { /* began before it was awaited, or is of another tensor than the schedule says */
     if (refuse(link) && !is_of_tensor(link, header)) link->unexpected(header->tag);
   } else if (age <= LINK_WINDOW) { /* taken before: its ACK was lost or came too late */
@@ -67,6 +64,7 @@ static void data_received(link_t *link, const frame_header_t *header) {
 
 static void end_sending(link_t *link) {
   link->sending = 0;
+  link->released = 0;
   link->held = 0;
   link->flowing = 0;
 }
@@ -101,20 +99,26 @@ static void advance(link_t *link, uint8_t count) {
 /* The frame that asks counts as under way, so that the next one leaves after a time-out. */
 static void hold(link_t *link) {
   link->held = 1;
+  link->released = 0;
   link->flowing = 0;
   link->stalls = 0;
   link->quiet_ms = 0;
   link->out_next = (uint16_t)(link->out_base + 1);
 }
 
+/* The wait ends when the tensor begins to flow: the rest of a question may have to leave before. */
 static void release(link_t *link) {
   if (!link->held) return;
   link->out_next = link->out_base;
   link->quiet_ms = 0;
   link->stalls = 0;
+  link->released = 1;
+  link->wake(link->port);
+}
+
+static void begin_flow(link_t *link) {
   link->held = 0;
   link->flowing = 1;
-  link->wake(link->port);
 }
 
 static void wait_received(link_t *link, const frame_header_t *header) {
@@ -152,10 +156,12 @@ static bool begin_next_frame(void *owner) {
     frame_transmit(&link->transmitter, &header, NULL);
     return true;
   }
-  uint8_t window = link->held ? 1 : LINK_WINDOW;
+  uint8_t window = link->flowing || link->released ? LINK_WINDOW : 1;
   if (!link->sending || link->out_next == link->out_frames || link->out_next - link->out_base >= window) {
     return false;
   }
+  if (link->released) begin_flow(link);
+  link->released = 0;
   uint32_t offset = (uint32_t)link->out_next * FRAME_MAX_PAYLOAD;
   frame_header_t header = {.type = FRAME_DATA,
                            .tag = link->out_tag,
@@ -213,6 +219,7 @@ void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes) {
   link->quiet_ms = 0;
   link->failed = 0;
   link->sending = 1;
+  link->released = 0;
   link->held = 0;
   link->flowing = 1;
   link->wake(link->port);

@@ -5,8 +5,8 @@
  * all before it; a NAK names the frame that is expected and acknowledges all before it. A receiver sends at most one
  * NAK for each frame that it takes, so that one error brings one repetition; the time-out of the sender does the rest.
  *
- * A receiver that does not await the tensor yet, because its board computes, answers the first frame with WAIT. Its
- * sender is held then: it asks again with the first frame at every time-out, and as long as there is an answer it does
+ * A receiver that does not await the tensor yet, because its board computes, answers the first frame's header with WAIT.
+ * Its sender is held then: it asks again with the first frame at every time-out, and as long as there is an answer it does
  * not give up. The NAK that link_receive sends lets it go on at once.
  *
  * All functions are to be called with the link's interrupts held off, or from them.
@@ -44,6 +44,7 @@ typedef struct {
   uint32_t in_left; /* bytes */
 
   volatile uint8_t sending; /* 1 from link_send until the last ACK or failure */
+  uint8_t released;         /* the receiver is ready: the next frame ends the wait */
   volatile uint8_t held;    /* 1 while sending and told to wait */
   volatile uint8_t flowing; /* 1 while sending and not held */
   uint8_t failed;
