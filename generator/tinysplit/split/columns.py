@@ -24,7 +24,8 @@ class Columns:
 
     The period of `old` counts computation alone here, and every other one all that keeps a device busy: no period is
     shorter. Where inputs come at a given pace energy has all but what a device waits for; elsewhere each device waits
-    at least no time, so idle power counts in its busy seconds.
+    at least no time, so idle power counts in its busy seconds. `average` are weights by column that underestimate the
+    objective.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -34,6 +35,8 @@ class Columns:
         self.limits = np.array([self._limit(kind, key) for kind, key in self.number])
         kind = {Objective.LATENCY: (LATENCY,), Objective.THROUGHPUT: (BUSY, SHARED), Objective.ENERGY: (ENERGY,)}
         self.is_objective = np.array([what in kind[problem.objective] for what, _ in self.number])
+        is_shared = np.array([what == SHARED for what, _ in self.number])
+        self.average = (self.is_objective & ~is_shared) / (self.is_objective & ~is_shared).sum()
 
     def of_kind(self, *kinds: str) -> NDArray[np.intp]:
         """Return the numbers of the columns of some kinds."""

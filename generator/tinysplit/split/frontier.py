@@ -35,11 +35,11 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The ways through a network; `is_whole` False: some were left out because there are too many."""
+    """Ways through a network; none of those left out costs less than `left_out`, infinite where all are there."""
 
     entry: Floats  # [node before the first layer][column]: what the host sends there
     steps: tuple[Step, ...]  # none where there is no way
-    is_whole: bool
+    left_out: float
 
     def rest(self, weights: Floats, start: int = 0) -> list[Floats]:
         """Return the least weighted costs of the layers left, [layers done][node][...], nothing before `start` done.

@@ -20,87 +20,71 @@ from tinysplit.split.needs import Need, all_needs
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Problem
 
-ARCS_A_LAYER = 100_000  # that takes about a third of a second
-NODES_IN_HASTE = 50  # where half of the time is over
+ARCS_A_LOOK = 4096  # between two looks at the clock
 FREE = -1  # no device
 
 Node = tuple[tuple[Need, ...], int]  # of the tensors that later layers read; the device that the next layer must take
-Arc = tuple[int, int, int]  # node before, node behind, move
 
 
-def find_frontier(problem: Problem, columns: Columns, time_limit_s: float) -> Frontier:
-    """Return all ways through `problem`, or where a layer has too many arcs those that cost least so far."""
-    return _Builder(problem, columns, time_limit_s).build()
+class FrontierBuilder:
+    """Builds the frontier of one problem, whole or with the most promising nodes alone."""
 
-
-class _Builder:
-    def __init__(self, problem: Problem, columns: Columns, time_limit_s: float) -> None:
+    def __init__(self, problem: Problem, columns: Columns) -> None:
         self.problem, self.columns = problem, columns
-        self.hasty_from = perf_counter() + time_limit_s / 2
         alone = problem.is_chain and problem.links is None  # nothing is alive beside the layer that runs
-        tensors = (*range(len(problem.layers)), NETWORK_INPUT)
-        self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in tensors]
+        layers = range(len(problem.layers))
+        self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
         sees_order = problem.asks_for_period and problem.period_definition in {Period.SPAN, Period.PAPER}
         self.is_ordered = sees_order and bool(problem.links or problem.host_seconds)
-        self.is_whole = True
+        self.moves = [
+            list(moves_of(problem, columns, layer, self.bytes[layer], is_ordered=self.is_ordered)) for layer in layers
+        ]
+        self.costs = [np.array([move.costs for move in moves]) for moves in self.moves]
+        least = [(costs @ columns.average).min(initial=inf) for costs in self.costs if len(costs)]
+        self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
 
-    def build(self) -> Frontier:
-        """Go through the layers."""
+    def build(self, most_nodes: int, best: float, deadline: float) -> Frontier | None:
+        """Return all ways that may be better than `best`, by at most `most_nodes` nodes behind each layer.
+
+        None where there is no time for it.
+        """
         readers = self.problem.readers[NETWORK_INPUT]
         needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
-        entry = np.array([self.columns.of_input(need.devices()) for need in needs]).reshape(
-            -1, len(self.columns.number)
-        )
+        entry = np.array([self.columns.of_input(need.devices()) for need in needs]).reshape(len(needs), -1)
         nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
-        scores = entry @ self.columns.is_objective
+        scores = entry @ self.columns.average if needs else np.zeros(0)
         alive: tuple[int, ...] = (NETWORK_INPUT,)
-        steps = []
+        steps: list[Step] = []
+        left_out = inf
         for layer in range(len(self.problem.layers)):
-            moves = list(moves_of(self.problem, self.columns, layer, self.bytes[layer], is_ordered=self.is_ordered))
-            kept = self._most_promising(nodes, scores, len(moves))
+            kept, bound = _most_promising(nodes, scores + self.least_left[layer], most_nodes, best)
+            left_out = min(left_out, bound)
             behind = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
             numbers: dict[Node, int] = {}
-            arcs = [
-                (origin, numbers.setdefault(node, len(numbers)), move)
-                for origin, node, move in self._arcs(layer, alive, behind, kept, moves)
-            ]
+            arcs = []
+            for origin, node, move in self._arcs(layer, alive, behind, kept):
+                arcs.append((origin, numbers.setdefault(node, len(numbers)), move))
+                if not len(arcs) % ARCS_A_LOOK and perf_counter() > deadline:
+                    return None
             if not arcs:
-                return Frontier(entry, (), self.is_whole)
-            steps.append(_step(arcs, moves))
-            scores = self._scores(scores, steps[-1], len(numbers))
+                return Frontier(entry, (), left_out)
+            steps.append(self._step(layer, arcs))
+            scores = _scores(scores, steps[-1], self.columns.average, len(numbers))
             nodes, alive = numbers, behind
-        return without_dead_ends(Frontier(entry, tuple(steps), self.is_whole))
+        return without_dead_ends(Frontier(entry, tuple(steps), left_out))
 
     def _readers_left(self, tensor: int, layer: int) -> int:
         return sum(reader > layer for reader in self.problem.readers[tensor])
 
-    def _scores(self, scores: Floats, step: Step, n_nodes: int) -> Floats:
-        """Return the least objective, of all columns that may be it together, from the input to each node."""
-        onward = scores[step.origin] + (step.costs @ self.columns.is_objective)[step.move]
-        behind = np.full(n_nodes, inf)
-        np.minimum.at(behind, step.target, onward)
-        return behind
-
-    def _most_promising(self, nodes: Mapping[Node, int], scores: Floats, n_moves: int) -> Mapping[Node, int]:
-        most = ARCS_A_LAYER * len(self.problem.devices) // max(1, n_moves)
-        if perf_counter() > self.hasty_from:
-            most = NODES_IN_HASTE
-        if len(nodes) <= most:
-            return nodes
-        self.is_whole = False
-        return dict(
-            sorted(sorted(nodes.items(), key=lambda item: float(scores[item[1]]))[:most], key=lambda item: item[1])
-        )
-
     def _arcs(
-        self, layer: int, alive: Sequence[int], behind: Sequence[int], nodes: Mapping[Node, int], moves: Sequence[Move]
+        self, layer: int, alive: Sequence[int], behind: Sequence[int], nodes: Mapping[Node, int]
     ) -> Iterator[tuple[int, Node, int]]:
         """Yield node before, node behind and move of every arc."""
         inputs = self.problem.predecessors[layer]
         left = [self._readers_left(tensor, layer) for tensor in inputs]
         binds = self.problem.keep_last_two and layer == len(self.problem.layers) - 2
         on_device: list[list[tuple[int, Move]]] = [[] for _ in self.problem.devices]
-        for number, move in enumerate(moves):
+        for number, move in enumerate(self.moves[layer]):
             on_device[move.device].append((number, move))
         for (needs, bound_to), origin in nodes.items():
             need_of = dict(zip(alive, needs, strict=True))
@@ -137,14 +121,27 @@ class _Builder:
     def _fits(self, held: Sequence[int], move: Move) -> bool:
         return all(held[other] + more <= self.problem.devices[other].ram_bytes for other, more in move.arriving)
 
+    def _step(self, layer: int, arcs: Sequence[tuple[int, int, int]]) -> Step:
+        origin, target, move = np.array(arcs, dtype=np.intp).T
+        moves = self.moves[layer]
+        device = np.array([move.device for move in moves], dtype=np.intp)
+        powered = np.array([move.powered for move in moves], dtype=np.uint64)
+        return Step(origin, target, move, self.costs[layer], device, powered)
 
-def _step(arcs: Sequence[Arc], moves: Sequence[Move]) -> Step:
-    origin, target, move = np.array(arcs, dtype=np.intp).T
-    return Step(
-        origin,
-        target,
-        move,
-        costs=np.array([move.costs for move in moves]),
-        device=np.array([move.device for move in moves], dtype=np.intp),
-        powered=np.array([move.powered for move in moves], dtype=np.uint64),
-    )
+
+def _most_promising(
+    nodes: Mapping[Node, int], bounds: Floats, most: int, best: float
+) -> tuple[Mapping[Node, int], float]:
+    """Return the nodes with the smallest bounds, which are below `best`, and the smallest bound of the others."""
+    order = np.argsort(bounds, kind="stable")
+    n_kept = min(most, int(np.searchsorted(bounds[order], best)))
+    kept = set(order[:n_kept].tolist())
+    left_out = float(bounds[order[n_kept]]) if n_kept < len(order) else inf
+    return {node: number for node, number in nodes.items() if number in kept}, left_out
+
+
+def _scores(scores: Floats, step: Step, weights: Floats, n_nodes: int) -> Floats:
+    """Return the least weighted costs from the input to each node behind `step`."""
+    behind = np.full(n_nodes, inf)
+    np.minimum.at(behind, step.target, scores[step.origin] + (step.costs @ weights)[step.move])
+    return behind
