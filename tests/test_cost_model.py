@@ -16,7 +16,7 @@ from tinysplit.hardware import Board
 from tinysplit.layers import KINDS, Layer
 from tinysplit.link_settings import LinkSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.plan import make_plan
+from tinysplit.plan import layer_ram_bytes, make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
@@ -90,8 +90,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         technique = choose(graph.layers[0], "cortex-m0plus", widths)
         code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, technique.cost_kind(graph.layers[0])).code_bytes
         assert first.flash_bytes == technique.weights_bytes(graph.layers[0], widths) + code_bytes
-        tensors_bytes = (28 * 28 + 28 * 28 * 8) * bits // 8
-        assert first.ram_bytes == tensors_bytes + technique.scratch_bytes(graph.layers[0], widths)
+        assert first.ram_bytes == layer_ram_bytes(graph, 0, bits, technique)
         assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
         assert first.seconds == (layer_cycles(graph.layers[0], "cortex-m0plus", bits) / 64e6,) * 2
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]

@@ -12,6 +12,7 @@ from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.plan import BoardPlan, Place, Plan, StepKind, layer_ram_bytes, make_plan
 from tinysplit.split.links import Links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.techniques import Direct, Widths
 
 WIDTHS = (10, 7, 33, 5, 6)  # tensors of a chain of four dense layers
 RUN, SEND, RECEIVE = StepKind.RUN, StepKind.SEND, StepKind.RECEIVE
@@ -184,15 +185,20 @@ def test_tensors_that_live_together_do_not_meet(bits: int) -> None:
     assert all(offset % 4 == 0 and offset + size <= plan.arena.size_bytes for offset, size in spans)
 
 
+class Buffered(Direct):
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002
+        return 5
+
+
 def test_the_arena_is_the_largest_pair_of_neighbours() -> None:
     (plan,) = make_plan(chain(), 8, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
     assert plan.arena.size_bytes == 36 + 8  # 33 and 7 bytes in whole words
-    assert layer_ram_bytes(chain(), 2, 8, 0) == 36 + 8
-    assert layer_ram_bytes(chain(), 2, 8, 5) == 36 + 8 + 8
+    assert layer_ram_bytes(chain(), 2, 8, Direct()) == 36 + 8
+    assert layer_ram_bytes(chain(), 2, 8, Buffered()) == 36 + 8 + 8
 
 
 def test_a_sum_lies_where_an_input_did() -> None:
-    assert layer_ram_bytes(diamond(), 3, 8, 0) == 12 + 12
+    assert layer_ram_bytes(diamond(), 3, 8, Direct()) == 12 + 12
 
 
 def test_an_arena_that_does_not_fit_is_named() -> None:

@@ -110,12 +110,11 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: int) 
         for core, technique in techniques.items()
     }
     flash_bytes = max(techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores)
-    scratch_bytes = max(technique.scratch_bytes(layer, widths) for technique in techniques.values())
     out_bytes = layer.out_shape.size * bits // 8
     return LayerCosts(
         name=layer.name,
         flash_bytes=flash_bytes,
-        ram_bytes=layer_ram_bytes(graph, number, bits, scratch_bytes),
+        ram_bytes=max(layer_ram_bytes(graph, number, bits, technique) for technique in techniques.values()),
         out_bytes=out_bytes,
         seconds=tuple(kernels[board.device.core].cycles(layer) / board.clock.core_hz for board in boards),
         inputs=inputs,

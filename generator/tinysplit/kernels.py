@@ -122,13 +122,14 @@ def render_header(kernels: Mapping[int, Kernel]) -> str:
 
 
 def _parameters(kernel: Kernel) -> list[str]:
-    """Return the parameters of a kernel's function; where inputs are joined, the output may lie on the first."""
+    """Return the parameters of a kernel's function; without `restrict` where the output may lie on the input."""
     formats = kernel.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
     if len(formats.inputs) > 1:
         return [*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output"]
     scratch = ["void *restrict scratch"] if kernel.scratch_bytes else []
-    return [f"const {x_type} *restrict input", f"{y_type} *restrict output", *scratch]
+    pointer = "*restrict " if kernel.technique.output_lead(kernel.quantized.layer, 0) is None else "*"
+    return [f"const {x_type} {pointer}input", f"{y_type} {pointer}output", *scratch]
 
 
 def _window(layer: "Layer") -> "Window | None":

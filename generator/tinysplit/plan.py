@@ -12,7 +12,7 @@ from tinysplit.hardware import Board, Uart, board_title, check_baud
 from tinysplit.link_settings import LinkSettings
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
-from tinysplit.techniques import Widths, choose
+from tinysplit.techniques import Technique, Widths, choose
 
 
 class StepKind(StrEnum):
@@ -131,14 +131,14 @@ def make_plan(
     return Plan(problem, assignment, plans, links, cuts)
 
 
-def layer_ram_bytes(graph: Graph, number: int, bits: int, scratch_bytes: int) -> int:
+def layer_ram_bytes(graph: Graph, number: int, bits: int, technique: Technique) -> int:
     """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
     reads = set(graph.predecessors[number])
     tensors = [
         Block(Place(source), graph.size(source) * bits // 8, 0, 0 if graph.last_reader(source) == number else 1)
         for source in reads
     ]
-    return place([*tensors, *_layer_blocks(graph, bits, number, scratch_bytes, tensors, (0, 1))]).size_bytes
+    return place([*tensors, *_layer_blocks(graph, bits, number, technique, tensors, (0, 1))]).size_bytes
 
 
 def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
@@ -201,17 +201,15 @@ def _blocks(graph: Graph, bits: int, board: Board, steps: Sequence[Step]) -> lis
     blocks = {block.key: block for block in tensors}
     for turn, step in enumerate(steps):
         if step.kind is StepKind.RUN:
-            scratch_bytes = choose(graph.layers[step.item], board.device.core, widths).scratch_bytes(
-                graph.layers[step.item], widths
-            )
+            technique = choose(graph.layers[step.item], board.device.core, widths)
             times = turn, last[step.item]
-            for block in _layer_blocks(graph, bits, step.item, scratch_bytes, tensors, times):
+            for block in _layer_blocks(graph, bits, step.item, technique, tensors, times):
                 blocks[block.key] = block
     return list(blocks.values())
 
 
 def _layer_blocks(
-    graph: Graph, bits: int, number: int, scratch_bytes: int, tensors: Sequence[Block[Place]], times: tuple[int, int]
+    graph: Graph, bits: int, number: int, technique: Technique, tensors: Sequence[Block[Place]], times: tuple[int, int]
 ) -> list[Block[Place]]:
     """Return the output of a layer that runs in step `times[0]`, needed until `times[1]`, and its scratch memory.
 
@@ -222,8 +220,9 @@ def _layer_blocks(
     leads = [
         (Place(source), lead * bits // 8)
         for k, source in enumerate(graph.predecessors[number])
-        if source in dying and (lead := layer.output_lead(k)) is not None
+        if source in dying and (lead := technique.output_lead(layer, k)) is not None
     ]
+    scratch_bytes = technique.scratch_bytes(layer, Widths.all(bits))
     output = Block(Place(number), graph.size(number) * bits // 8, turn, end, tuple(leads))
     return [output, Block(Place(number, is_scratch=True), scratch_bytes, turn, turn)] if scratch_bytes else [output]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CORE = "cortex-m0plus"
 BITS = 8
 _SIGN = 1 << (BITS - 1)
-_BYTES_A_WORD = 4
+WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def facts(quantized: "QuantizedLayer") -> dict[str, object]:
     """Return what the templates of all these techniques print: how values are copied, and the requantization."""
     formats = quantized.formats
     requantization = formats.requantization
-    words = quantized.layer.in_shape.channels % _BYTES_A_WORD == 0
+    words = quantized.layer.in_shape.channels % WORD_BYTES == 0
     unit = 0x01010101 if words else 1
     sign = _sign(quantized)
     return {

@@ -50,6 +50,13 @@ class Technique(ABC):
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of RAM, aligned to a word, that the kernel needs beside input and output while it runs."""
 
+    def output_lead(self, layer: Layer, k: int) -> int | None:
+        """Return by how many elements the output has to begin before input k to be written while that is read.
+
+        None where it must lie elsewhere. It must not depend on the weights either.
+        """
+        return layer.output_lead(k)
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` in flash."""
         return layer.weights_bytes(widths.w)

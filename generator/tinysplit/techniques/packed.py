@@ -21,6 +21,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.in_place import lead_of_pixels
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -118,6 +119,10 @@ class Packed(Technique):
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.scratch_bytes`: the values of one window."""
         return aligned(padded_inputs(layer)[0])
+
+    def output_lead(self, layer: Layer, k: int) -> int | None:
+        """See `Technique.output_lead`."""
+        return lead_of_pixels(layer, layer.window) if isinstance(layer, Conv) else layer.output_lead(k)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`."""
