@@ -95,7 +95,9 @@ def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> Qua
     def shifted(values: ValueFormat) -> ValueFormat:
         return ValueFormat(values.bits, values.scale, int(rng.integers(values.low, values.high, endpoint=True)))
 
-    formats = replace(formats, inputs=(shifted(formats.x),), y=shifted(formats.y))
+    formats = replace(formats, inputs=tuple(map(shifted, formats.inputs)), y=shifted(formats.y))
+    if len(formats.inputs) > 1:
+        return QuantizedLayer(quantized.layer, formats, tuple((x.low, x.high) for x in formats.inputs))
     try:
         return quantize(one_layer_graph(quantized.layer), [formats], formats.x.bits).layers[0]
     except InputError:

@@ -1,6 +1,6 @@
 """The network between import and code generation: layers in topological order, every activation in HWC order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.layers.base import Layer, Shape
+from tinysplit.qformat import ValueFormat
 
 NETWORK_INPUT = -1  # in the place of a layer's index: the value that the host gives
 
@@ -33,6 +34,8 @@ class Graph:
     input_order: NDArray[np.int64] = field(repr=False)
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
+    own_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a network that came quantized, by value
+    own_weight_steps: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # by the layers' names
 
     @classmethod
     def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:

@@ -7,9 +7,10 @@ that use all their bits, as far as every sum provably fits 32 bits (`correction.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.bit_widths import BitWidths
-from tinysplit.correction import correct
+from tinysplit.correction import correct, keep
 from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
 from tinysplit.graph import Graph
@@ -29,14 +30,16 @@ def choose_formats(
     Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
     """
     widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
-    x = _wanted_format(ranges, graph.input_name, f"input {graph.input_name!r}", widths.values[graph.input_name])
+    wanted = _wanted_formats(graph, ranges, widths)
+    x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
     chosen = []
     for layer in graph.layers:
-        wanted = _wanted_format(ranges, layer.output, f"layer {layer.name!r}", widths.values[layer.output])
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
-        formats = _fit(layer, inputs, wanted, input_bounds, widths.weights.get(layer.output))
+        steps = graph.own_weight_steps.get(layer.name)
+        weight_bits = widths.weights.get(layer.output)
+        formats = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
         chosen.append(formats)
         values[layer.output] = formats.y
         bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats, tuple(input_bounds)))
@@ -57,6 +60,17 @@ def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> Quanti
     return QuantizedGraph(graph, bits, tuple(layers))
 
 
+def _wanted_formats(
+    graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths
+) -> dict[str, ValueFormat]:
+    """Return the formats that suit the ranges of all values; those that a quantized network says itself are kept."""
+    owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
+    return {
+        name: graph.own_formats.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
+        for name, owner in zip(graph.value_names, owners, strict=True)
+    }
+
+
 def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner: str, bits: int) -> QFormat:
     """Return the format that suits the range of a value."""
     if value not in ranges:
@@ -72,18 +86,21 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
 def _fit(
     layer: Layer,
     inputs: Sequence[ValueFormat],
-    wanted: QFormat,
+    wanted: ValueFormat,
     bounds: Sequence[Bounds],
     weight_bits: int | None,
+    own_steps: NDArray[np.float64] | None,
 ) -> LayerFormats:
     """Return the formats of a layer whose output should have the format `wanted`."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
+    formats: LayerFormats | None
     if weight_bits is None:
-        formats: LayerFormats | None = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
+        formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
     else:
-        formats = correct(layer, inputs[0], wanted, bounds[0], weight_bits)
+        kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
+        formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
     if formats is None or _largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
         raise InputError(
             f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "

@@ -23,7 +23,8 @@ class Add(Elementwise):
     def alignment(self, formats: "LayerFormats") -> Alignment:
         """Return how the inputs are brought to the output's format."""
         ratios = [sign * x.scale / formats.y.scale for sign, x in zip(self.signs, formats.inputs, strict=True)]
-        return Alignment.of(ratios, [0] * len(ratios), 0, -formats.x.low)
+        zero_points = [x.zero_point for x in formats.inputs]
+        return Alignment.of(ratios, zero_points, formats.y.zero_point, max(-x.low for x in formats.inputs))
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -11,7 +11,7 @@ from tinysplit import fixed_point
 from tinysplit.errors import InputError
 from tinysplit.layers.base import Bounds, Layer, Shape
 from tinysplit.layers.window import Window
-from tinysplit.qformat import IntArray, ValueFormat
+from tinysplit.qformat import IntArray, QFormat, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -65,6 +65,8 @@ class AveragePool(Layer):
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input."""
         x = inputs[0]
+        if not isinstance(wanted, QFormat):
+            return wanted
         room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))

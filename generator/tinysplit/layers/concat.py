@@ -31,7 +31,8 @@ class Concat(Joining):
 
     def alignments(self, formats: "LayerFormats") -> tuple[Alignment, ...]:
         """Return how each input is brought to the output's format."""
-        return tuple(Alignment.of([x.scale / formats.y.scale], [0], 0, -x.low) for x in formats.inputs)
+        y = formats.y
+        return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

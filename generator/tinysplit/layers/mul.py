@@ -22,10 +22,12 @@ class Mul(Elementwise):
         """Return how the products are brought to the output's format."""
         first, second = formats.inputs
         ratio = first.scale * second.scale / formats.y.scale
-        return Alignment.of([ratio], [0], 0, first.low * second.low)
+        largest = (abs(first.zero_point) - first.low) * (abs(second.zero_point) - second.low)
+        return Alignment.of([ratio], [0], formats.y.zero_point, largest)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (factor,), offset, shift = self.alignment(quantized.formats)
-        first, second = (x.astype(np.int64) for x in inputs)
+        formats = quantized.formats.inputs
+        first, second = (x.astype(np.int64) - q.zero_point for x, q in zip(inputs, formats, strict=True))
         return quantized.clamped((offset + factor * first * second) >> shift)

@@ -16,19 +16,21 @@ from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import JOINING, OPERATORS
 from tinysplit.onnx_import.order import small_memory_order
+from tinysplit.onnx_import.own_formats import OwnFormats, take_formats
 from tinysplit.onnx_import.prepare import prepare
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
 def import_model(path: Path) -> Graph:
-    """Read a float ONNX network (opset 11 and later) with one input and one output.
+    """Read an ONNX network (opset 11 and later) with one float input and one output, quantized by QDQ pairs or not.
 
     Batch normalization, activations, constant arithmetic, padding and changes of layout are folded into the layers.
     Raises InputError with one line that names what cannot be used.
     """
     file = read_model(path)
-    model = prepare(file.model)
+    float_model, own = take_formats(prepare(file.model))
+    model = prepare(float_model)
     values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
@@ -41,7 +43,7 @@ def import_model(path: Path) -> Graph:
             value = replace(value, is_shared=True)
         values[name] = value
     output = values[model.graph.output[0].name]
-    return _graph(path, file.sha256, chain, shape, output)
+    return _graph(path, file.sha256, chain, shape, output, own)
 
 
 def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Chain, opset: int) -> Tensor | Constant:
@@ -69,13 +71,17 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
 
 def _unsupported(node: Node, domain: str) -> InputError:
     if node.op_type.startswith(QUANTIZED):
-        return node.error("belongs to a quantized network: give the float one, tinysplit quantizes it from samples")
+        return node.error(
+            "belongs to a quantized network: give the float one, or one with QuantizeLinear and DequantizeLinear pairs"
+        )
     name = f"{domain}.{node}" if domain else str(node)
     supported = ", ".join(OPERATORS)
     return InputError(f"{name} (inputs {node.shapes}) is not supported; supported operators: {supported}")
 
 
-def _graph(path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output: Tensor | Constant) -> Graph:
+def _graph(
+    path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output: Tensor | Constant, own: OwnFormats
+) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
     if output.layout.is_padded:
@@ -92,4 +98,6 @@ def _graph(path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output
         input_order=chain.input_order,
         output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
         output_order=order.ravel(),
+        own_formats=own.values,
+        own_weight_steps=own.weight_steps,
     )

@@ -1,0 +1,120 @@
+"""Networks that are quantized already: QuantizeLinear and DequantizeLinear around the operators (QDQ).
+
+Pairs on activations are taken out, so that the float network is imported like any other; their scales and zero points
+become the formats of the values. DequantizeLinear on weights stays, it is a constant; its scale becomes the step of the
+weights.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+
+from tinysplit.errors import InputError
+from tinysplit.qformat import ValueFormat
+
+MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Pad", "Dropout"}
+WEIGHTED = {"Conv", "Gemm", "MatMul"}
+BITS = {"int8": (8, 0), "uint8": (8, 128), "int16": (16, 0), "uint16": (16, 32768)}  # bits, and what makes them signed
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFormats:
+    """What a quantized network says itself: formats by value name, steps of weights by the names of nodes."""
+
+    values: Mapping[str, ValueFormat] = field(default_factory=dict)
+    weight_steps: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+def take_formats(model: ModelProto) -> tuple[ModelProto, OwnFormats]:
+    """Return the float network without pairs on activations, and what they said. The model is not changed.
+
+    Raises InputError for pairs that do not belong together and for widths other than 8 and 16 bits.
+    """
+    float_model = ModelProto()
+    float_model.CopyFrom(model)
+    graph = _Network(float_model)
+    values: dict[str, ValueFormat] = {}
+    replaced: dict[str, str] = {}
+    for node in float_model.graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] in graph.writers:
+            quantize = graph.writers[node.input[0]]
+            source = replaced.get(quantize.input[0], quantize.input[0])
+            values.setdefault(graph.stored(source, replaced), graph.format(quantize, node))
+            replaced[node.output[0]] = source
+    steps = {node.name: step for node in float_model.graph.node if (step := graph.weight_step(node)) is not None}
+    _reconnect(float_model, replaced)
+    return float_model, OwnFormats(values, steps)
+
+
+def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
+    """Let the readers of dequantized values read what was quantized, and drop the pairs."""
+    pairs = {node.input[0] for node in model.graph.node if node.output[0] in replaced}
+    kept = [node for node in model.graph.node if node.output[0] not in replaced and node.output[0] not in pairs]
+    outputs = {output.name for output in model.graph.output}
+    for node in kept:
+        for index, name in enumerate(node.input):
+            node.input[index] = replaced.get(name, name)
+    ends = [onnx.helper.make_node("Identity", [replaced[name]], [name]) for name in outputs if name in replaced]
+    del model.graph.node[:]
+    model.graph.node.extend([*kept, *ends])
+
+
+class _Network:
+    """A model's nodes by what they write, and its constants."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.writers = {node.output[0]: node for node in model.graph.node}
+        self.constants = {tensor.name: tensor for tensor in model.graph.initializer}
+        for node in model.graph.node:
+            if node.op_type == "Constant":
+                self.constants[node.output[0]] = node.attribute[0].t
+
+    def stored(self, name: str, replaced: Mapping[str, str]) -> str:
+        """Return the value whose elements `name` has, in whatever order."""
+        while name in self.writers and self.writers[name].op_type in MOVING:
+            source = self.writers[name].input[0]
+            name = replaced.get(source, source)
+        return name
+
+    def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
+        """Return the format of an activation between the two nodes."""
+        if quantize.op_type != "QuantizeLinear":
+            raise InputError(f"DequantizeLinear '{dequantize.name}' reads a {quantize.op_type}: not supported")
+        written, read = (self._scale_and_zero(node) for node in (quantize, dequantize))
+        if written != read:
+            raise InputError(
+                f"QuantizeLinear '{quantize.name}' and DequantizeLinear '{dequantize.name}' have other scales or zero "
+                "points: not supported"
+            )
+        return ValueFormat.of(*written)
+
+    def _scale_and_zero(self, node: NodeProto) -> tuple[int, float, int]:
+        scale = self._array(node, 1)
+        zero = self._array(node, 2) if len(node.input) > 2 and node.input[2] else np.zeros(1, np.uint8)  # noqa: PLR2004
+        if scale.size != 1:
+            raise InputError(f"{node.op_type} '{node.name}' has a scale a channel for an activation: not supported")
+        if zero.dtype.name not in BITS:
+            raise InputError(f"{node.op_type} '{node.name}' makes {zero.dtype.name}: 8 and 16 bits are supported")
+        bits, signed = BITS[zero.dtype.name]
+        return bits, float(scale.item()), int(zero.item()) - signed
+
+    def _array(self, node: NodeProto, index: int) -> NDArray[np.generic]:
+        name = node.input[index]
+        if name not in self.constants:
+            raise InputError(f"{node.op_type} '{node.name}' computes its scale or zero point: not supported")
+        return np.asarray(numpy_helper.to_array(self.constants[name]))
+
+    def weight_step(self, node: NodeProto) -> NDArray[np.float64] | None:
+        """Return the scale of a node's 8-bit weights, an output channel or for all, None where they have none."""
+        if node.op_type not in WEIGHTED or len(node.input) < 2:  # noqa: PLR2004 - activation and weights
+            return None
+        writer = self.writers.get(self.stored(node.input[1], {}))
+        if writer is None or writer.op_type != "DequantizeLinear" or writer.input[0] not in self.constants:
+            return None
+        if self.constants[writer.input[0]].data_type not in (TensorProto.INT8, TensorProto.UINT8):
+            return None
+        return self._array(writer, 1).astype(np.float64).ravel()

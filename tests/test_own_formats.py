@@ -1,0 +1,97 @@
+"""Networks that come quantized (QDQ), made by ONNX Runtime's quantizer, against what ONNX Runtime makes of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+from onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.errors import InputError
+from tinysplit.float_reference import run_float
+from tinysplit.graph import Graph
+from tinysplit.integer_reference import run_integer
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize import choose_formats, quantize
+from tinysplit.range_analysis import clipped_ranges, value_statistics
+
+X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
+
+
+class Reader(CalibrationDataReader):  # type: ignore[misc]
+    """Gives the samples one by one, as the quantizer wants them."""
+
+    def __init__(self) -> None:
+        self.rest = iter([{"x": x[np.newaxis]} for x in X])
+
+    def get_next(self) -> dict[str, Any] | None:
+        return next(self.rest, None)
+
+
+@pytest.fixture(scope="module")
+def float_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    builder = OnnxBuilder([1, 3, 8, 8])
+    conv(builder, 8, 3, pads=[1, 1, 1, 1])
+    left = builder.node("Relu")
+    conv(builder, 8, 1, pads=[1, 1, 1, 1], group=8)
+    builder.node("Relu")
+    conv(builder, 8, 8, (1, 1))
+    builder.node("Add", left)
+    builder.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    builder.node("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(weights(5, 128)), builder.constant(weights(5)), transB=1)
+    return builder.save(tmp_path_factory.mktemp("float"))
+
+
+def quantized_model(float_model: Path, folder: Path, activations: QuantType, *, per_channel: bool) -> Path:
+    path = folder / "quantized.onnx"
+    quantize_static(
+        str(float_model),
+        str(path),
+        Reader(),
+        quant_format=QuantFormat.QDQ,
+        per_channel=per_channel,
+        activation_type=activations,
+        weight_type=QuantType.QInt8,
+    )
+    return path
+
+
+@pytest.mark.parametrize("activations", [QuantType.QInt8, QuantType.QUInt8])
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_scales_are_kept_and_outputs_agree(
+    float_model: Path, tmp_path: Path, activations: QuantType, per_channel: bool
+) -> None:
+    path = quantized_model(float_model, tmp_path, activations, per_channel=per_channel)
+    graph = import_model(path)
+    ranges = clipped_ranges(value_statistics(path, graph.value_names, X), 8)
+    formats = choose_formats(graph, ranges, 8)
+    outputs = {layer.output: chosen.y for layer, chosen in zip(graph.layers, formats, strict=True)}
+    assert graph.own_formats[graph.input_name] == formats[0].x
+    assert all(outputs[name] == own for name, own in graph.own_formats.items() if name in outputs)
+    quantized = quantize(graph, formats, 8)
+    assert_weights_are_those_of_the_file(graph, path, [layer.constants for layer in quantized.layers])
+    outputs_in_steps = quantized.output_format.dequantize(run_integer(quantized, X)) / quantized.output_format.scale
+    difference = outputs_in_steps - run_float(path, X) / quantized.output_format.scale
+    assert np.abs(difference).max() <= 4  # steps: ONNX Runtime rounds in float between the layers
+    assert np.abs(difference).mean() < 1
+
+
+def assert_weights_are_those_of_the_file(graph: Graph, path: Path, constants: list[Any]) -> None:
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
+    wanted = [np.sort(values.ravel()) for values in stored.values() if values.dtype == np.int8 and values.ndim > 1]
+    found = [np.sort(own["weights"].ravel()) for own in constants if "weights" in own]
+    assert len(wanted) == len(found) == len(graph.own_weight_steps)
+    assert sorted(map(bytes, wanted)) == sorted(map(bytes, found))
+
+
+def test_pairs_that_contradict_each_other_are_named(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("QuantizeLinear", builder.constant(0.1), builder.constant(0, np.int8), name="q")
+    builder.node("DequantizeLinear", builder.constant(0.2), builder.constant(0, np.int8), name="d")
+    builder.node("Relu")
+    with pytest.raises(InputError, match="QuantizeLinear 'q' and DequantizeLinear 'd' have other scales"):
+        import_model(builder.save(tmp_path))
