@@ -95,7 +95,9 @@ def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> Qua
     def shifted(values: ValueFormat) -> ValueFormat:
         return ValueFormat(values.bits, values.scale, int(rng.integers(values.low, values.high, endpoint=True)))
 
-    formats = replace(formats, inputs=tuple(map(shifted, formats.inputs)), y=shifted(formats.y))
+    inputs = tuple(map(shifted, formats.inputs))
+    y = inputs[0] if quantized.layer.keeps_format else shifted(formats.y)
+    formats = replace(formats, inputs=inputs, y=y)
     if len(formats.inputs) > 1:
         return QuantizedLayer(quantized.layer, formats, tuple((x.low, x.high) for x in formats.inputs))
     try:

@@ -134,7 +134,7 @@ def test_c_equals_the_integer_reference_with_mixed_widths(kind: str, tmp_path: P
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
-@pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"max_pool", "softmax"}))  # these keep or ignore zero points
+@pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"softmax"}))  # its output has a format of its own
 def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     layers = [with_zero_points(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]

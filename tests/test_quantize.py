@@ -9,9 +9,11 @@ from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, Requantization
 from tinysplit.graph import Graph
 from tinysplit.layers import Activation, AveragePool, Dense, Layer, MaxPool, Shape, Softmax, Window
+from tinysplit.odd_values import odd_values
 from tinysplit.qformat import QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats
+from tinysplit.range_analysis import Statistics
 
 NONE, RELU = Activation(), Activation(0.0, np.inf)
 
@@ -198,3 +200,15 @@ def test_constants_take_no_more_than_the_bytes_that_the_layers_promise() -> None
         factors = 0 if quantized.layer.kind == "softmax" or "corrections" in quantized.constants else 2
         channels = quantized.layer.out_shape.channels if "weights" in quantized.constants else 0
         assert quantized.weights_bytes == promised - factors * channels
+
+
+def test_odd_values_are_named() -> None:
+    layer = dense([[1.0, 0.5], [0.0, 0.0]], [0.0, 0.3])
+    wide = Statistics.of(np.append(np.full(10_000, 1e-6), 30_000.0))
+    statistics = {"x": Statistics.of(np.full(9, 2.5)), "y": wide}
+    graph = one_layer_graph(layer)
+    ranges = {name: values.range for name, values in statistics.items()}
+    first, second, third = odd_values(quantize(graph, choose_formats(graph, ranges, 8), 8), statistics)
+    assert first.startswith("input 'x': all samples give the value 2.5 only")
+    assert second.startswith("layer 'fc': 100 % of its values become 0 in Q15.-8: from 1e-06 to 30000")
+    assert third.startswith("layer 'fc': the weights of 1 of its 2 output channels are all zero")

@@ -22,6 +22,7 @@ from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.integer_reference import quantize_input, run_integer
+from tinysplit.odd_values import odd_values
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.progress import steps
@@ -211,8 +212,11 @@ def generate_folder(
 def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int, messages: Console) -> QuantizedGraph:
     """Return the network in the formats that lose least on the samples `x` (N x sample_shape)."""
     with steps(messages, f"calibrating on {len(x)} samples"):
-        formats = choose_formats(graph, clipped_ranges(value_statistics(model, graph.value_names, x), bits), bits)
-        return quantize(graph, formats, bits)
+        statistics = value_statistics(model, graph.value_names, x)
+        quantized = quantize(graph, choose_formats(graph, clipped_ranges(statistics, bits), bits), bits)
+    for text in odd_values(quantized, statistics):
+        messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+    return quantized
 
 
 def quantize_model(

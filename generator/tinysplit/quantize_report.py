@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tinysplit.auto_widths import AutoWidths
 from tinysplit.fidelity import PERCENT, Fidelity
+from tinysplit.odd_values import odd_values
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics, decibels
 from tinysplit.tables import plain_table
@@ -31,15 +32,7 @@ class QuantizeReport:
     @property
     def warnings(self) -> list[str]:
         """What is odd about values and weights, by the layer's name."""
-        graph = self.quantized.graph
-        owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
-        values = (
-            f"{owner}: every sample gives the same value {self.statistics[name].minimum:g}; "
-            "the samples never excite it, give others"
-            for owner, name in zip(owners, graph.value_names, strict=True)
-            if self.statistics[name].is_constant
-        )
-        return [*values, *(text for layer in self.quantized.layers for text in _weight_warnings(layer))]
+        return list(odd_values(self.quantized, self.statistics))
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON writes it."""
@@ -177,15 +170,6 @@ def _quality(fidelity: Fidelity) -> Iterator[str]:
     if fidelity.top1 is not None and fidelity.float_top1 is not None:
         drop = PERCENT * (fidelity.float_top1 - fidelity.top1)
         yield f"top-1 {fidelity.top1:.3f}, float {fidelity.float_top1:.3f}: {drop:.2f} points lost"
-
-
-def _weight_warnings(quantized: QuantizedLayer) -> Iterator[str]:
-    layer = quantized.layer
-    if "weights" not in layer.parameters:
-        return
-    silent = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
-    if silent:
-        yield f"layer {layer.name!r}: all weights of {silent} of {layer.out_shape.channels} output channels are zero"
 
 
 def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:

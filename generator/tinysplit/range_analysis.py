@@ -86,12 +86,17 @@ class Statistics:
         """Return how far the error in this format lies below the numbers."""
         return decibels(self.variance + self.mean**2, self.error(values))
 
+    def vanishing(self, values: ValueFormat) -> float:
+        """Return the share of the numbers other than 0 that become 0."""
+        centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
+        return float(self.bins[np.abs(centers) < values.scale / 2].sum() / max(self.bins.sum(), 1))
+
     def error(self, values: ValueFormat) -> float:
         """Return the mean squared error of the numbers in this format: rounded inside its range, clipped outside."""
         centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
         low, high = ((limit - values.zero_point) * values.scale for limit in (values.low, values.high))
         clipped = np.maximum(np.maximum(centers - high, low - centers) - values.scale / 2, 0.0)
-        rounded = values.scale**2 / 12
+        rounded = np.minimum(values.scale**2 / 12, centers**2)  # what is below half a step becomes 0
         return float((self.bins * np.where(clipped > 0, (clipped + values.scale / 2) ** 2, rounded)).sum() / self.count)
 
     def best_format(self, bits: int) -> QFormat:

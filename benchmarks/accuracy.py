@@ -1,0 +1,97 @@
+"""What fixed point costs in accuracy: every network of ../shared/models and the example, in 8, 16 and auto bits.
+
+    .venv/bin/python benchmarks/accuracy.py [--json]
+
+Formats are chosen on the first 100 samples, all samples are measured. Networks without samples of their own get random
+inputs (uniform, 48 of them), which say nothing of accuracy but show the noise of the arithmetic.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from tinysplit import pipeline
+from tinysplit.fidelity import Fidelity
+from tinysplit.graph import Graph
+from tinysplit.onnx_import import import_model
+from tinysplit.samples import Samples, load_samples
+from tinysplit.tables import plain_table
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "models"
+EXAMPLE = ROOT / "examples" / "tiny_cnn"
+CALIBRATION_COUNT = 100
+RANDOM_SAMPLES = 48
+BOARD = "nucleo_f446re"
+MAX_DROP_POINTS, MIN_SNR_DB = 0.5, 25.0
+
+
+class Network(NamedTuple):
+    """A model with its samples, or with the range of random ones."""
+
+    name: str
+    model: Path
+    samples: Path | None
+    low: float = 0.0
+    high: float = 1.0
+
+
+NETWORKS = (
+    Network("KWS DS-CNN", SHARED / "mlperf_tiny_kws_dscnn.onnx", SHARED / "mlperf_tiny_kws01_samples.npz"),
+    Network("Tiny-CNN", EXAMPLE / "tiny_cnn.onnx", EXAMPLE / "samples.npz"),
+    Network("ResNet-8", SHARED / "mlperf_tiny_ic_resnet8.onnx", None, 0, 255),
+    Network("MobileNet v1 0.25", SHARED / "mobilenet_v1_025_128.onnx", None, -1, 1),
+)
+
+
+class Row(NamedTuple):
+    """One network in one width."""
+
+    network: str
+    bits: str
+    fidelity: Fidelity
+
+
+def measure() -> Iterator[Row]:
+    """Yield all rows; networks that are not there are left out."""
+    limits = pipeline.auto_limits(BOARD, MAX_DROP_POINTS, MIN_SNR_DB)
+    for network in NETWORKS:
+        if not network.model.exists():
+            continue
+        graph = import_model(network.model)
+        samples = load_samples(network.samples, graph) if network.samples else _random(network, graph)
+        for name, bits in (("8", 8), ("16", 16), ("auto", limits)):
+            quiet = Console(quiet=True)
+            found = pipeline.quantize_model(graph, network.model, samples, CALIBRATION_COUNT, bits, quiet)
+            yield Row(network.name, name, found.fidelity)
+
+
+def _random(network: Network, graph: Graph) -> Samples:
+    shape = (RANDOM_SAMPLES, *graph.sample_shape)
+    return Samples(np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32), None)
+
+
+def main() -> None:
+    """Print a row a network and width."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    as_json = parser.parse_args().json
+    rows = list(measure())
+    if as_json:
+        print(json.dumps([{"network": r.network, "bits": r.bits, **asdict(r.fidelity)} for r in rows], indent=2))
+        return
+    table = plain_table("network", "bits", numbers=("samples", "top-1", "float", "SNR dB", "agreement"))
+    for name, bits, fidelity in rows:
+        top1 = ("", "") if fidelity.top1 is None else (f"{fidelity.top1:.3f}", f"{fidelity.float_top1:.3f}")
+        table.add_row(name, bits, str(fidelity.samples), *top1, f"{fidelity.snr_db:.1f}", f"{fidelity.agreement:.3f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
