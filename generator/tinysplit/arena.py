@@ -73,7 +73,8 @@ def _first_orders(blocks: Sequence[Block[Key]]) -> list[list[Block[Key]]]:
         return []
     by_size = sorted(blocks, key=lambda block: (-block.size_bytes, block.first))
     by_length = sorted(blocks, key=lambda block: (block.first - block.last, -block.size_bytes))
-    return [by_size, by_length, sorted(blocks, key=lambda block: block.first)]
+    outputs_first = sorted(blocks, key=lambda block: (-block.size_bytes, -block.first))  # inputs behind them, by a lead
+    return [by_size, by_length, outputs_first, sorted(blocks, key=lambda block: block.first)]
 
 
 def _least_bytes(blocks: Sequence[Block[Key]]) -> int:

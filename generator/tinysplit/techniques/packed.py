@@ -117,8 +117,8 @@ class Packed(Technique):
         return may_pack(layer, core, widths) and layer.parameters["weights"].size <= MOST_WEIGHTS
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Technique.scratch_bytes`: the values of one window."""
-        return aligned(padded_inputs(layer)[0])
+        """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
+        return aligned(max(padded_inputs(layer)[0], layer.out_shape.channels))
 
     def output_lead(self, layer: Layer, k: int) -> int | None:
         """See `Technique.output_lead`."""
@@ -136,10 +136,9 @@ class Packed(Technique):
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
-        return facts(quantized, Packing.of(quantized)) | {
-            "channels": quantized.layer.out_shape.channels,
-            "unpacks": False,
-        }
+        own = facts(quantized, Packing.of(quantized))
+        buffered = isinstance(quantized.layer, Conv) and not own["copies"]
+        return own | {"channels": quantized.layer.out_shape.channels, "unpacks": False, "buffered": buffered}
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:

@@ -1,9 +1,10 @@
 """Depthwise convolutions 3x3 whose window slides along a row: every value is loaded once a row of outputs.
 
-Three rows of inputs are copied with their padding, a block of channels at a time.
+Three rows of inputs are kept with their padding, as the interleaved scheme has it: rows with all channels.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -23,8 +24,34 @@ if TYPE_CHECKING:
 KERNEL = (3, 3)
 KERNEL_COLUMNS = (1, 0, 2)  # in the order in which a column of inputs meets them: the one that completes an output last
 LONGEST_STRIDE = 2
-MOST_CHANNELS = 32  # of which rows are copied at a time, so that the scratch buffer stays small
 WORDS = 9 + 2  # of a channel without a factor: weights, bias, offset
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the rows that are kept; between two rows lies the right padding of one and the left of the next."""
+
+    left: int
+    used: int
+    right: int
+
+    @classmethod
+    def of(cls, layer: Layer) -> "Columns":
+        """Return the columns that the windows of a row see."""
+        window = _window(layer)
+        seen = (layer.out_shape.width - 1) * window.stride[1] + KERNEL[1]
+        used = min(layer.in_shape.width, seen - window.pads.left)
+        return cls(window.pads.left, used, seen - window.pads.left - used)
+
+    @property
+    def pitch(self) -> int:
+        """From a row to the next."""
+        return self.used + max(self.left, self.right)
+
+    @property
+    def total(self) -> int:
+        """Of all three rows."""
+        return self.left + (KERNEL[0] - 1) * self.pitch + self.used + self.right
 
 
 class Sliding(Technique):
@@ -41,11 +68,11 @@ class Sliding(Technique):
         return has_shape and layer.out_shape.width > 1
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Technique.scratch_bytes`: three rows of a block of channels with their padding."""
-        return aligned(KERNEL[0] * _columns(layer) * _channels(layer))
+        """See `Technique.scratch_bytes`: three rows with the padding before, between and behind them."""
+        return aligned(Columns.of(layer).total * layer.in_shape.channels)
 
     def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - it has one input
-        """See `Technique.output_lead`: channels lie where they lay before, so that a block does not touch others."""
+        """See `Technique.output_lead`."""
         return lead_of_rows(layer, _window(layer))
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
@@ -66,11 +93,9 @@ class Sliding(Technique):
         """See `Technique.facts`."""
         layer, window = quantized.layer, _window(quantized.layer)
         facts = armv6m.facts(quantized)
-        columns = _columns(layer)
         return facts | {
-            "columns": columns,
-            "channels": _channels(layer),
-            "used_columns": min(layer.in_shape.width, columns - window.pads.left),
+            "columns": Columns.of(layer),
+            "kept_rows": max(0, KERNEL[0] - window.stride[0]),
             "looped": layer.out_shape.width - (2 if window.stride[1] == 1 else 1),
             "words_a_channel": WORDS + bool(facts["has_factors"]),
         }
@@ -80,15 +105,3 @@ def _window(layer: Layer) -> Window:
     if not isinstance(layer, DepthwiseConv):
         raise TypeError(f"{layer.kind} has no window to slide")
     return layer.window
-
-
-def _channels(layer: Layer) -> int:
-    """Return how many channels are computed before the next ones."""
-    channels = layer.in_shape.channels
-    unit = 1 if channels % armv6m.WORD_BYTES else armv6m.WORD_BYTES  # of which copies are made
-    return max(count for count in range(unit, MOST_CHANNELS + 1, unit) if channels % count == 0)
-
-
-def _columns(layer: Layer) -> int:
-    """Return how many columns of the padded input the outputs of a row see."""
-    return (layer.out_shape.width - 1) * _window(layer).stride[1] + KERNEL[1]

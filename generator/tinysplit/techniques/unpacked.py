@@ -66,7 +66,7 @@ class Unpacked(Technique):
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         channels = CHANNELS * _blocks_at_once(quantized.layer)
-        return facts(quantized, _packing(quantized)) | {"channels": channels, "unpacks": True}
+        return facts(quantized, _packing(quantized)) | {"channels": channels, "unpacks": True, "buffered": False}
 
 
 def _packing(quantized: "QuantizedLayer") -> Packing:
