@@ -43,6 +43,9 @@
 DSP_ONE(even_bytes, "sxtb16 %0, %1")
 DSP_ONE(odd_bytes, "sxtb16 %0, %1, ror #8")
 
+/* Halves clamped to 0 .. 127. */
+DSP_ONE(positive_halves, "usat16 %0, #7, %1")
+
 /* The same half of both words. */
 DSP_TWO(low_halves, "pkhbt %0, %1, %2, lsl #16")
 DSP_TWO(high_halves, "pkhtb %0, %2, %1, asr #16")
@@ -50,6 +53,9 @@ DSP_TWO(high_halves, "pkhtb %0, %2, %1, asr #16")
 /* Half by half, byte by byte. */
 DSP_TWO(add_halves, "sadd16 %0, %1, %2")
 DSP_TWO(max_bytes, "ssub8 %0, %1, %2\n\tsel %0, %1, %2")
+
+/* The smaller of each unsigned byte of the first word and 255 minus that of the second. */
+DSP_TWO(cap_bytes, "uqadd8 %0, %1, %2\n\tuqsub8 %0, %0, %2")
 
 /* The sum and products of halves: both with both, or one of `x` with one of `w`. */
 DSP_PRODUCT(dual, "smlad %0, %1, %2, %3")
@@ -61,6 +67,26 @@ DSP_PRODUCT(high_high, "smlatt %0, %1, %2, %3")
 /* Two values as halves. */
 DSP_INLINE uint32_t dsp_pair(int32_t low, int32_t high) {
   return dsp_low_halves((uint32_t)low, (uint32_t)high);
+}
+
+/* Four values of at most 16 bits as bytes from 0 to 127. */
+DSP_INLINE uint32_t dsp_positive_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  return dsp_positive_halves(dsp_pair(a, c)) | dsp_positive_halves(dsp_pair(b, d)) << 8;
+}
+
+/* The upper half of a 64-bit product, rounded to nearest, halves up, plus a constant offset. */
+DSP_INLINE int32_t dsp_multiply_high(int32_t value, int32_t factor, int32_t offset) {
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+  int32_t result;
+  if (offset == 0) {
+    __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(value), "r"(factor));
+  } else {
+    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(value), "r"(factor), "r"(offset));
+  }
+  return result;
+#else
+  return dsp_twin_multiply_high(value, factor, offset);
+#endif
 }
 
 /* A word, or half of one, at any address. */
@@ -82,6 +108,7 @@ DSP_INLINE void dsp_store(void *address, uint32_t word) {
 
 /* Widens `count` bytes, those behind the last four not as words, so that nothing behind them is read. */
 DSP_INLINE void dsp_widen(const int8_t *bytes, int16_t *halves, int32_t count) {
+#pragma GCC unroll 4
   for (; count >= 4; count -= 4) {
     const uint32_t word = dsp_load(bytes);
     const uint32_t even = dsp_even_bytes(word), odd = dsp_odd_bytes(word);
@@ -95,45 +122,85 @@ DSP_INLINE void dsp_widen(const int8_t *bytes, int16_t *halves, int32_t count) {
   }
 }
 
-/* Widens `count` bytes, a multiple of four; every four lie in the order 0 2 1 3 afterwards. */
+/* Widens four bytes, which lie in the order 0 2 1 3 afterwards. */
+DSP_INLINE void dsp_widen_four(uint32_t word, int16_t *halves) {
+  dsp_store(halves, dsp_even_bytes(word));
+  dsp_store(halves + 2, dsp_odd_bytes(word));
+}
+
+/* Widens `count` bytes, a multiple of four, in groups of four. */
 DSP_INLINE void dsp_widen_grouped(const int8_t *bytes, int16_t *halves, int32_t count) {
-#pragma GCC unroll 4
+  for (; count >= 16; count -= 16) {
+    const uint32_t a = dsp_load(bytes), b = dsp_load(bytes + 4), c = dsp_load(bytes + 8), d = dsp_load(bytes + 12);
+    dsp_widen_four(a, halves);
+    dsp_widen_four(b, halves + 4);
+    dsp_widen_four(c, halves + 8);
+    dsp_widen_four(d, halves + 12);
+    bytes += 16;
+    halves += 16;
+  }
   for (; count > 0; count -= 4) {
-    const uint32_t word = dsp_load(bytes);
-    dsp_store(halves, dsp_even_bytes(word));
-    dsp_store(halves + 2, dsp_odd_bytes(word));
+    dsp_widen_four(dsp_load(bytes), halves);
     bytes += 4;
     halves += 4;
   }
 }
 
+/* Keeps the compiler from making a call of memcpy() or memset() out of a loop: those of newlib-nano take bytes. */
+#define DSP_NO_CALL __asm__ volatile("" ::: "memory")
+
 /* Copies `count` halves. */
 DSP_INLINE void dsp_copy_halves(const int16_t *from, int16_t *to, int32_t count) {
+#pragma GCC unroll 4
+  for (; count >= 4; count -= 4) {
+    const uint32_t first = dsp_load(from), second = dsp_load(from + 2);
+    dsp_store(to, first);
+    dsp_store(to + 2, second);
+    from += 4;
+    to += 4;
+    DSP_NO_CALL;
+  }
+  for (; count > 0; count--) {
+    *to++ = *from++;
+    DSP_NO_CALL;
+  }
+}
+
+/* Sets `count` halves. */
+DSP_INLINE void dsp_fill_halves(int16_t *to, int32_t value, int32_t count) {
+  const uint32_t word = dsp_pair(value, value);
+#pragma GCC unroll 4
   for (; count >= 2; count -= 2) {
-    dsp_store(to, dsp_load(from));
-    from += 2;
+    dsp_store(to, word);
     to += 2;
+    DSP_NO_CALL;
   }
   if (count > 0) {
-    *to = *from;
+    *to = (int16_t)value;
   }
 }
 
 /* Shifts right and saturates to a range; one instruction where `shift` and a range of whole bits are constants. */
 DSP_INLINE int32_t dsp_saturate(int32_t value, int32_t shift, int32_t low, int32_t high) {
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#define DSP_SATURATE(instruction) \
+  if (shift > 0) { \
+    __asm__(instruction ", asr %2" : "=r"(result) : "r"(value), "i"(shift)); \
+  } else { \
+    __asm__(instruction : "=r"(result) : "r"(value)); \
+  }
   int32_t result;
-  if (shift > 0 && low == INT8_MIN && high == INT8_MAX) {
-    __asm__("ssat %0, #8, %1, asr %2" : "=r"(result) : "r"(value), "i"(shift));
+  if (low == INT8_MIN && high == INT8_MAX) {
+    DSP_SATURATE("ssat %0, #8, %1")
     return result;
   }
-  if (shift > 0 && low == 0 && high <= INT8_MAX) {
-    __asm__("usat %0, #7, %1, asr %2" : "=r"(result) : "r"(value), "i"(shift));
+  if (low == INT16_MIN && high == INT16_MAX) {
+    DSP_SATURATE("ssat %0, #16, %1")
+    return result;
+  }
+  if (low == 0 && high <= INT8_MAX) {
+    DSP_SATURATE("usat %0, #7, %1")
     return high == INT8_MAX || result < high ? result : high;
-  }
-  if (shift > 0 && low == INT16_MIN && high == INT16_MAX) {
-    __asm__("ssat %0, #16, %1, asr %2" : "=r"(result) : "r"(value), "i"(shift));
-    return result;
   }
 #endif
   return dsp_twin_saturate(value, shift, low, high);

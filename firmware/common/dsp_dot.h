@@ -18,9 +18,13 @@
 
 #include "dsp.h"
 
-/* What channel 1 (3) adds up to; exact when that is within 24 bits. */
+/* 256 times what channel 1 (3) adds up to, and that sum; exact when it is within 24 bits. */
+DSP_INLINE int32_t dsp_difference(int32_t both, int32_t first) {
+  return (int32_t)((uint32_t)both - (uint32_t)first);
+}
+
 DSP_INLINE int32_t dsp_second(int32_t both, int32_t first) {
-  return (int32_t)((uint32_t)both - (uint32_t)first) >> 8;
+  return dsp_difference(both, first) >> 8;
 }
 
 static inline const void *dsp_twin_dot_packed(int32_t *sums, int32_t pixels, const void *x, int32_t distance,
@@ -120,10 +124,18 @@ static inline const void *dsp_twin_dot_wide(int32_t *sums, int32_t pixels, const
 #define DSP_TWO_PIXELS \
   DSP_ONE_PIXEL, [s4] "+r"(s4), [s5] "+r"(s5), [s6] "+r"(s6), [s7] "+r"(s7), [x1] "=&r"(x1)
 
-/* All pairs: whole eights in a loop, whose end is kept in memory, because no register is left for it. */
+/* All pairs: whole eights, or sixteens, in a loop, whose end is kept in memory, because no register is left for it. */
 #define DSP_RUN(step, operands) \
   do { \
-    if (pairs >= 16) { \
+    if (pairs >= 32 && pairs % 16 == 0) { \
+      const uint8_t *end = (const uint8_t *)x + pairs * 4; \
+      __asm__ volatile("1:\n\t" DSP_EIGHT(step) DSP_EIGHT(step) "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b" \
+                       : operands \
+                       : [end] "m"(end), [distance] "i"(distance) \
+                       : "cc", "memory"); \
+    } else if (pairs == 16) { \
+      __asm__ volatile(DSP_EIGHT(step) DSP_EIGHT(step) : operands : [distance] "i"(distance) : "memory"); \
+    } else if (pairs > 16) { \
       const uint8_t *end = (const uint8_t *)x + pairs / 8 * 32; \
       __asm__ volatile("1:\n\t" DSP_EIGHT(step) "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b" \
                        : operands \

@@ -47,6 +47,15 @@ static inline uint32_t dsp_twin_max_bytes(uint32_t first, uint32_t second) {
   return largest;
 }
 
+static inline uint32_t dsp_twin_cap_bytes(uint32_t word, uint32_t room) {
+  uint32_t capped = 0;
+  for (int32_t i = 0; i < 32; i += 8) {
+    const uint32_t byte = word >> i & 255, cap = 255 - (room >> i & 255);
+    capped |= (byte < cap ? byte : cap) << i;
+  }
+  return capped;
+}
+
 static inline uint32_t dsp_twin_add_halves(uint32_t first, uint32_t second) {
   const int32_t low = dsp_twin_half(first, 0) + dsp_twin_half(second, 0);
   return dsp_twin_pack(low, dsp_twin_half(first, 1) + dsp_twin_half(second, 1));
@@ -70,6 +79,15 @@ static inline int32_t dsp_twin_high_high(uint32_t x, uint32_t w, int32_t sum) {
 
 static inline int32_t dsp_twin_dual(uint32_t x, uint32_t w, int32_t sum) {
   return dsp_twin_high_high(x, w, dsp_twin_low_low(x, w, sum));
+}
+
+static inline uint32_t dsp_twin_positive_halves(uint32_t word) {
+  const int32_t low = dsp_twin_half(word, 0), high = dsp_twin_half(word, 1);
+  return dsp_twin_pack(low < 0 ? 0 : (low > 127 ? 127 : low), high < 0 ? 0 : (high > 127 ? 127 : high));
+}
+
+static inline int32_t dsp_twin_multiply_high(int32_t value, int32_t factor, int32_t offset) {
+  return (int32_t)(((int64_t)value * factor + (INT64_C(1) << 31)) >> 32) + offset;
 }
 
 static inline int32_t dsp_twin_saturate(int32_t value, int32_t shift, int32_t low, int32_t high) {

@@ -10,6 +10,7 @@ from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.high_products import Epilogue
 from tinysplit.techniques.strips import Strips
 
 if TYPE_CHECKING:
@@ -46,27 +47,29 @@ class DualMac(Technique):
         strips = Strips(layer, widths.x // 8)
         channels = _blocks(layer) * BLOCK
         weights = strips.window.kernel[0] * 2 * strips.pairs * widths.x // 8
-        return channels * (weights + 4 + 2)
+        return channels * (weights + 4 + 4)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
-        """See `Technique.constants`: what belongs to a block of channels lies together."""
+        """See `Technique.constants`: bias, weights and factors of each block of channels, in the order of use."""
         constants = quantized.constants
-        weights, bias = _ordered_weights(quantized), _filled(constants["bias"].astype(np.int64), quantized.layer)
-        packed: dict[str, IntArray]
+        weights, bias = _ordered_weights(quantized), _filled(constants["bias"], quantized.layer)
         if _shares_words(quantized):
             weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
             bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
         words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
-        packed = {"weights": np.moveaxis(words, 1, -1).astype(np.int32), "bias": bias.astype(np.int32)}
-        if "corrections" in constants:
-            packed["corrections"] = _filled(constants["corrections"], quantized.layer)
-        return packed
+        parts = [bias, np.moveaxis(words, 1, -1).reshape(len(words), -1)]
+        factors = _epilogue(quantized).factors
+        if len(factors) > 1:
+            parts.append(_filled(factors, quantized.layer))
+        return {"weights": np.concatenate(parts, axis=1).astype(np.int32)}
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
         return {
             "strips": strips,
+            "epilogue": _epilogue(quantized),
+            "block_words": self.constants(quantized)["weights"].shape[1],
             "layout": "packed" if _shares_words(quantized) else "wide",
             "unrolled_rows": strips.window.kernel[0] if strips.pairs * strips.window.kernel[0] <= STRAIGHT_PAIRS else 1,
         }
@@ -76,13 +79,19 @@ class DualMac(Technique):
         return f"layers/{self.name}/conv.c.j2"
 
 
+def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
+    """Return how sums become outputs; every second sum that shares words comes 256 times as large."""
+    channels = np.arange(quantized.layer.out_shape.channels)
+    return Epilogue.of(quantized, 8 * (channels % 2) if _shares_words(quantized) else None)
+
+
 def _blocks(layer: Layer) -> int:
     return -(-layer.out_shape.channels // BLOCK)
 
 
 def _filled(values: IntArray, layer: Layer) -> IntArray:
     """Return values of output channels as blocks x 4, the last block filled up with zeros."""
-    filled: IntArray = np.pad(values, (0, _blocks(layer) * BLOCK - len(values))).reshape(-1, BLOCK)
+    filled: IntArray = np.pad(values.astype(np.int64), (0, _blocks(layer) * BLOCK - len(values))).reshape(-1, BLOCK)
     return filled
 
 

@@ -10,6 +10,7 @@ from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.high_products import Epilogue
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -48,13 +49,20 @@ class Planes(Technique):
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""
-        constants = {name: values for name, values in quantized.constants.items() if name != "border_bias"}
-        return constants | {"weights": np.ascontiguousarray(np.moveaxis(constants["weights"], -1, 0))}
+        weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
+        factors = Epilogue.of(quantized).factors.astype(np.int32)
+        constants = {"weights": weights, "bias": quantized.constants["bias"]}
+        return constants | ({"factors": factors} if len(factors) > 1 else {})
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         layer = quantized.layer
-        return {"band": _band(layer), "band_rows": _rows(layer, _band(layer)), "pitch": _pitch(layer)}
+        return {
+            "epilogue": Epilogue.of(quantized),
+            "band": _band(layer),
+            "band_rows": _rows(layer, _band(layer)),
+            "pitch": _pitch(layer),
+        }
 
 
 def _window(layer: Layer) -> Window:

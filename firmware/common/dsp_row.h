@@ -1,0 +1,81 @@
+/* A kernel row of three weights over four neighbouring outputs of one channel plane, whose values are 16 bits.
+ *
+ * `w` holds words of the weights (w0, w1) and (w1, w2); with halves of these and of the values, every output takes two
+ * instructions: x0 * w0 + x1 * w1 and x2 * w2 where it begins on a word, x0 * w0 and x1 * w1 + x2 * w2 elsewhere.
+ * In assembler, because the loads of a row cost least when they stand together, and compilers pull them apart.
+ */
+#ifndef DSP_ROW_H
+#define DSP_ROW_H
+
+#include "dsp.h"
+
+static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t stride, const uint32_t *w) {
+  for (int32_t i = 0; i < 4; i++) {
+    const int16_t *own = x + i * stride;
+    const int32_t two = dsp_twin_add(own[0] * dsp_twin_half(w[0], 0), own[1] * dsp_twin_half(w[0], 1));
+    sums[i] = dsp_twin_add(dsp_twin_add(sums[i], two), own[2] * dsp_twin_half(w[1], 1));
+  }
+}
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+#define DSP_ROW_LOADS \
+  "ldr %[x0], [%[x], %[x_row]]\n\t" \
+  "ldr %[x1], [%[x], %[x_row] + 4]\n\t" \
+  "ldr %[x2], [%[x], %[x_row] + 8]\n\t" \
+  "ldr %[w0], [%[w], %[w_row]]\n\t" \
+  "ldr %[w1], [%[w], %[w_row] + 4]\n\t"
+
+#define DSP_ROW_STRIDE_1 \
+  DSP_ROW_LOADS \
+  "smlad %[s0], %[x0], %[w0], %[s0]\n\t" \
+  "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
+  "smlatb %[s1], %[x0], %[w0], %[s1]\n\t" \
+  "smlad %[s1], %[x1], %[w1], %[s1]\n\t" \
+  "smlad %[s2], %[x1], %[w0], %[s2]\n\t" \
+  "smlabt %[s2], %[x2], %[w1], %[s2]\n\t" \
+  "smlatb %[s3], %[x1], %[w0], %[s3]\n\t" \
+  "smlad %[s3], %[x2], %[w1], %[s3]"
+
+#define DSP_ROW_STRIDE_2 \
+  DSP_ROW_LOADS \
+  "smlad %[s0], %[x0], %[w0], %[s0]\n\t" \
+  "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
+  "smlad %[s1], %[x1], %[w0], %[s1]\n\t" \
+  "smlabt %[s1], %[x2], %[w1], %[s1]\n\t" \
+  "ldr %[x0], [%[x], %[x_row] + 12]\n\t" \
+  "ldr %[x1], [%[x], %[x_row] + 16]\n\t" \
+  "smlad %[s2], %[x2], %[w0], %[s2]\n\t" \
+  "smlabt %[s2], %[x0], %[w1], %[s2]\n\t" \
+  "smlad %[s3], %[x0], %[w0], %[s3]\n\t" \
+  "smlabt %[s3], %[x1], %[w1], %[s3]"
+
+#define DSP_RUN_ROW(text) \
+  __asm__ volatile(text \
+                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [x0] "=&r"(x0), [x1] "=&r"(x1), \
+                     [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1) \
+                   : [x] "r"(x), [w] "r"(w), [x_row] "i"(2 * row * pitch), [w_row] "i"(8 * row) \
+                   : "memory")
+
+#endif
+
+/* Adds kernel row `row`, which lies `pitch` values behind the one before it, and its weights two words. All numbers
+ * must be constants, `stride` 1 or 2.
+ */
+DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, const uint32_t *w, int32_t row,
+                             int32_t pitch) {
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+  int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+  uint32_t x0, x1, x2, w0, w1;
+  if (stride == 1) {
+    DSP_RUN_ROW(DSP_ROW_STRIDE_1);
+  } else {
+    DSP_RUN_ROW(DSP_ROW_STRIDE_2);
+  }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+#else
+  dsp_twin_row_four(sums, x + row * pitch, stride, w + 2 * row);
+#endif
+}
+
+#endif

@@ -1,0 +1,54 @@
+"""Requantization by the upper half of a 64-bit product, which DSP cores compute and round in one instruction (SMMLAR).
+
+`(sum * factor + half a step) >> post_shift` is the upper half of `sum * (factor << (32 - post_shift))`, rounded: the
+same integer, without a shift of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinysplit.qformat import IntArray
+from tinysplit.quantized import QuantizedLayer
+
+PRODUCT_BITS = 32  # below the upper half
+LARGEST_FACTOR = (1 << 31) - 1
+LARGEST_HALF = (1 << 15) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Epilogue:
+    """How the sums of a layer become outputs on a DSP core.
+
+    `factors` are those of the output channels, or one for all. With `is_high` they are shifted for the upper half of
+    the product, by `extra_bits` a channel less for sums that come that much too large. With `is_narrow`, outputs are
+    positive and proved to fit halves of a word before they are clamped.
+    """
+
+    factors: IntArray
+    is_high: bool
+    is_narrow: bool
+    is_capped: bool
+
+    @classmethod
+    def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None) -> "Epilogue":
+        """Return the epilogue of `quantized`; `extra_bits` has a number for every output channel."""
+        formats, (low, high) = quantized.formats, quantized.clamp
+        requantization = formats.requantization
+        if requantization is None:
+            raise ValueError(f"{quantized.layer.kind} has no requantization")
+        factors = np.array(requantization.factors, np.int64)
+        if extra_bits is not None and extra_bits.any():
+            factors = np.broadcast_to(factors, extra_bits.shape)
+        shifts = PRODUCT_BITS - requantization.post_shift - (0 if extra_bits is None else extra_bits)
+        shifted = factors << np.maximum(shifts, 0)
+        is_high = requantization.pre_shift == 0 and np.all(shifts >= 0) and np.all(shifted <= LARGEST_FACTOR)
+        bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
+        largest = bounds * np.array(requantization.factors, np.int64) >> requantization.post_shift
+        is_byte = formats.y.bits == 8 and low == 0  # noqa: PLR2004
+        return cls(
+            factors=shifted if is_high else np.array(requantization.factors, np.int64),
+            is_high=bool(is_high),
+            is_narrow=bool(is_high and is_byte and int(largest.max()) + 1 + abs(formats.y.zero_point) <= LARGEST_HALF),
+            is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
+        )
