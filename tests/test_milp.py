@@ -59,3 +59,17 @@ def test_agrees_with_the_search_on_thirty_layers() -> None:
 def test_nothing_found_in_time_is_said() -> None:
     with pytest.raises(CheckFailedError, match=r"found in 0\.001 s"):
         milp(replace(large_problem(200, 4, 1), objective=Objective.THROUGHPUT), time_limit_s=0.001)
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_nothing_worse_than_what_is_known(objective: Objective) -> None:
+    problem = large_problem(20, 3, 1)
+    devices = tuple(replace(device, run_w=2.0, transfer_w=1.0, idle_w=0.5) for device in problem.devices)
+    problem = replace(problem, objective=objective, devices=devices)
+    best = milp(problem)
+    again = milp(problem, known=best.assignment)
+    assert isclose(again.objective, best.objective, rel_tol=1e-9)
+    assert again.gap < 1e-8
+    in_no_time = milp(problem, time_limit_s=0.001, known=best.assignment)
+    assert in_no_time.assignment == best.assignment
+    assert 0 <= in_no_time.lower_bound <= best.objective

@@ -3,20 +3,21 @@
 It knows every objective, limit and rule on chains and graphs, with the period `load`; the others are not linear.
 """
 
+from dataclasses import replace
 from time import perf_counter
 
 from tinysplit.errors import UsageError
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.linear_program import Solution
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.program_figures import add_figures, is_linear
 from tinysplit.split.program_memory import add_ram
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.split_program import SplitProgram
 
 
-def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return the best split that HiGHS finds, with its bound.
+def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, known: Assignment | None = None) -> Split:
+    """Return the best split that HiGHS finds, with its bound; nothing worse than `known` is looked at.
 
     UsageError for the periods that are not linear, CheckFailedError when nothing fits or nothing was found.
     """
@@ -26,10 +27,11 @@ def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Spl
         )
     check_memories(problem)
     start = perf_counter()
-    program = SplitProgram(problem)
+    program = SplitProgram(_no_worse_than(known, problem) if known else problem)
     add_ram(program)
     add_figures(program)
     assignment, last, n_nodes = _solve(program, start + time_limit_s)
+    assignment = assignment or known
     if assignment is None:
         raise explain(problem) if last.is_infeasible else explain_timeout(problem, time_limit_s)
     return Split(
@@ -40,6 +42,15 @@ def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Spl
         solver="highs",
         spent_s=perf_counter() - start,
     )
+
+
+def _no_worse_than(known: Assignment, problem: Problem) -> Problem:
+    value = problem.value(known)
+    if problem.objective is Objective.LATENCY:
+        return replace(problem, max_latency_s=min(value, problem.max_latency_s))
+    if problem.objective is Objective.THROUGHPUT:
+        return replace(problem, max_period_s=min(value, problem.max_period_s))
+    return replace(problem, max_energy_j=min(value, problem.max_energy_j))
 
 
 def _solve(program: SplitProgram, deadline: float) -> tuple[Assignment | None, Solution, int]:

@@ -43,10 +43,14 @@ def add_figures(program: SplitProgram) -> None:
     problem = program.problem
     busy = _busy(program)
     period = _period(program, busy) if _needs_variable(problem) else None
-    for terms in () if period else busy:
-        program.at_most(terms, problem.longest_period_s)
+    for terms in busy:
+        _forbid_more(program, terms, problem.longest_period_s)
+        if period is None:
+            program.at_most(terms, problem.longest_period_s)
     if problem.objective is Objective.LATENCY or isfinite(problem.max_latency_s):
-        _weigh(program, Objective.LATENCY, _latency(program), problem.max_latency_s)
+        latency = _latency(program)
+        _forbid_more(program, latency, problem.max_latency_s)
+        _weigh(program, Objective.LATENCY, latency, problem.max_latency_s)
     if problem.objective is Objective.THROUGHPUT and period:
         program.costs = {period.variable: period.unit_s}
     if problem.asks_for_energy:
@@ -57,6 +61,11 @@ def _weigh(program: SplitProgram, objective: Objective, terms: Terms, limit: flo
     program.at_most(terms, limit)
     if program.problem.objective is objective:
         program.costs = terms
+
+
+def _forbid_more(program: SplitProgram, terms: Terms, limit_s: float) -> None:
+    """Forbid what alone takes longer than `limit_s`: HiGHS itself would take a part of it."""
+    program.forbid(variable for variable, seconds in terms.items() if seconds > limit_s * (1 + ROUNDING))
 
 
 def _computing(program: SplitProgram, device: int) -> Iterator[tuple[int, float]]:

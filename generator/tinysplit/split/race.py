@@ -6,17 +6,21 @@ from dataclasses import replace
 from selectors import EVENT_READ, DefaultSelector
 
 from tinysplit.split.infeasible import InfeasibleError
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.split import Split
 from tinysplit.split.worker import Answer, Worker
 
 GRACE_S = 0.5  # behind the time limit, until a process is ended that does not end by itself
 
 
-def race(problem: Problem, solvers: Iterable[str], *, time_limit_s: float) -> list[Split]:
-    """Return what `solvers` find, until one has proved its split; InfeasibleError as soon as one excludes any."""
-    found: list[Split] = []
-    for answer in _answers(problem, solvers, time_limit_s):
+def race(problem: Problem, solvers: Iterable[str], known: Sequence[Split] = (), *, time_limit_s: float) -> list[Split]:
+    """Return `known` and what `solvers` find, until a split is proved.
+
+    InfeasibleError as soon as one of them excludes any.
+    """
+    found = list(known)
+    start_from = best_of(found).assignment if found else None
+    for answer in _answers(problem, solvers, start_from, time_limit_s):
         if isinstance(answer, InfeasibleError):
             raise answer
         if isinstance(answer, Split):
@@ -33,10 +37,12 @@ def best_of(splits: Sequence[Split]) -> Split:
     return replace(best, lower_bound=min(best.objective, bound), explored=sum(split.explored for split in splits))
 
 
-def _answers(problem: Problem, solvers: Iterable[str], time_limit_s: float) -> Iterator[Answer | None]:
+def _answers(
+    problem: Problem, solvers: Iterable[str], known: Assignment | None, time_limit_s: float
+) -> Iterator[Answer | None]:
     """Give what each solver says as soon as it does; None for one that died."""
     ends_at = time.time() + time_limit_s
-    workers = [Worker(problem, solver, ends_at) for solver in solvers]
+    workers = [Worker(problem, solver, ends_at, known) for solver in solvers]
     try:
         with DefaultSelector() as selector:
             for worker in workers:

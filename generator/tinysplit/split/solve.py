@@ -21,7 +21,7 @@ from tinysplit.split.race import best_of, race
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.stage_dp import stage_search
 
-AUTO = "auto"
+AUTO, HIGHS = "auto", "highs"
 AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
 ALONE_SHARE = 0.15  # of the time, that a search has before HiGHS runs beside it
 LEAST_RACE_S = 4.0  # processes take a second to begin
@@ -43,7 +43,7 @@ SOLVERS: Mapping[str, Solver] = {
     "adaptive-dichotomic": adaptive_dichotomic_search,
     "stages": stage_search,
     "graph": graph_search,
-    "highs": milp,
+    HIGHS: milp,
 }
 
 
@@ -60,7 +60,7 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
     found = [split] if (split := _try(picked, problem, ALONE_SHARE * time_limit_s)) else []
     if not (found and found[0].proved):
         why = f"{why}; {picked} alone did not prove its split, so HiGHS looked beside it"
-        found += race(problem, (picked, "highs"), time_limit_s=time_limit_s - (perf_counter() - start))
+        found = race(problem, (picked, HIGHS), found, time_limit_s=time_limit_s - (perf_counter() - start))
     if not found:
         raise explain_timeout(problem, time_limit_s)
     return replace(best_of(found), spent_s=perf_counter() - start, picked_because=f"auto: {why}")

@@ -1,8 +1,8 @@
 """A solver in a process of its own: two can run at once, and each ends when it must, whatever it is doing.
 
-`python -m tinysplit.split.worker` reads a pickled (problem, solver, time of its end) from stdin and writes a pickled
-`Split` or error to stdout. It is no `multiprocessing` process, so that it works in scripts without a main guard and in
-daemons.
+`python -m tinysplit.split.worker` reads a pickled (problem, solver, time of its end, known assignment) from stdin and
+writes a pickled `Split` or error to stdout. It is no `multiprocessing` process, so that it works in scripts without a
+main guard and in daemons.
 """
 
 import os
@@ -13,7 +13,7 @@ import time
 from typing import BinaryIO
 
 from tinysplit.errors import TinysplitError
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.split import Split
 
 LEAST_S = 0.1
@@ -23,14 +23,14 @@ Answer = Split | TinysplitError
 class Worker:
     """A solver that runs until `ends_at` of time.time(); `answer` may be asked for once `output` can be read."""
 
-    def __init__(self, problem: Problem, solver: str, ends_at: float) -> None:
+    def __init__(self, problem: Problem, solver: str, ends_at: float, known: Assignment | None = None) -> None:
         command = [sys.executable, "-m", __name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin  # noqa: S101 (asked for above)
         assert self._process.stdout  # noqa: S101
         self.output = self._process.stdout
         with self._process.stdin as stdin:
-            pickle.dump((problem, solver, ends_at), stdin)
+            pickle.dump((problem, solver, ends_at, known), stdin)
 
     def answer(self) -> Answer | None:
         """Return what the solver found, None where the process died (out of memory, for one)."""
@@ -49,12 +49,17 @@ class Worker:
 
 def main() -> None:
     """Solve what stdin has, and write what was found to stdout."""
-    from tinysplit.split.solve import solve  # noqa: PLC0415 (which starts workers itself)
+    from tinysplit.split.milp import milp  # noqa: PLC0415
+    from tinysplit.split.solve import HIGHS, solve  # noqa: PLC0415 (which starts workers itself)
 
     output = _stdout_for_us_alone()
-    problem, solver, ends_at = pickle.load(sys.stdin.buffer)  # noqa: S301 (our own process)
+    problem, solver, ends_at, known = pickle.load(sys.stdin.buffer)  # noqa: S301 (our own process)
     try:
-        found: Answer = solve(problem, solver, time_limit_s=max(LEAST_S, ends_at - time.time()))
+        left_s = max(LEAST_S, ends_at - time.time())
+        if solver == HIGHS:  # the one that makes use of what is known
+            found: Answer = milp(problem, time_limit_s=left_s, known=known)
+        else:
+            found = solve(problem, solver, time_limit_s=left_s)
     except TinysplitError as error:
         found = error
     with output:
