@@ -3,7 +3,7 @@
 Outputs are written from the first to the last, and must end before the first value that is still to be read.
 """
 
-from collections.abc import Iterable
+import numpy as np
 
 from tinysplit.layers.base import Layer
 from tinysplit.layers.window import Window
@@ -11,13 +11,13 @@ from tinysplit.layers.window import Window
 
 def lead_of_pixels(layer: Layer, window: Window) -> int:
     """Return the lead in elements of a kernel that has read a window before it writes its pixel with all channels."""
-    (_, width, inputs), (height, out_width, outputs) = layer.in_shape, layer.out_shape
-    if window.elements == 1 and not window.is_clipped:
-        pixels = height * out_width
-        return _lead(((pixel + 1) * outputs, (pixel + 1) * inputs) for pixel in (0, pixels - 2))
-    # The next windows of a row of outputs, and those of the next one, see nothing above the row's own top.
-    tops = (max(0, row * window.stride[0] - window.pads.top) for row in range(height))
-    return _lead(((row + 1) * out_width * outputs, top * width * inputs) for row, top in enumerate(tops))
+    (_, in_width, inputs), (height, width, outputs) = layer.in_shape, layer.out_shape
+    tops = np.maximum(0, np.arange(height) * window.stride[0] - window.pads.top)
+    lefts = np.maximum(0, np.arange(width) * window.stride[1] - window.pads.left)
+    firsts = np.add.outer(tops * in_width, lefts).ravel() * inputs
+    needed = np.minimum.accumulate(firsts[::-1])[::-1]  # by this window and all later ones
+    written = np.arange(1, len(firsts)) * outputs
+    return int((written - needed[1:]).max(initial=0))
 
 
 def lead_of_rows(layer: Layer, window: Window) -> int:
@@ -26,10 +26,6 @@ def lead_of_rows(layer: Layer, window: Window) -> int:
     It reads no row twice.
     """
     row_in, row_out = (shape.width * shape.channels for shape in (layer.in_shape, layer.out_shape))
-    bottoms = (row * window.stride[0] - window.pads.top + window.kernel[0] for row in range(layer.out_shape.height - 1))
-    return _lead(((row + 1) * row_out, max(0, bottom) * row_in) for row, bottom in enumerate(bottoms))
-
-
-def _lead(written_and_needed: Iterable[tuple[int, int]]) -> int:
-    """Return the lead for pairs of how much is written and where the first value lies that is needed afterwards."""
-    return max(0, *(written - needed for written, needed in written_and_needed), 0)
+    rows = np.arange(1, layer.out_shape.height)  # that are written
+    needed = np.maximum(0, (rows - 1) * window.stride[0] - window.pads.top + window.kernel[0])
+    return int((rows * row_out - needed * row_in).max(initial=0))
