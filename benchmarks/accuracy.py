@@ -12,18 +12,20 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.auto_widths import Limits
 from tinysplit.fidelity import Fidelity
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
+
+if TYPE_CHECKING:
+    from tinysplit.auto_widths import Limits
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "models"
