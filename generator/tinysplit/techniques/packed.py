@@ -78,23 +78,21 @@ class Packing:
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, quantized: "QuantizedLayer", slack: int = 0) -> "Packing":
-        """Return the longest groups for a layer; offsets may exceed what is needed by `slack`."""
+    def of(cls, quantized: "QuantizedLayer") -> "Packing":
+        """Return the longest groups for a layer."""
         layer = armv6m.UnsignedLayer.of(quantized)
         inputs, unroll = padded_inputs(quantized.layer)
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
-        most = (HALF_WORD - slack) // max(layer.x_high, 1)
-        return cls(inputs, unroll, tuple(_groups(magnitudes, most)))
+        return cls(inputs, unroll, tuple(_groups(magnitudes, HALF_WORD // max(layer.x_high, 1))))
 
-    def blocks(self, quantized: "QuantizedLayer", offset_step: int = 1) -> Iterator[Block]:
-        """Yield four channels after the other, with offsets that are multiples of `offset_step`."""
+    def blocks(self, quantized: "QuantizedLayer") -> Iterator[Block]:
+        """Yield four channels after the other."""
         layer = armv6m.UnsignedLayer.of(quantized)
         all_weights = _padded(layer.weights, self.inputs)
         for first in range(0, len(all_weights), CHANNELS):
             block = slice(first, first + CHANNELS)
             weights = tuple(all_weights[block, place] for place in self._places())
-            needed = (layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
-            offsets = tuple(-(-offset // offset_step) * offset_step for offset in needed)
+            offsets = tuple(layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
             factors = None if layer.factors is None else layer.factors[block]
             yield Block(layer.bias[block] - sum(offsets), weights, offsets, factors)
 
@@ -150,7 +148,7 @@ def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
 
 def facts(quantized: "QuantizedLayer", packing: Packing) -> dict[str, object]:
     """Return what the templates print of the packing; `stream_words` are those of four channels."""
-    has_factors = armv6m.UnsignedLayer.of(quantized).factors is not None
+    unsigned = armv6m.UnsignedLayer.of(quantized)
     used = _inputs(quantized.layer)
     loops = packing.inputs // packing.unroll
     return {
@@ -160,7 +158,8 @@ def facts(quantized: "QuantizedLayer", packing: Packing) -> dict[str, object]:
         "unroll": packing.unroll,
         "loops": loops,
         "groups": packing.groups,
-        "stream_words": 4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + 4 * has_factors,
+        "stream_words": 4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + 4 * (unsigned.factors is not None),
+        "x_high": unsigned.x_high,
         "copies": armv6m.is_signed(quantized) or packing.inputs != used or not is_pointwise(quantized.layer),
     }
 

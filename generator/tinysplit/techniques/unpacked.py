@@ -1,8 +1,8 @@
 """Two products in one multiplication for layers with many weights: RAM holds the packed words of some channels.
 
 Flash holds four weights a word, as w + 128, in the order 0, 2, 1, 3 of their channels, so that two masks make the
-packed words of them; and offsets of groups in steps of 256, a byte a channel. The channels whose words are unpacked
-are computed for all pixels before the next ones.
+packed words of them; offsets of groups follow from the weights. The channels whose words are unpacked are computed for
+all pixels before the next ones.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ import numpy as np
 
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
+from tinysplit.split.memory import aligned
 from tinysplit.techniques.base import Technique, Widths
 from tinysplit.techniques.packed import (
     CHANNELS,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 FEWEST_PIXELS = 8  # below, unpacking takes longer than it saves
 MOST_BYTES = 4096  # of packed words, where windows are copied once for the channels that these are of
-OFFSET_STEP = 256
 ORDER = (0, 2, 1, 3)
 MIDDLE = 128
 
@@ -50,27 +50,22 @@ class Unpacked(Technique):
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.scratch_bytes`: packed words and the values of one window."""
-        return _blocks_at_once(layer) * largest_block_bytes(layer) + -(-padded_inputs(layer)[0] // 4) * 4
+        return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Technique.weights_bytes`: words of biases and factors, weights, offsets of groups of two inputs."""
-        inputs, _ = padded_inputs(layer)
-        return layer.out_shape.channels * (8 + inputs + inputs // 2)
+        """See `Technique.weights_bytes`: words of biases and factors, weights."""
+        return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`."""
-        blocks = _packing(quantized).blocks(quantized, OFFSET_STEP)
+        blocks = Packing.of(quantized).blocks(quantized)
         words = np.concatenate([words for block in blocks for words in _words(block)])
         return {"weights": words.astype(np.uint32).view(np.int32)}
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         channels = CHANNELS * _blocks_at_once(quantized.layer)
-        return facts(quantized, _packing(quantized)) | {"channels": channels, "unpacks": True, "buffered": False}
-
-
-def _packing(quantized: "QuantizedLayer") -> Packing:
-    return Packing.of(quantized, OFFSET_STEP - 1)
+        return facts(quantized, Packing.of(quantized)) | {"channels": channels, "unpacks": True, "buffered": False}
 
 
 def _blocks_at_once(layer: Layer) -> int:
@@ -82,9 +77,7 @@ def _blocks_at_once(layer: Layer) -> int:
 
 def _words(block: Block) -> Iterator[Integers]:
     yield from block.head()
-    for weights, offset in zip(block.weights, block.offsets, strict=True):
-        yield _bytes(offset[:, None] // OFFSET_STEP)
-        yield _bytes(weights + MIDDLE)
+    yield from (_bytes(weights + MIDDLE) for weights in block.weights)
     yield from block.tail()
 
 
