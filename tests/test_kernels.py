@@ -36,6 +36,7 @@ from tinysplit.layers import (
 )
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
+from tinysplit.split.memory import aligned
 from tinysplit.techniques import DSP_CORES, Direct, Widths, candidates
 
 TESTS = Path(__file__).parent
@@ -113,7 +114,16 @@ def case(number: int, kernel: Kernel) -> str:
     inputs = ", ".join(str(shape.size * x.bits // 8) for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
     output = layer.out_shape.size * formats.y.bits // 8
     sizes = f".input_bytes = {{{inputs}}}, .output_bytes = {output}, .scratch_bytes = {kernel.scratch_bytes}"
-    return f"{{.run = run_{number}, {sizes}}}"
+    return f"{{.run = run_{number}, {sizes}, .lead_bytes = {lead_bytes(kernel)}}}"
+
+
+def lead_bytes(kernel: Kernel) -> int:
+    """Return by how many bytes the output has to begin before the only input, -1 where it must lie elsewhere."""
+    layer, formats = kernel.quantized.layer, kernel.quantized.formats
+    lead = kernel.technique.output_lead(layer, 0)
+    if lead is None or len(formats.inputs) > 1 or formats.x.bits != formats.y.bits:
+        return -1
+    return aligned(lead * formats.x.bits // 8)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:

@@ -42,6 +42,10 @@ class DualMac(Technique):
         """See `Technique.scratch_bytes`: a strip."""
         return Strips(layer, widths.x // 8).scratch_bytes
 
+    def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - there is but one input
+        """See `Technique.output_lead`: a strip is read before its pixels are written."""
+        return Strips(layer, 1).lead
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""
         strips = Strips(layer, widths.x // 8)

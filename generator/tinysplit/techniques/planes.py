@@ -47,6 +47,11 @@ class Planes(Technique):
         """See `Technique.scratch_bytes`: a band of two planes."""
         return _band_bytes(layer, _band(layer))
 
+    def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - there is but one input
+        """See `Technique.output_lead`: every value is gathered before an output takes its place."""
+        window, grows = _window(layer), layer.out_shape.width > layer.in_shape.width
+        return None if grows or window.pads.top >= window.kernel[0] else 0
+
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
