@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KERNEL = (3, 3)
 KERNEL_COLUMNS = (1, 0, 2)  # in the order in which a column of inputs meets them: the one that completes an output last
 LONGEST_STRIDE = 2
-WORDS = 9 + 2  # of a channel without a factor: weights, bias, offset
+WEIGHTS = KERNEL[0] * KERNEL[1]
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,20 @@ class Sliding(Technique):
         return lead_of_rows(layer, _window(layer))
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Technique.weights_bytes`: a word for everything."""
-        return layer.out_shape.channels * (WORDS + 1) * 4
+        """See `Technique.weights_bytes`: a word for everything, at most with bias, factor and offset."""
+        return layer.out_shape.channels * (WEIGHTS + 3) * 4
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`."""
         layer = armv6m.UnsignedLayer.of(quantized)
-        requantization, zero_point = quantized.formats.requantization, quantized.formats.y.zero_point
-        offset = requantization.offset(zero_point) if requantization else 0
-        columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, 9)
+        columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, WEIGHTS)
         factors = () if layer.factors is None else (layer.factors,)
-        words = np.column_stack((columns, layer.bias, *factors, np.full(len(columns), offset)))
-        return {"weights": words.astype(np.int32)}
+        offset = np.full(len(columns), _offset(quantized))
+        if _offset_has_bias(quantized):
+            words = (columns, *factors, offset + layer.bias * (1 if layer.factors is None else layer.factors))
+        else:
+            words = (columns, layer.bias, *factors, offset)
+        return {"weights": np.column_stack(words).astype(np.uint32).view(np.int32)}
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
@@ -97,8 +99,20 @@ class Sliding(Technique):
             "columns": Columns.of(layer),
             "kept_rows": max(0, KERNEL[0] - window.stride[0]),
             "looped": layer.out_shape.width - (2 if window.stride[1] == 1 else 1),
-            "words_a_channel": WORDS + bool(facts["has_factors"]),
+            "offset_has_bias": _offset_has_bias(quantized),
+            "words_a_channel": WEIGHTS + (not _offset_has_bias(quantized)) + bool(facts["has_factors"]) + 1,
         }
+
+
+def _offset(quantized: "QuantizedLayer") -> int:
+    requantization = quantized.formats.requantization
+    return requantization.offset(quantized.formats.y.zero_point) if requantization else 0
+
+
+def _offset_has_bias(quantized: "QuantizedLayer") -> bool:
+    """Whether the bias may be added after the multiplication, modulo 2^32, since nothing is shifted before."""
+    requantization = quantized.formats.requantization
+    return not (requantization and requantization.pre_shift)
 
 
 def _window(layer: Layer) -> Window:
