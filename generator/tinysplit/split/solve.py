@@ -23,7 +23,7 @@ from tinysplit.split.stage_dp import stage_search
 
 AUTO, HIGHS = "auto", "highs"
 AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
-ALONE_SHARE = 0.15  # of the time, that a search has before HiGHS runs beside it
+ALONE_SHARE = 0.1  # of the time, that a search has before HiGHS runs beside it
 LEAST_RACE_S = 4.0  # processes take a second to begin
 MAX_PROGRAM_SIZE = 100_000  # layers times devices squared: HiGHS finds nothing in time for more
 

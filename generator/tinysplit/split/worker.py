@@ -25,7 +25,8 @@ class Worker:
 
     def __init__(self, problem: Problem, solver: str, ends_at: float, known: Assignment | None = None) -> None:
         command = [sys.executable, "-m", __name__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # In a session of its own it gets no Ctrl-C: whoever waits for it does, and stops it.
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert self._process.stdin  # noqa: S101 (asked for above)
         assert self._process.stdout  # noqa: S101
         self.output = self._process.stdout
