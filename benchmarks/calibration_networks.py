@@ -36,6 +36,7 @@ def calibration_networks() -> tuple[Graph, ...]:
     )
     return (
         _joined(),
+        _moved(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
         deep.average_pool().dense(96).dense(7).softmax().graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
@@ -57,3 +58,13 @@ def _joined() -> Graph:
     small = net.value
     net.conv(40).add(small, small).mul(small)
     return net.concat(small).average_pool().dense(10).softmax().graph()
+
+
+def _moved() -> Graph:
+    """Return a network of the layers that enlarge, move or bend values."""
+    net = NetworkBuilder("moved", Shape(6, 8, 5)).conv(10).tanh().pad(1).prelu().upsample(2).transpose().tanh()
+    net.max_pool(2, 2).conv_transpose(9, (3, 3), 2).prelu().max_pool(3, 3).pad(2).conv_transpose(6, (2, 2), 3)
+    net.max_pool(2, 2).transpose().conv(8).upsample(3).tanh().max_pool(4, 4).transpose().prelu().conv(12)
+    return (
+        net.conv_transpose(20, (3, 2), 1).pad(1).max_pool(2, 2).upsample(2).average_pool().dense(10).softmax().graph()
+    )

@@ -11,13 +11,19 @@ from tinysplit.layers import (
     AveragePool,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Mul,
+    Pad,
+    Permute,
+    PRelu,
     Shape,
     Softmax,
+    Upsample,
     Window,
 )
 
@@ -35,7 +41,7 @@ def float_outputs(graph: Graph, sample: Floats) -> Iterator[Floats]:
         yield values[layer.output]
 
 
-def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: PLR0911 - one a kind
+def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, PLR0911, PLR0912 - one a kind
     match layer:
         case Add():
             return np.asarray(sum(sign * value for sign, value in zip(layer.signs, (x, *others), strict=True)))
@@ -43,6 +49,19 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: PLR0911
             return x * others[0]
         case Concat():
             return np.concatenate((x, *others), axis=-1)
+        case ConvTranspose():
+            return _spread(layer, x) + layer.bias
+        case Lookup():
+            return layer.function(x)
+        case PRelu():
+            return np.where(x < 0, x * layer.slopes, x)
+        case Upsample():
+            return np.asarray(np.kron(x, np.ones((*layer.factors, 1))))
+        case Pad():
+            top, left, bottom, right = layer.pads
+            return np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=layer.value)
+        case Permute():
+            return np.asarray(x.ravel()[layer.order].reshape(layer.new_shape))
         case Conv():
             patches = _patches(layer.window, x)
             patches = patches.reshape(*patches.shape[:3], layer.groups, -1)
@@ -74,3 +93,16 @@ def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:
     (k_h, k_w), (s_h, s_w), (d_h, d_w) = window.kernel, window.stride, window.dilation
     taps = [padded[i * d_h :: s_h, j * d_w :: s_w][:height, :width] for i in range(k_h) for j in range(k_w)]
     return np.stack(taps, axis=2)
+
+
+def _spread(layer: ConvTranspose, x: Floats) -> Floats:
+    """Add every input value times the kernel to its window of the output."""
+    height, width, channels = layer.out_shape
+    top, left, bottom, right = layer.pads
+    whole = np.zeros((height + top + bottom, width + left + right, channels))
+    for row, column in np.ndindex(x.shape[:2]):
+        for i, j in np.ndindex(layer.weights.shape[1:3]):
+            at = row * layer.stride[0] + i * layer.dilation[0], column * layer.stride[1] + j * layer.dilation[1]
+            if at[0] < whole.shape[0] and at[1] < whole.shape[1]:
+                whole[at] += layer.weights[:, i, j] @ x[row, column]
+    return whole[top : top + height, left : left + width]

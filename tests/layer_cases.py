@@ -16,14 +16,20 @@ from tinysplit.layers import (
     AveragePool,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Mul,
+    Pad,
     Pads,
+    Permute,
+    PRelu,
     Shape,
     Softmax,
+    Upsample,
     Window,
 )
 from tinysplit.qformat import IntArray, ValueFormat
@@ -227,6 +233,46 @@ def _concat(rng: np.random.Generator) -> Layer:
     return Concat(**{**common, "other_shapes": others})
 
 
+def _lookup(rng: np.random.Generator) -> Layer:
+    functions = (np.tanh, np.sin, np.abs, np.negative)
+    function = functions[rng.integers(len(functions))]
+    return Lookup(**_common(rng, int(rng.integers(1, 9))), operator="Test", function=function)
+
+
+def _prelu(rng: np.random.Generator) -> Layer:
+    common = _common(rng, int(rng.integers(1, 9)))
+    return PRelu(**common, slopes=_floats(rng, common["in_shape"].channels))
+
+
+def _upsample(rng: np.random.Generator) -> Layer:
+    factors = rng.integers(1, 4, 2).tolist()
+    return Upsample(**_common(rng, int(rng.integers(1, 9))), factors=(factors[0], factors[1]))
+
+
+def _pad(rng: np.random.Generator) -> Layer:
+    pads = Pads(*rng.integers(0, 3, 4).tolist())
+    return Pad(**_common(rng, int(rng.integers(1, 9))), pads=pads, value=float(rng.normal()))
+
+
+def _permute(rng: np.random.Generator) -> Layer:
+    common = _common(rng, int(rng.integers(1, 9)))
+    axes = rng.permutation(3).tolist()
+    order = np.arange(common["in_shape"].size).reshape(common["in_shape"]).transpose(axes)
+    return Permute(**common, new_shape=Shape(*order.shape), order=order.ravel())
+
+
+def _conv_transpose(rng: np.random.Generator) -> Layer:
+    common = _common(rng, int(rng.integers(1, 6)))
+    kernel, stride, dilation, growth = ((int(a), int(b)) for a, b in rng.integers((1, 1, 1, 0), (4, 4, 3, 2), (2, 4)).T)
+    rows, columns = (
+        s * (n - 1) + d * (k - 1) + 1 for n, k, s, d in zip(common["in_shape"], kernel, stride, dilation, strict=False)
+    )
+    pads = Pads(*(int(rng.integers(0, min(size, 5) // 2 + 1)) for size in (rows, columns, rows - 1, columns - 1)))
+    weights = _floats(rng, int(rng.integers(1, 6)), *kernel, common["in_shape"].channels)
+    fields = {"stride": stride, "dilation": dilation, "pads": pads, "growth": growth}
+    return ConvTranspose(**common, weights=weights, bias=_floats(rng, len(weights)), **fields)  # type: ignore[arg-type]
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "conv": _conv,
     "depthwise_conv": _depthwise,
@@ -237,5 +283,11 @@ MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "add": _add,
     "mul": _mul,
     "concat": _concat,
+    "lookup": _lookup,
+    "prelu": _prelu,
+    "upsample": _upsample,
+    "pad": _pad,
+    "permute": _permute,
+    "conv_transpose": _conv_transpose,
 }
 KINDS_AND_BITS = [(kind, bits) for kind in MAKERS for bits in (8, 16)]

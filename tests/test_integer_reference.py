@@ -18,7 +18,7 @@ from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
-JOINING = ("add", "mul", "concat")  # test_branches.py has them in networks
+IN_NETWORKS = ("add", "mul", "concat", "lookup", "prelu", "upsample", "pad", "permute", "conv_transpose")
 Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
 
 
@@ -126,7 +126,7 @@ def runs_in_onnx_runtime(layer: Layer) -> bool:
     return max(pads.top, pads.bottom) < height and max(pads.left, pads.right) < width
 
 
-@pytest.mark.parametrize(("kind", "bits"), [(kind, bits) for kind, bits in KINDS_AND_BITS if kind not in JOINING])
+@pytest.mark.parametrize(("kind", "bits"), [(kind, bits) for kind, bits in KINDS_AND_BITS if kind not in IN_NETWORKS])
 def test_agrees_with_onnx_runtime_within_the_formats(kind: str, bits: int) -> None:
     rng = np.random.default_rng(5)
     compared = 0

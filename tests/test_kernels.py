@@ -24,14 +24,20 @@ from tinysplit.layers import (
     AveragePool,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Mul,
+    Pad,
     Pads,
+    Permute,
+    PRelu,
     Shape,
     Softmax,
+    Upsample,
     Window,
 )
 from tinysplit.qformat import IntArray
@@ -200,6 +206,7 @@ def golden_kernels() -> dict[str, Kernel]:
     window = Window((2, 2), (2, 2))
     shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
     common: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y"}
+    turned = np.arange(32).reshape(4, 4, 2).transpose(0, 2, 1).ravel()
     joined: dict[str, Any] = {**common, "inputs": ("x", "v"), "in_shape": shape, "activation": Activation(0.0)}
     layers: list[tuple[Layer, int]] = [
         (
@@ -231,6 +238,24 @@ def golden_kernels() -> dict[str, Kernel]:
         (Add(**joined, other_shapes=(shape,), signs=(1, -1)), 8),
         (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
         (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
+        (Lookup(**common, in_shape=vector, operator="Tanh", function=np.tanh), 8),
+        (PRelu(**common, in_shape=shape, slopes=np.array([0.25, -0.5], np.float32)), 8),
+        (Upsample(**common, in_shape=shape, factors=(2, 3)), 8),
+        (Pad(**common, in_shape=shape, pads=Pads(1, 0, 2, 1), value=1.5), 8),
+        (Permute(**common, in_shape=shape, new_shape=Shape(4, 2, 4), order=turned), 8),
+        (
+            ConvTranspose(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 2, 2, 2)),
+                bias=np.ones(3, np.float32),
+                stride=(2, 2),
+                dilation=(1, 1),
+                pads=Pads(),
+                growth=(0, 0),
+            ),
+            8,
+        ),
     ]
     return {layer.kind: Kernel(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers}
 

@@ -14,14 +14,20 @@ from tinysplit.layers import (
     AveragePool,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Mul,
+    Pad,
     Pads,
+    Permute,
+    PRelu,
     Shape,
     Softmax,
+    Upsample,
     Window,
 )
 
@@ -81,6 +87,39 @@ class NetworkBuilder:
     def softmax(self) -> Self:
         """Add a softmax."""
         return self._add(Softmax)
+
+    def tanh(self) -> Self:
+        """Add a function from a table."""
+        return self._add(Lookup, operator="Tanh", function=np.tanh)
+
+    def prelu(self) -> Self:
+        """Add slopes below zero, one a channel."""
+        return self._add(PRelu, slopes=self._random(self.shape.channels))
+
+    def upsample(self, factor: int) -> Self:
+        """Repeat every pixel in both directions."""
+        return self._add(Upsample, factors=(factor, factor))
+
+    def pad(self, size: int) -> Self:
+        """Add rows and columns of zeros on all sides."""
+        return self._add(Pad, pads=Pads(size, size, size, size), value=0.0)
+
+    def transpose(self) -> Self:
+        """Exchange height and channels."""
+        order = np.arange(self.shape.size).reshape(self.shape).transpose(2, 1, 0)
+        return self._add(Permute, new_shape=Shape(*order.shape), order=order.ravel())
+
+    def conv_transpose(self, channels: int, kernel: tuple[int, int], stride: int) -> Self:
+        """Add a transposed convolution that cuts nothing off."""
+        return self._add(
+            ConvTranspose,
+            weights=self._random(channels, *kernel, self.shape.channels),
+            bias=self._random(channels),
+            stride=(stride, stride),
+            dilation=(1, 1),
+            pads=Pads(),
+            growth=(0, 0),
+        )
 
     def behind(self, value: str) -> Self:
         """Go on behind an earlier value."""

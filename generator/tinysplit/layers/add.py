@@ -1,12 +1,13 @@
 """Sum of values element by element: residual connections, and differences."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tinysplit.layers.joining import Alignment, Elementwise
-from tinysplit.qformat import IntArray
+from tinysplit.layers.joining import Alignment, Elementwise, coarse_enough, reach
+from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -24,7 +25,11 @@ class Add(Elementwise):
         """Return how the inputs are brought to the output's format."""
         ratios = [sign * x.scale / formats.y.scale for sign, x in zip(self.signs, formats.inputs, strict=True)]
         zero_points = [x.zero_point for x in formats.inputs]
-        return Alignment.of(ratios, zero_points, formats.y.zero_point, max(-x.low for x in formats.inputs))
+        return Alignment.of(ratios, zero_points, formats.y.zero_point, -min(x.low for x in formats.inputs))
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as its steps of the sum fit in 32 bits."""
+        return coarse_enough(wanted, sum(map(reach, inputs)))
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -1,13 +1,14 @@
 """Concatenation: every pixel gets the channels of all inputs, one input after the other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tinysplit.layers.base import Shape
-from tinysplit.layers.joining import Alignment, Joining
-from tinysplit.qformat import IntArray
+from tinysplit.layers.joining import Alignment, Joining, coarse_enough, reach
+from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -33,6 +34,10 @@ class Concat(Joining):
         """Return how each input is brought to the output's format."""
         y = formats.y
         return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as its steps of every input fit in 32 bits."""
+        return coarse_enough(wanted, max(map(reach, inputs)))
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor, frexp, log2
 from typing import NamedTuple
 
 from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
 from tinysplit.layers.base import Layer, Shape
+from tinysplit.qformat import ValueFormat
+
+SPARE_BITS = 29  # of 31: what sums of aligned values may fill
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,6 +41,17 @@ class Elementwise(Joining):
     def operator_macc(self) -> int:
         """One an element and input behind the first."""
         return self.out_shape.size * len(self.other_shapes)
+
+
+def coarse_enough(wanted: ValueFormat, largest: float) -> ValueFormat:
+    """Return `wanted`, or a coarser format in whose steps the real value `largest` is below 2**29."""
+    excess = frexp(largest / wanted.scale)[1] - SPARE_BITS
+    return ValueFormat.of(wanted.bits, wanted.scale * 2.0**excess, wanted.zero_point) if excess > 0 else wanted
+
+
+def reach(x: ValueFormat) -> float:
+    """Return the largest absolute value that a format can hold, or more."""
+    return x.scale * (abs(x.zero_point) - x.low)
 
 
 class Alignment(NamedTuple):

@@ -1,12 +1,14 @@
 """The layers found so far, and the ways in which an operator can read an activation."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tinysplit.errors import InputError
-from tinysplit.layers import Layer, Pads, Shape
-from tinysplit.onnx_import.layout import IndexArray
+from tinysplit.layers import Layer, Pad, Pads, Permute, Shape
+from tinysplit.layers.permute import is_walkable
+from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ class Chain:
         self.input_name = input_name
         self.input_order: IndexArray | None = None  # None until a layer has said how it wants the input
         self.layers: list[Layer] = []
+        self.pads: dict[str, Tensor] = {}  # by the name of the padded value
+        self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and the order that it was brought into
         self.applied: dict[Affine | Clamp, Layer] = {}  # what waited for the input's order, and has been added
 
     def source(self, producer: Layer | None) -> str:
@@ -41,7 +45,7 @@ class Chain:
     def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
         """Return who computes the node's activation, its height x width x channels, and the Pad in front of the node.
 
-        Raises InputError when the elements are not stored in that order: moving them is not supported.
+        Where the elements are not stored in that order, a layer is added that moves them.
         """
         found = node.tensor.layout.unpadded_map()
         if found is None:
@@ -52,11 +56,40 @@ class Chain:
         shape = Shape(*order.shape)
         producer, order = self._settle(node.tensor, order, order, shape)
         if not np.array_equal(order.ravel(), np.arange(shape.size)):
-            raise node.error(
-                f"reads {node.tensor.layout} in another order than '{self.source(producer)}' has it: "
-                "moving data between layers (Transpose, Reshape across channels) is not supported"
-            )
+            producer = self.moved(node, node.tensor, producer, order.ravel(), shape)
         return producer, shape, pads
+
+    def moved(self, node: Node, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
+        """Return the layer that brings what `producer` stores into `order`, as `shape`; it serves all who want that.
+
+        Raises InputError when no nested loops walk this order, or nothing is known about the values in it.
+        """
+        name = node.name_of(tensor)
+        key = (self.source(producer), tuple(order.tolist()))
+        if key in self.moves:
+            return self.moves[key]
+        if tensor.layout.is_padded or name in (self.input_name, self.source(producer)):
+            raise node.error(f"reads '{name}' in another order than it is stored, which cannot be changed here")
+        if not is_walkable(order):
+            raise node.error(f"reads '{name}' in an order that no nested loops walk: not supported")
+        inputs, in_shape = (self.source(producer),), producer.out_shape if producer else Shape(1, 1, order.size)
+        layer = Permute(
+            name=f"{name} moved", inputs=inputs, output=name, in_shape=in_shape, new_shape=shape, order=order
+        )
+        self.moves[key] = self.append(layer)
+        return layer
+
+    def padded(self, node: Node, tensor: Tensor) -> Tensor:
+        """Return a padded activation as a layer that pads computes it, for what has no window to take the Pad."""
+        name = node.name_of(tensor)
+        if name not in self.pads:
+            if tensor.layout.unpadded_map() is None:
+                raise node.error(f"reads '{name}', padded elsewhere than around a map: not supported")
+            producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
+            value, inputs = tensor.layout.pad_value, (self.source(producer),)
+            layer = Pad(name=f"{name} padded", inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
+            self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
+        return self.pads[name]
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return who computes `tensor`, its shape as stored, and the order in which ONNX reads it."""

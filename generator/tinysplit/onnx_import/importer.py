@@ -14,7 +14,7 @@ from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators import JOINING, OPERATORS
+from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, WINDOWED
 from tinysplit.onnx_import.order import small_memory_order
 from tinysplit.onnx_import.own_formats import OwnFormats, take_formats
 from tinysplit.onnx_import.prepare import prepare
@@ -52,7 +52,7 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
     if unknown:
         raise InputError(f"{proto.op_type} '{proto.name}' reads '{unknown[0]}', a second output: not supported")
     operands = tuple(values[name] if name else None for name in proto.input)
-    node = Node(proto.op_type, proto.name, proto.output[0], operands, attributes, opset)
+    node = Node(proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset)
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:
         return evaluate(proto, [operand for operand in operands if not isinstance(operand, Tensor)], opset)
@@ -63,10 +63,19 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
             f"reads {len(tensors)} computed values ({node.shapes}), which only {', '.join(JOINING)} may do: "
             "not supported"
         )
+    node = replace(node, operands=tuple(_unpadded(node, operand, chain) for operand in operands))
     try:
         return OPERATORS[proto.op_type](node, chain)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
         raise node.error(f"has attributes or constants that contradict each other: {one_line(error)}") from None
+
+
+def _unpadded(node: Node, operand: Tensor | Constant | None, chain: Chain) -> Tensor | Constant | None:
+    """Return an operand behind a layer that pads, where the node cannot take the Pad in front of it."""
+    if not isinstance(operand, Tensor) or not operand.layout.is_padded or node.op_type in TAKES_ANY_PAD:
+        return operand
+    is_taken = node.op_type in WINDOWED and operand.layout.pad_value == 0
+    return operand if is_taken else chain.padded(node, operand)
 
 
 def _unsupported(node: Node, domain: str) -> InputError:

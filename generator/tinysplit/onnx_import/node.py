@@ -34,6 +34,7 @@ class Node:
     name: str
     output: str
     operands: tuple[Tensor | Constant | None, ...]
+    names: tuple[str, ...]  # of the operands
     attributes: dict[str, Any]
     opset: int
 
@@ -49,6 +50,10 @@ class Node:
     def tensor(self) -> Tensor:
         """The activation that the node reads, the first of several."""
         return self.tensors[0]
+
+    def name_of(self, tensor: Tensor) -> str:
+        """Return the name of the ONNX value that is this operand."""
+        return next(name for name, operand in zip(self.names, self.operands, strict=True) if operand is tensor)
 
     @property
     def rank(self) -> int:
@@ -68,11 +73,6 @@ class Node:
     def moved(self, layout: Layout) -> Tensor:
         """Return the node's activation in another layout."""
         return replace(self.tensor, layout=layout)
-
-    def refuse_pad(self) -> None:
-        """Raise InputError when a Pad in front of this node waits for a window."""
-        if any(tensor.layout.is_padded for tensor in self.tensors):
-            raise self.error("follows a Pad: a Pad is only supported in front of Conv, MaxPool and AveragePool")
 
     def optional(self, index: int) -> Constant | None:
         """Return the constant operand `index`, None when the node does not give it."""

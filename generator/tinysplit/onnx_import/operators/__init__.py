@@ -4,9 +4,22 @@ from collections.abc import Callable
 
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators import convolution, dense, joining, movement, normalization, pooling, softmax
+from tinysplit.onnx_import.operators import (
+    convolution,
+    dense,
+    functions,
+    joining,
+    movement,
+    normalization,
+    pooling,
+    resize,
+    softmax,
+)
 
 JOINING = ("Add", "Concat", "Mul", "Sub", "Sum")  # what may read several activations
+MOVING = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Squeeze", "Transpose", "Unsqueeze")
+WINDOWED = ("AveragePool", "Conv")  # what takes a Pad with 0 in front
+TAKES_ANY_PAD = (*MOVING, "MaxPool", "Pad")
 OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
     "Add": normalization.add,
     "AveragePool": pooling.average_pool,
@@ -14,26 +27,35 @@ OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
     "Clip": normalization.clip,
     "Concat": joining.concat,
     "Conv": convolution.conv,
+    "ConvTranspose": convolution.conv_transpose,
     "Div": normalization.div,
     "Dropout": movement.unchanged,
+    "Elu": functions.elu,
     "Flatten": movement.flatten,
     "Gemm": dense.gemm,
     "GlobalAveragePool": pooling.global_average_pool,
     "GlobalMaxPool": pooling.global_max_pool,
+    "HardSigmoid": functions.hard_sigmoid,
+    "HardSwish": functions.hard_swish,
     "Identity": movement.unchanged,
+    "LeakyRelu": functions.leaky_relu,
     "MatMul": dense.matmul,
     "MaxPool": pooling.max_pool,
     "Mul": normalization.mul,
+    "PRelu": functions.prelu,
     "Pad": movement.pad,
     "ReduceMax": pooling.reduce_max,
     "ReduceMean": pooling.reduce_mean,
     "Relu": normalization.relu,
     "Reshape": movement.reshape,
+    "Resize": resize.resize,
     "Shape": movement.shape_of,
+    "Sigmoid": functions.sigmoid,
     "Softmax": softmax.softmax,
     "Squeeze": movement.squeeze,
     "Sub": normalization.sub,
     "Sum": joining.add,
+    "Tanh": functions.tanh,
     "Transpose": movement.transpose,
     "Unsqueeze": movement.unsqueeze,
 }

@@ -1,10 +1,11 @@
-"""Conv: any kernel, stride, dilation, padding and number of groups, over maps and sequences."""
+"""Conv: any kernel, stride, dilation, padding and number of groups, over maps and sequences; ConvTranspose."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tinysplit.layers import Conv, DepthwiseConv, Layer
+from tinysplit.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
@@ -17,8 +18,6 @@ def conv(node: Node, chain: Chain) -> Tensor:
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
     producer, in_shape, padded = chain.as_map(node)
-    if any(padded) and node.tensor.layout.pad_value != 0:
-        raise node.error(f"follows a Pad with {node.tensor.layout.pad_value:g}: only 0 can be folded into a Conv")
     out_channels, group_channels = weights.shape[:2]
     groups = node.attributes.get("group", 1)
     if group_channels * groups != in_shape.channels:
@@ -44,3 +43,55 @@ def conv(node: Node, chain: Chain) -> Tensor:
     else:
         layer = Conv(weights=np.ascontiguousarray(weights.transpose(0, 2, 3, 1)), groups=groups, **common)
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+
+
+def conv_transpose(node: Node, chain: Chain) -> Tensor:
+    """Add a `ConvTranspose` of one group."""
+    weights = node.constant(1).astype(np.float32)
+    if node.rank not in MAP_RANKS:
+        raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
+    if node.attributes.get("group", 1) != 1:
+        raise node.error("has several groups, which a ConvTranspose may not have here: not supported")
+    producer, in_shape, _ = chain.as_map(node)
+    if weights.shape[0] != in_shape.channels:
+        raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
+    weights = weights.reshape(*weights.shape[:2], -1, weights.shape[-1])
+    stride, dilation = node.pair("strides", 1), node.pair("dilations", 1)
+    pads, growth = _cut(node, in_shape[:2], weights.shape[2:], stride, dilation)
+    bias = node.optional(2)
+    layer = ConvTranspose(
+        name=node.name,
+        inputs=(chain.source(producer),),
+        output=node.output,
+        in_shape=in_shape,
+        weights=np.ascontiguousarray(weights.transpose(1, 2, 3, 0)),
+        bias=np.zeros(weights.shape[1], np.float32) if bias is None else bias.astype(np.float32),
+        stride=stride,
+        dilation=dilation,
+        pads=pads,
+        growth=growth,
+    )
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+
+
+def _cut(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> tuple[Pads, tuple[int, int]]:
+    """Return what is cut off a ConvTranspose's output and what is added at its end (ONNX operators, ConvTranspose)."""
+    growth = node.pair("output_padding", 0)
+    wanted = node.attributes.get("output_shape")
+    auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
+    if wanted is None and auto_pad in ("NOTSET", "VALID"):
+        values = node.attributes.get("pads", [0] * 4) if auto_pad == "NOTSET" else [0] * 4
+        return (Pads(*values) if len(values) == 4 else Pads(left=values[0], right=values[1])), growth  # noqa: PLR2004
+    whole = [
+        s * (n - 1) + grown + d * (k - 1) + 1
+        for n, k, s, d, grown in zip(sizes, kernel, stride, dilation, growth, strict=True)
+    ]
+    ends = (1, *wanted)[-2:] if wanted else [n * s for n, s in zip(sizes, stride, strict=True)]
+    total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
+    if any(size < end for size, end in zip(whole, ends, strict=True)):
+        raise node.error(f"should have an output of {ends}, which is more than its {whole}: not supported")
+    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    begin, end = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+    return Pads(*begin, *end), growth

@@ -33,7 +33,6 @@ def matmul(node: Node, chain: Chain) -> Tensor:
 
 def _dense(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
     """Add a `Dense`; the columns of `weights` (outputs x inputs) are brought into the order of the activation."""
-    node.refuse_pad()
     if x.order.size != weights.shape[1] or x.shape[-1] != weights.shape[1]:
         raise node.error(f"multiplies several rows at once ({x}): only one vector a sample is supported")
     producer, in_shape, order = chain.as_stored(node.tensor)

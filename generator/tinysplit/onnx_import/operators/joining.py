@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinysplit.layers import Add, Concat, Mul, Shape
+from tinysplit.layers import Add, Concat, Layer, Mul, Shape
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
@@ -19,6 +19,8 @@ class _Operand:
     name: str
     shape: Shape
     order: IndexArray
+    tensor: Tensor
+    producer: Layer | None
     sign: int = 1
 
 
@@ -34,7 +36,7 @@ def sub(node: Node, chain: Chain) -> Tensor:
 
 def mul(node: Node, chain: Chain) -> Tensor:
     """Multiply two activations."""
-    operands = _aligned(node, _operands(node, chain))
+    operands = _aligned(node, chain, _operands(node, chain))
     return Tensor(Layout(operands[0].order), chain.append(Mul(**_fields(node, operands))))
 
 
@@ -53,43 +55,50 @@ def concat(node: Node, chain: Chain) -> Tensor:
 
 def _sum(node: Node, chain: Chain, signs: list[int]) -> Tensor:
     operands = [replace(op, sign=sign) for op, sign in zip(_operands(node, chain), signs, strict=True)]
-    operands = _aligned(node, operands)
+    operands = _aligned(node, chain, operands)
     layer = Add(signs=tuple(operand.sign for operand in operands), **_fields(node, operands))
     return Tensor(Layout(operands[0].order), chain.append(layer))
 
 
 def _operands(node: Node, chain: Chain) -> list[_Operand]:
-    node.refuse_pad()
     if len(node.tensors) != len(node.operands):
         raise node.error(f"joins activations and constants ({node.shapes}): compute the constant part apart")
-    stored = [chain.as_stored(tensor) for tensor in node.tensors]
-    return [_Operand(chain.source(producer), shape, order) for producer, shape, order in stored]
+    stored = [(tensor, *chain.as_stored(tensor)) for tensor in node.tensors]
+    return [
+        _Operand(chain.source(producer), shape, order, tensor, producer) for tensor, producer, shape, order in stored
+    ]
 
 
-def _aligned(node: Node, operands: list[_Operand]) -> list[_Operand]:
+def _aligned(node: Node, chain: Chain, operands: list[_Operand]) -> list[_Operand]:
     """Return the operands, a largest one first, such that all others have its order, or one value a channel."""
     try:
         shape = np.broadcast_shapes(*(operand.order.shape for operand in operands))
     except ValueError:
         raise node.error(f"joins {node.shapes}: the shapes do not match") from None
     whole = [operand for operand in operands if operand.order.size == np.prod(shape)]
+    whole.sort(key=lambda operand: operand.name != node.name_of(operand.tensor))  # what lies as it was computed stays
     if not whole:
         raise node.error(f"enlarges both its inputs ({node.shapes}) by broadcasting: not supported")
     first = replace(whole[0], order=whole[0].order.reshape(shape))
-    others = [_as_first(node, operand, first) for operand in operands if operand is not whole[0]]
+    others = [_as_first(node, chain, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
 
 
-def _as_first(node: Node, operand: _Operand, first: _Operand) -> _Operand:
+def _as_first(node: Node, chain: Chain, operand: _Operand, first: _Operand) -> _Operand:
     """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
     order, channels = np.broadcast_to(operand.order, first.order.shape), first.shape.channels
-    if operand.order.size == first.order.size and np.array_equal(order, first.order):
+    if operand.order.size == first.order.size:
+        if not np.array_equal(order, first.order):
+            wanted = np.empty(order.size, np.int64)
+            wanted[first.order.ravel()] = order.ravel()
+            moved = chain.moved(node, operand.tensor, operand.producer, wanted, first.shape)
+            return replace(operand, name=moved.output, shape=first.shape)
         return replace(operand, shape=first.shape)
     if operand.order.size == channels and np.array_equal(order, first.order % channels):
         return replace(operand, shape=Shape(1, 1, channels))
     raise node.error(
-        f"joins {node.shapes} ('{operand.name}' and '{first.name}') whose elements are stored in other orders, "
-        "or broadcasts other axes than all but the channels: not supported"
+        f"joins {node.shapes} ('{operand.name}' and '{first.name}') and broadcasts other axes than all but the "
+        "channels: not supported"
     )
 
 

@@ -76,7 +76,6 @@ def _other(node: Node) -> Constant:
 
 def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant | float) -> Tensor:
     """Apply scale and shift, which broadcast to the activation as ONNX does it, to the activation as it is stored."""
-    node.refuse_pad()
     layout = node.tensor.layout
     shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
     if np.prod(shape) != layout.order.size:
@@ -90,7 +89,6 @@ def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant |
 
 
 def _clamp(node: Node, chain: Chain, activation: Activation) -> Tensor:
-    node.refuse_pad()
     return _applied(chain, node.tensor, Clamp(node.name, node.output, not node.tensor.is_shared, activation))
 
 

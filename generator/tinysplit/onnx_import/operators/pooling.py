@@ -21,9 +21,8 @@ def max_pool(node: Node, chain: Chain) -> Tensor:
     value = node.tensor.layout.pad_value
     never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
     if any(padded) and not never_wins:
-        raise node.error(
-            f"follows a Pad with {value:g}, which may win: only -infinity, or 0 behind a Relu, is supported"
-        )
+        node = replace(node, operands=(chain.padded(node, node.tensor),))
+        producer, in_shape, padded = chain.as_map(node)
     return _appended(
         node, chain, _max_pool(node, chain.source(producer), in_shape, _pool_window(node, in_shape, padded))
     )
@@ -32,11 +31,8 @@ def max_pool(node: Node, chain: Chain) -> Tensor:
 def average_pool(node: Node, chain: Chain) -> Tensor:
     """Add an `AveragePool`; a Pad with 0 in front counts in the divisor."""
     producer, in_shape, padded = chain.as_map(node)
-    value = node.tensor.layout.pad_value
     counts = bool(node.attributes.get("count_include_pad", 0))
     window, flooring = _pool_window(node, in_shape, padded), _flooring_window(node, in_shape, padded)
-    if any(padded) and value != 0:
-        raise node.error(f"follows a Pad with {value:g}: only 0 can be folded into an AveragePool")
     if any(padded) and not counts and flooring.pads != padded:
         raise node.error(
             "follows a Pad and has pads of its own that do not count: merge them, or set count_include_pad"
@@ -86,7 +82,6 @@ def _reduced(node: Node, chain: Chain, pool: Callable[[Node, Chain], Tensor]) ->
 
 
 def _unpadded_map(node: Node, chain: Chain) -> tuple[Layer | None, Shape]:
-    node.refuse_pad()
     producer, in_shape, _ = chain.as_map(node)
     return producer, in_shape
 

@@ -14,7 +14,6 @@ ONE_AXIS_OPSET = 13  # before it, Softmax ran over all axes from `axis` on
 
 def softmax(node: Node, chain: Chain) -> Tensor:
     """Add a `Softmax`; the elements of one softmax have to be neighbours in memory."""
-    node.refuse_pad()
     shape = node.tensor.layout.shape
     if node.opset >= ONE_AXIS_OPSET:
         axis = node.attributes.get("axis", -1) % node.rank
