@@ -6,8 +6,10 @@ alive while it runs, is known from the node before it and the move.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import product
-from math import inf
+from math import inf, isfinite
+from operator import and_
 from time import perf_counter
 
 import numpy as np
@@ -20,6 +22,7 @@ from tinysplit.split.needs import Need, all_needs
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Problem
 
+ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
 ARCS_A_LOOK = 4096  # between two looks at the clock
 FREE = -1  # no device
 
@@ -57,21 +60,37 @@ class FrontierBuilder:
         steps: list[Step] = []
         left_out = inf
         for layer in range(len(self.problem.layers)):
-            kept, bound = _most_promising(nodes, scores + self.least_left[layer], most_nodes, best)
-            left_out = min(left_out, bound)
+            bounds = scores + self.least_left[layer]
+            most = min(most_nodes, ARCS_A_LAYER * len(self.problem.devices) // max(1, len(self.moves[layer])))
+            kept = self._most_promising(nodes, alive, np.where(bounds < best, bounds, inf), most)
+            left_out = min(left_out, np.delete(bounds, list(kept.values())).min(initial=inf))
             behind = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
-            numbers: dict[Node, int] = {}
-            arcs = []
-            for origin, node, move in self._arcs(layer, alive, behind, kept):
-                arcs.append((origin, numbers.setdefault(node, len(numbers)), move))
-                if not len(arcs) % ARCS_A_LOOK and perf_counter() > deadline:
+            numbers = _Numbers(self.problem, behind, layer)
+            arcs: list[tuple[int, int, int]] = []
+            for count, (origin, node, move) in enumerate(self._arcs(layer, alive, behind, kept)):
+                if (target := numbers.of(node)) is not None:
+                    arcs.append((origin, target, move))
+                if not count % ARCS_A_LOOK and perf_counter() > deadline:
                     return None
             if not arcs:
                 return Frontier(entry, (), left_out)
             steps.append(self._step(layer, arcs))
-            scores = _scores(scores, steps[-1], self.columns.average, len(numbers))
-            nodes, alive = numbers, behind
+            nodes, alive = numbers.number, behind
+            scores = _scores(scores, steps[-1], self.columns.average, len(nodes))
         return without_dead_ends(Frontier(entry, tuple(steps), left_out))
+
+    def _most_promising(
+        self, nodes: Mapping[Node, int], alive: Sequence[int], bounds: Floats, most: int
+    ) -> Mapping[Node, int]:
+        """Return `most` nodes of finite bounds: those with the smallest, and as many with the most RAM to spare."""
+        order = np.argsort(bounds, kind="stable")[: np.count_nonzero(np.isfinite(bounds))]
+        kept = set(order.tolist())
+        if len(order) > most:
+            ram = np.array([max(1, device.ram_bytes) for device in self.problem.devices])
+            held = np.array([self._held(dict(zip(alive, needs, strict=True))) for needs, _ in nodes])
+            roomiest = np.argsort((held / ram).max(axis=1)[order], kind="stable")
+            kept = {*order[: most // 2].tolist(), *order[roomiest[: most // 2]].tolist()}
+        return {node: number for node, number in nodes.items() if number in kept}
 
     def _readers_left(self, tensor: int, layer: int) -> int:
         return sum(reader > layer for reader in self.problem.readers[tensor])
@@ -129,15 +148,40 @@ class FrontierBuilder:
         return Step(origin, target, move, self.costs[layer], device, powered)
 
 
-def _most_promising(
-    nodes: Mapping[Node, int], bounds: Floats, most: int, best: float
-) -> tuple[Mapping[Node, int], float]:
-    """Return the nodes with the smallest bounds, which are below `best`, and the smallest bound of the others."""
-    order = np.argsort(bounds, kind="stable")
-    n_kept = min(most, int(np.searchsorted(bounds[order], best)))
-    kept = set(order[:n_kept].tolist())
-    left_out = float(bounds[order[n_kept]]) if n_kept < len(order) else inf
-    return {node: number for node, number in nodes.items() if number in kept}, left_out
+class _Numbers:
+    """Numbers of the nodes behind a layer that a way may lead on from."""
+
+    def __init__(self, problem: Problem, behind: Sequence[int], layer: int) -> None:
+        self.number: dict[Node, int] = {}
+        self._hopeless = set[Node]()
+        self._readers: list[tuple[int, list[int]]] = []  # devices that can run a later layer, and which inputs it has
+        for reader in range(layer + 1, len(problem.layers)):
+            known = [place for place, tensor in enumerate(behind) if tensor in problem.predecessors[reader]]
+            runs = sum(1 << device for device, s in enumerate(problem.usable_seconds[reader]) if isfinite(s))
+            if known:
+                self._readers.append((runs, known))
+
+    def of(self, node: Node) -> int | None:
+        """Return the number of `node`, None where some layer cannot have all that it reads, or a need has no reader."""
+        if node in self._hopeless:
+            return None
+        number = self.number.get(node)
+        if number is None:
+            if self._is_hopeless([need.mask for need in node[0]]):
+                self._hopeless.add(node)
+                return None
+            number = self.number[node] = len(self.number)
+        return number
+
+    def _is_hopeless(self, needs: Sequence[int]) -> bool:
+        served = [0] * len(needs)
+        for runs, known in self._readers:
+            devices = reduce(and_, (needs[place] for place in known), runs)
+            if not devices:
+                return True
+            for place in known:
+                served[place] |= devices
+        return any(need & ~reading for need, reading in zip(needs, served, strict=True))
 
 
 def _scores(scores: Floats, step: Step, weights: Floats, n_nodes: int) -> Floats:

@@ -16,40 +16,19 @@ from numpy.typing import NDArray
 
 from tinysplit.split.columns import Columns
 from tinysplit.split.frontier import Frontier, Ints
+from tinysplit.split.incumbent import Incumbent
 from tinysplit.split.label_bounds import LabelBounds
 from tinysplit.split.labels import Labels, join
 from tinysplit.split.priced_frontier import State
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment
 
 FIRST_WIDTH = 64
 WIDENING = 6
 LABEL_MEMORY_BYTES = 100_000_000
 ARCS_A_BLOCK = 100_000  # that are looked at between two looks at the clock
 LEARNED_A_PASS = 4
-ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
 
 History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # by layer: parent and device of every label
-
-
-@dataclass(eq=False)
-class Incumbent:
-    """The best split so far, and how many partial ways were looked at."""
-
-    problem: Problem
-    assignment: Assignment = ()
-    value: float = inf
-    explored: int = 0
-
-    def offer(self, assignment: Assignment) -> None:
-        """Keep `assignment` where it is better."""
-        if len(assignment) == len(self.problem.layers) and self.problem.is_feasible(assignment):
-            value = self.problem.value(assignment)
-            if value < self.value:
-                self.assignment, self.value = assignment, value
-
-    def is_proved_by(self, lower_bound: float) -> bool:
-        """Return whether nothing better is left, but for rounding."""
-        return lower_bound >= self.value * (1 - ROUNDING)
 
 
 def search_frontier(
@@ -57,7 +36,7 @@ def search_frontier(
 ) -> float:
     """Improve `incumbent`, and return what no way through `frontier` is below; infinite where there is none.
 
-    The first pass, of milliseconds, is always finished.
+    Where there is no incumbent a first narrow pass is always finished.
     """
     if not frontier.steps:
         return inf
@@ -92,13 +71,15 @@ class _Search:
         width, n_passes = FIRST_WIDTH, 0
         self._learn([self.bounds.root()])
         while True:
-            done = self._run_pass(width, self.deadline if n_passes else inf)
+            has_nothing = not n_passes and not self.incumbent.assignment
+            done = self._run_pass(width, inf if has_nothing else self.deadline)
             n_passes += 1
             # What the incumbent cut off is not better than it, whatever it costs.
             self.lower_bound = max(self.lower_bound, min(self.incumbent.value, done.lower_bound))
             late = perf_counter() > self.deadline
             if self.incumbent.is_proved_by(self.lower_bound) or late or n_passes >= most_passes:
                 return
+            self.incumbent.improve(self.deadline)
             self._learn([self.bounds.root(), *sorted(done.dropped, key=lambda state: state.bound)])
             width = min(width * WIDENING, max_width)
 
@@ -106,7 +87,7 @@ class _Search:
         """Fit bounds to some states, and take splits that turn up on the way."""
         for state in states[:LEARNED_A_PASS]:
             if perf_counter() < self.deadline:
-                self.incumbent.offer(self.bounds.learn(state, self.incumbent.value))
+                self.incumbent.offer(self.bounds.learn(state, self.incumbent.value, self.deadline))
         self.lower_bound = max(self.lower_bound, min(self.incumbent.value, self.bounds.least_value()))
 
     def _run_pass(self, width: int, deadline: float) -> _Pass:

@@ -10,12 +10,13 @@ from time import perf_counter
 from tinysplit.split.columns import Columns
 from tinysplit.split.floors import floor_value
 from tinysplit.split.frontier_builder import FrontierBuilder
-from tinysplit.split.frontier_search import Incumbent, search_frontier
+from tinysplit.split.frontier_search import search_frontier
+from tinysplit.split.incumbent import Incumbent
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
-MOST_NODES = (128, 2_000, 30_000)  # behind each layer
+MOST_NODES = (128, 1_500, 15_000)  # behind each layer
 TRIAL_PASSES = 2  # where nodes are missing, a proof is worth little
 
 
@@ -44,9 +45,11 @@ def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     """Improve `incumbent` and return a lower bound for all splits."""
     columns = Columns(problem)
     builder = FrontierBuilder(problem, columns)
+    for device in range(len(problem.devices)):
+        incumbent.offer((device,) * len(problem.layers))
     lower_bound = floor_value(problem)
     for most_nodes in MOST_NODES:
-        frontier = builder.build(most_nodes, incumbent.value, deadline)
+        frontier = builder.build(most_nodes, incumbent.value, inf if most_nodes == MOST_NODES[0] else deadline)
         if frontier is None:
             break
         is_last = frontier.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]

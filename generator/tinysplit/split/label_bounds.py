@@ -41,10 +41,10 @@ class LabelBounds:
         """Return the most promising node before the first layer."""
         return root_of(self.frontier, self.prices[-1].weights)
 
-    def learn(self, state: State, best: float) -> Assignment:
+    def learn(self, state: State, best: float, deadline: float) -> Assignment:
         """Fit one more bound to `state` and return the devices of the layers left that it is the cost of."""
         strongest = max(self.prices, key=lambda price: price.of_state(state))
-        learned = raise_bound(self.frontier, self.target, state, strongest.weights, best, STEPS)
+        learned = raise_bound(self.frontier, self.target, state, strongest.weights, best, STEPS, deadline)
         if learned.of_state(state) > strongest.of_state(state):
             self.prices = [*self.prices, learned][-MOST_PRICES:]
         if state.done == 0 and self.problem.objective is Objective.THROUGHPUT:

@@ -20,6 +20,11 @@ class Need(NamedTuple):
         """Number of devices."""
         return len(self.first) + self.again.bit_count()
 
+    @property
+    def mask(self) -> int:
+        """Every device, a bit each."""
+        return sum((1 << device for device in self.first), self.again)
+
     def devices(self) -> tuple[int, ...]:
         """Return every device."""
         return (*self.first, *_bits(self.again))

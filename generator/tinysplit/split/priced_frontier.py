@@ -8,6 +8,7 @@ ones: what the cheapest way uses too much of becomes dearer.
 
 from dataclasses import dataclass
 from math import inf, isfinite
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +79,10 @@ def root_of(frontier: Frontier, weights: Floats) -> State:
     return State(0, node, frontier.entry[node], float(costs[node]))
 
 
-def raise_bound(frontier: Frontier, target: Target, state: State, weights: Floats, aim: float, steps: int) -> Price:
-    """Return the best bound for `state` that so many subgradient steps from `weights` find.
+def raise_bound(
+    frontier: Frontier, target: Target, state: State, weights: Floats, aim: float, steps: int, deadline: float = inf
+) -> Price:
+    """Return the best bound for `state` that so many subgradient steps from `weights` find, fewer after `deadline`.
 
     Prices take steps that would reach `aim` if the bound were linear (Polyak); weights turn towards the largest of the
     objective columns.
@@ -97,7 +100,7 @@ def raise_bound(frontier: Frontier, target: Target, state: State, weights: Float
             stride, misses = stride * SHORTENING, 0
         total = state.values + frontier.cheapest(weights, price.rest, state.done, state.node)[0]
         goal = aim if isfinite(aim) else max(best, 0.0) * AIM_WITHOUT_INCUMBENT
-        if bound >= goal:
+        if bound >= goal or perf_counter() > deadline:
             break
         turned = _turn(weights, total, objective, stride)
         weights = np.where(priced, _dearer(weights, total, target, stride * (goal - bound)), turned)
