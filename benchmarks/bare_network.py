@@ -1,0 +1,150 @@
+"""A network's kernels one after the other on a virtual core, without firmware: cycles by the core's own SysTick.
+
+The board's memories are made large enough for every tensor to have a place of its own: cycles do not depend on places.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tinysplit import resources
+from tinysplit.boards import load_board
+from tinysplit.graph import NETWORK_INPUT
+from tinysplit.hardware import Board, Device
+from tinysplit.kernels import Kernel, c_type, file_name, function_name, render_header, render_layer
+from tinysplit.platformio_project import COMPILER, render_platformio_ini
+from tinysplit.qformat import IntArray
+from tinysplit.quantized import QuantizedGraph
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+
+MEMORY_BYTES = 2 << 20
+TIME_LIMIT_PS = 1000 * 10**12
+LINKER_SCRIPT = """
+ENTRY(reset)
+MEMORY {{ FLASH (rx) : ORIGIN = {flash}, LENGTH = {size} RAM (rw) : ORIGIN = {ram}, LENGTH = {size} }}
+SECTIONS {{
+  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.weights*) }} > FLASH
+  .bss (NOLOAD) : {{ *(.data*) *(.bss*) *(COMMON) }} > RAM
+  stack_top = ORIGIN(RAM) + LENGTH(RAM);
+  /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
+}}
+"""
+MAIN = """
+#include "layers.h"
+#define SYSTICK ((volatile uint32_t *)0xE000E010u) /* control, reload, current value */
+extern const uint8_t stack_top[];
+void reset(void);
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {{stack_top, (const void *)reset}};
+uint32_t cycles[{count}];
+uint32_t done;
+{buffers}
+static const uint8_t input[{input_bytes}] = {{{input}}};
+void reset(void) {{
+  for (uint32_t i = 0; i < sizeof input; i++) ((uint8_t *)tensor_0)[i] = input[i];
+  SYSTICK[1] = 0xFFFFFFu;
+{calls}
+  done = 1;
+  for (;;) __asm__ volatile("wfi");
+}}
+"""
+CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
+
+
+@dataclass(frozen=True, eq=False)
+class BareRun:
+    """What the kernels took and gave; `code_bytes` are those of the layers."""
+
+    kernels: tuple[Kernel, ...]
+    cycles: tuple[int, ...]
+    code_bytes: tuple[int, ...]
+    output: IntArray
+
+    @property
+    def flash_bytes(self) -> int:
+        """Code and constants of all layers."""
+        return sum(self.code_bytes) + sum(kernel.weights_bytes for kernel in self.kernels)
+
+
+def run_bare(quantized: QuantizedGraph, board_name: str, x: IntArray, folder: Path, level: str = "") -> BareRun:
+    """Build and run the network for the core of a board; `level` replaces the optimisation level of its projects."""
+    board = enlarged(load_board(board_name))
+    kernels = tuple(Kernel.choose(layer, board.device.core) for layer in quantized.layers)
+    numbered = dict(enumerate(kernels, 1))
+    texts = {"layers.h": render_header(numbered), "main.c": _main(quantized, kernels, x)}
+    texts |= {file_name(kernel.quantized, number): render_layer(kernel, number) for number, kernel in numbered.items()}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level)
+    symbols = _symbols(elf)
+    rig = VirtualRig([VirtualBoard(board, elf)])
+    while not rig.read_word(0, symbols["done"][0]) & 1 or rig.time_ps == 0:
+        rig.run_until(rig.time_ps + TIME_LIMIT_PS)
+    cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
+    code = tuple(symbols[function_name(number)][1] for number in numbered)
+    return BareRun(kernels, cycles, code, _read_output(rig, symbols, quantized))
+
+
+def enlarged(board: Board) -> Board:
+    """Return the board with large memories."""
+    device = board.device
+    ram = tuple(replace(m, size_bytes=MEMORY_BYTES) if m == device.arena_memory else m for m in device.ram)
+    return replace(board, device=replace(device, flash=replace(device.flash, size_bytes=MEMORY_BYTES), ram=ram))
+
+
+def _main(quantized: QuantizedGraph, kernels: Sequence[Kernel], x: IntArray) -> str:
+    formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
+    shapes = [quantized.graph.in_shape, *(layer.layer.out_shape for layer in quantized.layers)]
+    buffers = [
+        f"{c_type(values)} tensor_{i}[{shape.size}] __attribute__((aligned(4)));"
+        for i, (values, shape) in enumerate(zip(formats, shapes, strict=True))
+    ]
+    buffers.append(f"uint32_t scratch[{1 + max(kernel.scratch_bytes for kernel in kernels) // 4}];")
+    calls = []
+    for index, kernel in enumerate(kernels):
+        tensors = [f"tensor_{source - NETWORK_INPUT}" for source in quantized.graph.predecessors[index]]
+        arguments = [*tensors, f"tensor_{index + 1}", *(["scratch"] if kernel.scratch_bytes else [])]
+        calls.append(CALL.format(call=f"{function_name(index + 1)}({', '.join(arguments)})", index=index))
+    return MAIN.format(
+        count=len(kernels),
+        buffers="\n".join(buffers),
+        input_bytes=x.nbytes,
+        input=",".join(map(str, x.tobytes())),
+        calls="\n".join(calls),
+    )
+
+
+def build_flags(board: Board) -> list[str]:
+    """Return the flags that the projects of `board` are built with."""
+    ini = ConfigParser(interpolation=None)
+    ini.read_string(render_platformio_ini(board))
+    return [flag for flag in ini["env"]["build_flags"].split() if flag.startswith(("-m", "-O", "-std", "-f"))]
+
+
+def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> Path:
+    elf, script = folder / "bare.elf", folder / "bare.ld"
+    device: Device = board.device
+    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.arena_memory.start, size=MEMORY_BYTES))
+    includes = (f"-I{resources.firmware() / 'common'}", f"-I{folder}")
+    flags = (*build_flags(board), *([level] if level else []), "-nostartfiles", "--specs=nano.specs", f"-T{script}")
+    subprocess.run([COMPILER, *flags, *includes, *map(str, sources), "-o", str(elf)], check=True)
+    return elf
+
+
+def _symbols(elf: Path) -> Mapping[str, tuple[int, int]]:
+    """Return address and size of every symbol that has one."""
+    table = subprocess.run(
+        ["arm-none-eabi-nm", "--print-size", str(elf)], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [row for row in map(str.split, table.splitlines()) if len(row) == 4]  # noqa: PLR2004 - with a size
+    return {name: (int(address, 16), int(size, 16)) for address, size, _, name in rows}
+
+
+def _read_output(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]], quantized: QuantizedGraph) -> IntArray:
+    address, size = symbols[f"tensor_{len(quantized.layers)}"]
+    words = np.array([rig.read_word(0, address + offset) for offset in range(0, size, 4)], np.uint32)
+    output: IntArray = np.frombuffer(words.tobytes()[:size], quantized.output_format.dtype)
+    return output

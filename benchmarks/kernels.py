@@ -1,0 +1,192 @@
+"""Cycles, arena and flash of whole networks on one core, beside what peers need, and of each layer beside its limit.
+
+    .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
+
+Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states, boards of no special clock), with the
+flags that projects are built with, and its output is compared with the integer reference.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from accuracy import CALIBRATION_COUNT, NETWORKS, Network
+from bare_network import BareRun, build_flags, enlarged, run_bare
+from tinysplit import pipeline
+from tinysplit.boards import load_board
+from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.errors import CheckFailedError
+from tinysplit.graph import Graph
+from tinysplit.integer_reference import quantize_input, run_layers
+from tinysplit.kernels import Kernel
+from tinysplit.onnx_import import import_model
+from tinysplit.plan import make_plan
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.samples import load_samples
+from tinysplit.tables import plain_table
+
+BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """CMSIS-NN 7, its kernels called one after the other, int8, -Ofast, under the same cycle model."""
+
+    cycles: dict[str, int]
+    ram_bytes: int
+
+
+PEERS = {
+    "KWS DS-CNN": Peer({"cortex-m4": 9_030_000, "cortex-m0plus": 39_970_000}, 16_160),
+    "ResNet-8": Peer({"cortex-m4": 35_800_000, "cortex-m0plus": 137_300_000}, 51_456),
+}
+
+# Cycles per MACC of the inner loop where registers are full, all loads in groups: what no other blocking undercuts.
+LIMITS = {
+    ("cortex-m4", "dual_mac", 8): (8 + 4 + 1 + 2) / 16,  # 8 SMLAD, 4 loads, the first of them longer, 2 SXTB16
+    ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
+    ("cortex-m4", "planes", 8): 3 * (8 + 5 + 1) / 36,  # a row of three taps for four outputs: 8 products, 5 loads
+}
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """One layer; `limit` is what its inner loop takes at least, where that is known."""
+
+    number: int
+    kind: str
+    output: str
+    technique: str
+    cycles: int
+    macc: int
+    cycles_per_macc: float
+    limit: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network on one core."""
+
+    network: str
+    core: str
+    bits: int
+    flags: str
+    cycles: int
+    macc: int
+    cycles_per_macc: float
+    arena_bytes: int
+    flash_bytes: int
+    peer_cycles: int | None
+    peer_ram_bytes: int | None
+    layers: tuple[LayerRow, ...]
+
+
+def measure(cores: list[str], widths: list[int], level: str) -> Iterator[Row]:
+    """Yield all rows; networks that are not there are left out. Raises CheckFailedError for a wrong output."""
+    for network in NETWORKS:
+        if not network.model.exists():
+            continue
+        graph = import_model(network.model)
+        for bits in widths:
+            quantized, x = _quantized(network, graph, bits)
+            for core in cores:
+                with tempfile.TemporaryDirectory() as folder:
+                    run = run_bare(quantized, BOARDS[core], quantize_input(quantized, x), Path(folder), level)
+                yield _row(network.name, core, bits, quantized, x, run, level)
+
+
+def _quantized(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
+    """Return the network calibrated as benchmarks/accuracy.py does it, and one input."""
+    if network.samples:
+        x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
+    else:
+        shape = (8, *graph.sample_shape)
+        x = np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32)
+    return pipeline.quantize_graph(graph, network.model, x, bits, Console(quiet=True)), x[:1]
+
+
+def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarray, run: BareRun, level: str) -> Row:
+    *_, expected = run_layers(quantized, quantize_input(quantized, x))
+    if not np.array_equal(run.output, expected.reshape(-1)):
+        raise CheckFailedError(f"{name}, {bits} bits on {core}: the output is not that of the integer reference")
+    cycles, macc, peer = sum(run.cycles), quantized.graph.macc, PEERS.get(name)
+    flags = [flag for flag in build_flags(load_board(BOARDS[core])) if flag.startswith("-O")]
+    layers = (_layer(i, core, bits, kernel, run.cycles[i]) for i, kernel in enumerate(run.kernels))
+    return Row(
+        network=name,
+        core=core,
+        bits=bits,
+        flags=level or flags[-1],
+        cycles=cycles,
+        macc=macc,
+        cycles_per_macc=round(cycles / macc, 3),
+        arena_bytes=_arena_bytes(quantized.graph, BOARDS[core], bits),
+        flash_bytes=run.flash_bytes,
+        peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
+        peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8
+        layers=tuple(layers),
+    )
+
+
+def _layer(index: int, core: str, bits: int, kernel: Kernel, cycles: int) -> LayerRow:
+    layer, technique = kernel.quantized.layer, kernel.technique.name
+    rate, limit = cycles / max(layer.macc, 1), LIMITS.get((core, technique, bits))
+    shown = round(limit, 2) if limit else None
+    return LayerRow(index + 1, layer.kind, str(layer.out_shape), technique, cycles, layer.macc, round(rate, 2), shown)
+
+
+def _arena_bytes(graph: Graph, board_name: str, bits: int) -> int:
+    """Return the arena of the whole network on one board with enough memory, input and output included."""
+    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits)
+    problem = make_problem(graph, (board,), settings)
+    (plan,) = make_plan(graph, bits, (board,), problem, (0,) * len(graph.layers), settings.link_settings).boards
+    return plan.arena.size_bytes
+
+
+def _print_rows(console: Console, rows: list[Row]) -> None:
+    numbers = ("bits", "cycles", "MACC", "cycles/MACC", "arena", "flash", "CMSIS-NN", "its RAM")
+    table = plain_table("network", "core", "flags", numbers=numbers)
+    for row in rows:
+        sizes = (row.cycles, row.macc, row.cycles_per_macc, row.arena_bytes, row.flash_bytes)
+        peers = ("" if value is None else f"{value:,}" for value in (row.peer_cycles, row.peer_ram_bytes))
+        table.add_row(row.network, row.core, row.flags, str(row.bits), *(f"{size:,}" for size in sizes), *peers)
+    console.print(table)
+
+
+def _print_layers(console: Console, row: Row) -> None:
+    table = plain_table("kind", "output", "technique", numbers=("#", "cycles", "cycles/MACC", "limit"))
+    for layer in row.layers:
+        limit = "" if layer.limit is None else f"{layer.limit:.2f}"
+        figures = (str(layer.number), f"{layer.cycles:,}", f"{layer.cycles_per_macc:.2f}", limit)
+        table.add_row(layer.kind, layer.output, layer.technique, *figures)
+    console.print(f"\n{row.network}, {row.core}, {row.bits} bits, {row.flags}", highlight=False)
+    console.print(table)
+
+
+def main() -> None:
+    """Print a row a network, core and width, and a table of its layers where wanted."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON, layers included, in place of tables")
+    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
+    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
+    parser.add_argument("--level", default="", help="another optimisation level: -O3")
+    parser.add_argument("--layers", action="store_true", help="print the layers of every network")
+    options = parser.parse_args()
+    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level))
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    console = Console(width=140)
+    _print_rows(console, rows)
+    for row in rows if options.layers else []:
+        _print_layers(console, row)
+
+
+if __name__ == "__main__":
+    main()
