@@ -23,7 +23,9 @@ from tinysplit.split.stage_dp import stage_search
 
 AUTO, HIGHS = "auto", "highs"
 AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
-ALONE_SHARE = 0.1  # of the time, that a search has before HiGHS runs beside it
+# Of the time, that a search has before HiGHS runs beside it: for latency HiGHS needs longer, but proves what the search
+# does not; of the period the search proves more, and every start costs it time.
+ALONE_SHARE, ALONE_SHARE_OF_LATENCY = 0.5, 0.1
 LEAST_RACE_S = 4.0  # processes take a second to begin
 MAX_PROGRAM_SIZE = 100_000  # layers times devices squared: HiGHS finds nothing in time for more
 
@@ -57,7 +59,8 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
     if not _can_race(problem, time_limit_s):
         return replace(SOLVERS[picked](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
     start = perf_counter()
-    found = [split] if (split := _try(picked, problem, ALONE_SHARE * time_limit_s)) else []
+    share = ALONE_SHARE if problem.asks_for_period else ALONE_SHARE_OF_LATENCY
+    found = [split] if (split := _try(picked, problem, share * time_limit_s)) else []
     if not (found and found[0].proved):
         why = f"{why}; {picked} alone did not prove its split, so HiGHS looked beside it"
         found = race(problem, (picked, HIGHS), found, time_limit_s=time_limit_s - (perf_counter() - start))
