@@ -15,7 +15,7 @@ from tinysplit.boards import load_board
 from tinysplit.kernels import Kernel, render_header, render_layer
 from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.qformat import IntArray
-from tinysplit.quantized import QuantizedLayer
+from tinysplit.quantized import LayerFormats, QuantizedLayer
 from tinysplit.techniques import Widths, candidates
 from tinysplit.techniques.armv6m import CORE, UnsignedLayer
 from tinysplit.techniques.packed import HALF_WORD, Packed
@@ -60,7 +60,21 @@ def quantized(rng: np.random.Generator, layer: Layer) -> QuantizedLayer:
     """Return the layer in random formats, with or without an input that is never negative."""
     x_largest, y_largest = 2.0 ** rng.uniform(-3, 3, 2)
     signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), 8)
+    signed = replace(signed, formats=requantized(rng, signed.formats))
     return signed if rng.integers(2) else replace(signed, bounds=((0, signed.formats.x.high),))
+
+
+def requantized(rng: np.random.Generator, formats: LayerFormats) -> LayerFormats:
+    """Return the formats as they are, with a first shift, or with shifts alone."""
+    requantization = formats.requantization
+    assert requantization
+    bits = min(int(rng.integers(1, 6)), requantization.post_shift)
+    choices = (
+        requantization,
+        replace(requantization, pre_shift=bits, post_shift=requantization.post_shift - bits),
+        replace(requantization, factors=(1,), post_shift=requantization.post_shift - bits),
+    )
+    return replace(formats, requantization=choices[rng.integers(len(choices))])
 
 
 def common(rng: np.random.Generator, *shape: int) -> dict[str, Any]:
