@@ -20,7 +20,7 @@ from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.run_bounds import Runs, States
 
-N_PROBLEMS = 800  # with each width
+N_PROBLEMS = 1000  # with each width
 LOADED_CHAINS = Kinds(branches=False, periods=(Period.LOAD,))
 
 

@@ -4,7 +4,7 @@ Of labels with the same device, the same saturated free flash min(free, flash st
 where that matters, one is dropped that is nowhere better; of the others those with the smallest bounds stay.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from tinysplit.split.run_bounds import ROUNDING, RunBounds, Runs
 
 BLOCK = 16384  # labels that are opened between two looks at the clock
 BOUNDS_A_LAYER = 8
+FIRST_BOUNDS = 2
 SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
 COMPARED = 8  # labels that are alike are compared with so many before them, in the order of their totals
 EXAMPLES = (0.0, 0.25, 0.5)  # of the dropped labels behind a layer, by their bounds
@@ -69,6 +70,14 @@ class _Labels:
             self.strongest[rows],
         )
 
+    def raised(self, values: Floats, multipliers: Ints) -> "_Labels":
+        """Return the same with `values` [label][multiplier] as bounds where they are higher."""
+        best = values.argmax(axis=1)
+        bounds = values[np.arange(len(values)), best]
+        higher = bounds > self.bounds
+        strongest = np.where(higher, multipliers[best], self.strongest)
+        return replace(self, bounds=np.where(higher, bounds, self.bounds), strongest=strongest)
+
     def joined(self, other: "_Labels") -> "_Labels":
         return _Labels(
             np.concatenate([self.totals, other.totals]),
@@ -91,7 +100,7 @@ class LabelPass:
         self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
         self.low, self.value = inf, inf
         self.devices: list[int] = []
-        self.dropped: list[Dropped] = []
+        self._dropped: list[tuple[int, _Labels]] = []  # with the number of layers before their last one
         self.explored = 0
         # Any numbers will do that seldom give different states the same sum; equal sums are compared.
         self._mix = np.random.default_rng(0).integers(1, 2**62, self.rows.n_devices + 2)
@@ -112,7 +121,20 @@ class LabelPass:
             self._history.append((labels.parents.astype(np.int32), labels.device.astype(np.uint8)))
         values = labels.totals[:, : self.rows.n_objective].max(axis=1)
         row = int(values.argmin())
-        self.value, self.devices = float(values[row]), self._trace(row)
+        self.value, self.devices = float(values[row]), self._trace(row, self.rows.n_layers)
+
+    def dropped(self) -> list[Dropped]:
+        """Return examples of the labels that were dropped."""
+        return [
+            Dropped(
+                bound=float(labels.bounds[row]),
+                devices=[*self._trace(int(labels.parents[row]), n_before), int(labels.device[row])],
+                totals=labels.totals[row],
+                multipliers=self.bounds.multipliers[labels.strongest[row]],
+            )
+            for n_before, labels in self._dropped
+            for row in range(len(labels))
+        ]
 
     def _root(self) -> _Labels:
         zero = np.zeros(1, dtype=np.intp)
@@ -120,9 +142,9 @@ class LabelPass:
         totals = np.zeros((1, len(self.caps)))
         return _Labels(totals, bound.max(keepdims=True), zero, np.zeros(1, dtype=np.uint64), zero, zero)
 
-    def _trace(self, row: int) -> list[int]:
+    def _trace(self, row: int, n_layers: int) -> list[int]:
         devices: list[int] = []
-        for parents, device in reversed(self._history):
+        for parents, device in reversed(self._history[:n_layers]):
             devices.append(int(device[row]))
             row = int(parents[row])
         return devices[::-1]
@@ -195,16 +217,19 @@ class LabelPass:
         return np.array(chosen)
 
     def _bounded(self, onward: Floats, done: int, labels: _Labels, chosen: Ints) -> _Labels:
-        """Return the labels that can still lead to something better, with their bounds."""
-        values = labels.totals @ self.bounds.multipliers[chosen].T
-        values += onward[:, :, chosen][self._furthest(done, labels), labels.device]
-        best = values.argmax(axis=1)
-        bounds = values[np.arange(len(values)), best]
-        higher = bounds > labels.bounds
-        bounds = np.where(higher, bounds, labels.bounds)
-        strongest = np.where(higher, chosen[best], labels.strongest)
-        kept = bounds < self.best * (1 - ROUNDING)
-        return _Labels(labels.totals, bounds, labels.device, labels.used, labels.parents, strongest).take(kept)
+        """Return the labels that can still lead to something better, with their bounds.
+
+        The strongest multipliers come first, so that most labels need not be looked at with the others.
+        """
+        places = self._furthest(done, labels) * self.rows.n_devices + labels.device
+        for some in (chosen[:FIRST_BOUNDS], chosen[FIRST_BOUNDS:]):
+            if len(some) and len(labels):
+                values = onward[:, :, some].reshape(-1, len(some)).take(places, axis=0)
+                values += labels.totals @ self.bounds.multipliers[some].T
+                labels = labels.raised(values, some)
+                good = labels.bounds < self.best * (1 - ROUNDING)
+                labels, places = labels.take(good), places[good]
+        return labels
 
     def _undominated(self, done: int, labels: _Labels) -> Ints:
         """Return the rows that nothing compared dominates; more free flash than is left makes no difference."""
@@ -234,10 +259,8 @@ class LabelPass:
         out = order[width:]
         out = out[np.argsort(labels.bounds[out])]
         self.low = min(self.low, float(labels.bounds[out[0]]))
-        for row in {int(out[int(len(out) * share)]) for share in EXAMPLES}:
-            devices = [*self._trace(int(labels.parents[row])), int(labels.device[row])]
-            multipliers = self.bounds.multipliers[labels.strongest[row]]
-            self.dropped.append(Dropped(float(labels.bounds[row]), devices, labels.totals[row], multipliers))
+        examples = labels.take(np.unique([out[int(len(out) * share)] for share in EXAMPLES]))
+        self._dropped.append((len(self._history), examples))
         return labels.take(order[:width])
 
 

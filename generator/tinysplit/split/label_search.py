@@ -3,7 +3,7 @@
 A pass (`label_pass.py`) goes through the layers and keeps at most `width` partial assignments (labels) after each. A
 pass that dropped nothing below its best split has proved it; otherwise the smallest bound dropped is a lower bound,
 and a wider pass follows, with more bounds: multipliers that were fitted to what was dropped. The cheapest ways that
-the fitting meets are splits, too, if they keep the limits.
+the fitting meets are splits, too, if they keep the limits, and `neighbours.py` looks for better ones near by.
 
 Where energy counts and boards draw power while they wait, there is one such search for each set of boards that may be
 powered, and the one with the least bound goes on.
@@ -22,6 +22,7 @@ from tinysplit.split.chain_rows import ChainRows, StepCosts
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.label_pass import Dropped, LabelPass, Rules, caps_below
 from tinysplit.split.multipliers import Ascent
+from tinysplit.split.neighbours import Found, Neighbours
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.run_bounds import ROUNDING, Completions, Runs, States
@@ -34,6 +35,8 @@ FIRST_STEPS = 12
 STEPS = 40
 MAX_LEARNED = 32  # states at once
 MAX_BOUNDS = 100
+NEIGHBOURS_GAP = 0.02  # where less is open, wider passes close it
+NEIGHBOURS_BOUNDS = 3
 MAX_DEVICES_IN_SETS = 10  # 2^10 sets
 
 
@@ -160,16 +163,37 @@ class _Part:
             self._pass(runs, pass_deadline)
 
     def _pass(self, runs: Runs, deadline: float) -> None:
+        start = perf_counter()
         done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, deadline)
         done.run()
         self.explored += done.explored
         if done.devices:
             self.best.offer(runs.rows.assignment(done.devices))
         self.lower_bound = max(self.lower_bound, min(self.best.value, done.low))
-        self.dropped = sorted(done.dropped, key=lambda drop: drop.bound)
+        self.dropped = sorted(done.dropped(), key=lambda drop: drop.bound)
         self.multipliers = self.multipliers[np.argsort(-done.wins, kind="stable")[: MAX_BOUNDS - MAX_LEARNED]]
         most = LABEL_MEMORY_BYTES // (5 * runs.rows.n_layers + 50 * len(runs.rows.limits) + 200)
         self.width = min(self.width * WIDENING, most)
+        now = perf_counter()
+        self._look_around(runs, min(deadline, 2 * now - start))
+
+    def _look_around(self, runs: Runs, deadline: float) -> None:
+        """Look for better splits near the best one and near what was dropped, while the gap is large."""
+        near = Neighbours(runs.rows, self.rules, deadline)
+        for found in self._starts(runs, near):
+            if near.is_time_over or self.lower_bound >= self.best.value * (1 - NEIGHBOURS_GAP):
+                return
+            _, devices = near.paired(found, self.multipliers[:NEIGHBOURS_BOUNDS])
+            self.best.offer(runs.rows.assignment(devices))
+
+    def _starts(self, runs: Runs, near: Neighbours) -> Iterator[Found]:
+        if self.best.assignment:
+            yield self.best.value, list(self.best.assignment[: runs.rows.n_layers])
+        for drop in self._examples(runs):
+            multipliers = np.vstack([drop.multipliers, self.multipliers[:NEIGHBOURS_BOUNDS]])
+            found = near.ended(drop.devices, multipliers, self.best.value)
+            if found[1]:
+                yield found
 
     def _learn(self, runs: Runs, steps: int, deadline: float) -> None:
         """Fit multipliers to the start and to dropped labels; whatever split is met on the way counts."""
