@@ -27,6 +27,7 @@ enum {
 /* The output may lie where the first input does: every element is read before it is written. */
 void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {
   for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
+#pragma GCC unroll 4
     for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
       const int32_t sum = OFFSET + 1 * (input_0[channel] * input_1[channel]);
       output[channel] = (int8_t)fixed_point_clamp(sum >> SHIFT, LOW, HIGH);
