@@ -1,5 +1,6 @@
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,6 @@ from tinysplit.layers import (
 )
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
-from tinysplit.split.memory import aligned
 from tinysplit.techniques import DSP_CORES, Direct, Widths, candidates
 
 TESTS = Path(__file__).parent
@@ -50,6 +50,7 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 COMMON = resources.firmware() / "common"
 CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 CASES_A_KIND = 16
+MAX_INPUTS = 4  # of a layer
 
 
 def all_kernels(layers: list[QuantizedLayer], cores: tuple[str, ...] = CORES) -> dict[int, Kernel]:
@@ -120,16 +121,20 @@ def case(number: int, kernel: Kernel) -> str:
     inputs = ", ".join(str(shape.size * x.bits // 8) for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
     output = layer.out_shape.size * formats.y.bits // 8
     sizes = f".input_bytes = {{{inputs}}}, .output_bytes = {output}, .scratch_bytes = {kernel.scratch_bytes}"
-    return f"{{.run = run_{number}, {sizes}, .lead_bytes = {lead_bytes(kernel)}}}"
+    distances = [overlap(kernel, k) for k in range(MAX_INPUTS)]
+    return f"{{.run = run_{number}, {sizes}, .distances = {{{', '.join(distances)}}}}}"
 
 
-def lead_bytes(kernel: Kernel) -> int:
-    """Return by how many bytes the output has to begin before the only input, -1 where it must lie elsewhere."""
+def overlap(kernel: Kernel, k: int) -> str:
+    """Return by how many bytes the output has to begin before input k, in words: as C, NONE where it must not."""
     layer, formats = kernel.quantized.layer, kernel.quantized.formats
-    lead = kernel.technique.output_lead(layer, 0)
-    if lead is None or len(formats.inputs) > 1 or formats.x.bits != formats.y.bits:
-        return -1
-    return aligned(lead * formats.x.bits // 8)
+    if k >= len(layer.inputs):
+        return "NONE"
+    lead = kernel.technique.lead(layer, k, Widths.of(formats)._replace(x=formats.inputs[k].bits))
+    if lead is None:
+        return "NONE"
+    unit, in_bytes = lcm(lead.unit_bytes, 4), layer.in_shapes[k].size * formats.inputs[k].bits // 8
+    return str(max(-(-lead.least_bytes // unit), -(in_bytes // unit)) * unit)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:

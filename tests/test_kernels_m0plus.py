@@ -1,6 +1,5 @@
 """Kernels for Cortex-M0+: C on the host and assembler on a virtual board against the integer reference."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one
-from test_kernels import compile_all, run_on_host, write_layers
+from test_kernels import run_on_host
 from tinysplit.boards import load_board
 from tinysplit.kernels import Kernel, render_header, render_layer
 from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
@@ -169,42 +168,6 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
     return np.array(words, "<u4").tobytes()[:size]
 
 
-def run_in_place(folder: Path, kernels: dict[int, Kernel], inputs: list[list[IntArray]]) -> bytes:
-    """Return the outputs of layers that write them over their inputs, as early as they may."""
-    calls = [
-        in_place_case(number, kernel, len(xs[0])) for (number, kernel), xs in zip(kernels.items(), inputs, strict=True)
-    ]
-    main = '#include <stdio.h>\n#include "layers.h"\nint main(void) {{\n{}  return 0;\n}}\n'
-    (folder / "main.c").write_text(main.format("".join(calls)))
-    sources = [folder / "main.c", *write_layers(folder, kernels)]
-    compiler = ("gcc", "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    program = folder / "run"
-    objects = [str(target) for target in compile_all(compiler, folder, sources)]
-    subprocess.run([*compiler, *objects, "-o", str(program)], check=True)
-    stream = b"".join(x.tobytes() for xs in inputs for x in xs)
-    result = subprocess.run([program], input=stream, capture_output=True, check=True)
-    return result.stdout
-
-
-def in_place_case(number: int, kernel: Kernel, samples: int) -> str:
-    """Return C that runs a layer in one buffer: the output begins at its start, the input at its lead."""
-    layer = kernel.quantized.layer
-    lead = kernel.technique.output_lead(layer, 0)
-    if lead is None:  # the kernel wants the output elsewhere
-        lead = layer.out_shape.size
-    lead = -(-lead // 4) * 4
-    size = max(lead + layer.in_shape.size, layer.out_shape.size)
-    arguments = f"buffer + {lead}, buffer" + (", scratch" if kernel.scratch_bytes else "")
-    return f"""  for (int i = 0; i < {samples}; i++) {{
-    static int8_t buffer[{size}] __attribute__((aligned(4)));
-    static uint32_t scratch[{max(1, kernel.scratch_bytes // 4)}];
-    if (fread(buffer + {lead}, 1, {layer.in_shape.size}, stdin) != {layer.in_shape.size}) return 1;
-    layer_{number}({arguments});
-    fwrite(buffer, 1, {layer.out_shape.size}, stdout);
-  }}
-"""
-
-
 @pytest.mark.parametrize("kind", MAKERS)
 def test_c_on_the_host_equals_the_integer_reference(kind: str, tmp_path: Path) -> None:
     kernels = random_kernels(kind)
@@ -220,14 +183,6 @@ def test_assembler_equals_the_integer_reference(kind: str, tmp_path: Path) -> No
         x = x[: max(1, (DONE - OUTPUT) // kernel.quantized.layer.out_shape.size)]
         output = run_on_virtual_board(tmp_path / str(number), kernel, x)
         assert output == reference(kernel, [x]), render_layer(kernel, 1)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in MAKERS if "unpacked" not in kind])
-def test_an_output_may_begin_before_its_input_by_what_the_kernel_says(kind: str, tmp_path: Path) -> None:
-    kernels = random_kernels(kind)
-    inputs = [allowed_inputs(kernel) for kernel in kernels.values()]
-    expected = [reference(kernel, xs) for kernel, xs in zip(kernels.values(), inputs, strict=True)]
-    assert run_in_place(tmp_path, kernels, inputs) == b"".join(expected)
 
 
 @pytest.mark.parametrize("x_low", [0, -128])

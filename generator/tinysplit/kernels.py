@@ -122,14 +122,13 @@ def render_header(kernels: Mapping[int, Kernel]) -> str:
 
 
 def _parameters(kernel: Kernel) -> list[str]:
-    """Return the parameters of a kernel's function; without `restrict` where the output may lie on the input."""
+    """Return the parameters of a kernel's function; the output may lie over the input."""
     formats = kernel.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
     if len(formats.inputs) > 1:
         return [*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output"]
     scratch = ["void *restrict scratch"] if kernel.scratch_bytes else []
-    pointer = "*restrict " if kernel.technique.output_lead(kernel.quantized.layer, 0) is None else "*"
-    return [f"const {x_type} {pointer}input", f"{y_type} {pointer}output", *scratch]
+    return [f"const {x_type} *input", f"{y_type} *output", *scratch]
 
 
 def _window(layer: "Layer") -> "Window | None":

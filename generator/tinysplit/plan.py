@@ -218,9 +218,9 @@ def _layer_blocks(
     layer, (turn, end) = graph.layers[number], times
     dying = {block.key.tensor for block in tensors if block.last == turn}
     leads = [
-        (Place(source), lead * bits // 8)
+        (Place(source), lead)
         for k, source in enumerate(graph.predecessors[number])
-        if source in dying and (lead := technique.output_lead(layer, k)) is not None
+        if source in dying and (lead := technique.lead(layer, k, Widths.all(bits))) is not None
     ]
     scratch_bytes = technique.scratch_bytes(layer, Widths.all(bits))
     output = Block(Place(number), graph.size(number) * bits // 8, turn, end, tuple(leads))

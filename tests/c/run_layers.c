@@ -2,6 +2,7 @@
  * tensor, so that AddressSanitizer sees one element too many. Where the output may lie over the input, the layer runs
  * once more in one buffer for both.
  */
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +10,29 @@
 
 #include "layers.h"
 
-enum { MAX_INPUTS = 4 };
+enum { MAX_INPUTS = 4, NONE = INT_MIN };
 
 struct layer_case {
   void (*run)(void *const *inputs, void *output, void *scratch);
   size_t input_bytes[MAX_INPUTS]; /* of each, 0 behind the last */
   size_t output_bytes;
   size_t scratch_bytes;
-  int lead_bytes; /* by which the output has to begin before the only input, -1 where it must lie elsewhere */
+  int distances[MAX_INPUTS]; /* bytes from the output to each input where they overlap most, NONE where they must not */
 };
 
 #include "cases.inc"
 
-/* Returns whether the output is the same where it overlaps the input. */
-static int runs_in_place(const struct layer_case *layer, const void *input, const void *output, void *scratch) {
-  const size_t lead = (size_t)layer->lead_bytes, input_end = lead + layer->input_bytes[0];
-  uint8_t *buffer = malloc(input_end > layer->output_bytes ? input_end : layer->output_bytes);
-  void *inputs[MAX_INPUTS] = {buffer + lead};
-  memcpy(inputs[0], input, layer->input_bytes[0]);
-  layer->run(inputs, buffer, scratch);
-  const int is_same = memcmp(buffer, output, layer->output_bytes) == 0;
+/* Returns whether the output is the same where it lies over input `k`. */
+static int runs_over(const struct layer_case *layer, int k, void *const *inputs, const void *output, void *scratch) {
+  const int distance = layer->distances[k];
+  const size_t input_at = distance > 0 ? (size_t)distance : 0, output_at = distance < 0 ? (size_t)-distance : 0;
+  const size_t input_end = input_at + layer->input_bytes[k], output_end = output_at + layer->output_bytes;
+  uint8_t *buffer = malloc(input_end > output_end ? input_end : output_end);
+  void *own[MAX_INPUTS];
+  for (int i = 0; i < MAX_INPUTS; i++) own[i] = i == k ? buffer + input_at : inputs[i];
+  memcpy(own[k], inputs[k], layer->input_bytes[k]);
+  layer->run(own, buffer + output_at, scratch);
+  const int is_same = memcmp(buffer + output_at, output, layer->output_bytes) == 0;
   free(buffer);
   return is_same;
 }
@@ -44,9 +48,11 @@ int main(void) {
         if (fread(inputs[k], 1, cases[i].input_bytes[k], stdin) != cases[i].input_bytes[k]) return EXIT_FAILURE;
       }
       cases[i].run(inputs, output, scratch);
-      if (cases[i].lead_bytes >= 0 && !runs_in_place(&cases[i], inputs[0], output, scratch)) {
-        fprintf(stderr, "case %zu differs where its output lies over its input\n", i + 1);
-        return EXIT_FAILURE;
+      for (int k = 0; k < MAX_INPUTS; k++) {
+        if (cases[i].distances[k] != NONE && !runs_over(&cases[i], k, inputs, output, scratch)) {
+          fprintf(stderr, "case %zu differs where its output lies over input %d\n", i + 1, k);
+          return EXIT_FAILURE;
+        }
       }
       fwrite(output, 1, cases[i].output_bytes, stdout);
     }

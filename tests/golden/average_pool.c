@@ -47,7 +47,7 @@ TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t colum
   }
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
     for (int32_t out_column = 0; out_column < OUT_WIDTH; out_column++) {
       const int32_t first_pixel = out_row * STRIDE_HEIGHT * IN_WIDTH + out_column * STRIDE_WIDTH;

@@ -99,7 +99,7 @@ TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows
   compute_one(x, w + last * KERNEL_SIZE, rows, columns, last, output + last);
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
     const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
     const int32_t row = window_begin(top, DILATION_HEIGHT);

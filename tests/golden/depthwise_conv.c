@@ -86,7 +86,7 @@ sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS
   }
 }
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t out_row = 0; out_row < OUT_HEIGHT; out_row++) {
     const int32_t top = out_row * STRIDE_HEIGHT - PAD_TOP;
     const int32_t row = window_begin(top, DILATION_HEIGHT);

@@ -66,7 +66,7 @@ static inline uint32_t exponential(int32_t distance) {
   return (uint32_t)fixed_point_shift(product, 15);
 }
 
-void layer_3(const int16_t *restrict input, int16_t *restrict output) {
+void layer_3(const int16_t *input, int16_t *output) {
   for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
     int32_t largest = input[0];
     for (int32_t i = 1; i < IN_CHANNELS; i++) {

@@ -81,13 +81,9 @@ class Layer(ABC):
     def out_shape(self) -> Shape:
         """Shape of the output."""
 
-    def output_lead(self, _: int) -> int | None:
-        """Return by how many elements the output has to begin before input k, to be written while that is read.
-
-        0 for a layer that reads every element before it writes the one at its place; None where the output must lie
-        elsewhere.
-        """
-        return None
+    def is_elementwise(self, _: int) -> bool:
+        """Return whether every element of input k is read before the output's element at its place is written."""
+        return False
 
     @property
     @abstractmethod

@@ -33,9 +33,9 @@ class Elementwise(Joining):
         """Shape of the output, which is that of the first input."""
         return self.in_shape
 
-    def output_lead(self, k: int) -> int | None:
-        """See `Layer.output_lead`: an input as large as the output may be overwritten."""
-        return 0 if self.in_shapes[k] == self.out_shape else None
+    def is_elementwise(self, k: int) -> bool:
+        """See `Layer.is_elementwise`: where an input is as large as the output."""
+        return self.in_shapes[k] == self.out_shape
 
     @property
     def operator_macc(self) -> int:

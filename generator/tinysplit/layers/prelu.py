@@ -40,9 +40,9 @@ class PRelu(Layer):
         """The slopes."""
         return {"slopes": self.slopes}
 
-    def output_lead(self, _: int) -> int | None:
-        """See `Layer.output_lead`: every element is read before it is written."""
-        return 0
+    def is_elementwise(self, _: int) -> bool:
+        """See `Layer.is_elementwise`."""
+        return True
 
     def weights_bytes(self, bits: int) -> int:
         """Return the bytes of a factor a channel."""

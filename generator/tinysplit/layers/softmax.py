@@ -33,6 +33,10 @@ class Softmax(Layer):
         """Shape of the output, which is that of the input."""
         return self.in_shape
 
+    def is_elementwise(self, _: int) -> bool:
+        """See `Layer.is_elementwise`: sums are known before the first element is written."""
+        return True
+
     @property
     def operator_macc(self) -> int:
         """15 an element."""

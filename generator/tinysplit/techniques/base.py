@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
+from tinysplit.techniques.traversal import Lead, elementwise_lead
 
 if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
@@ -50,12 +51,12 @@ class Technique(ABC):
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of RAM, aligned to a word, that the kernel needs beside input and output while it runs."""
 
-    def output_lead(self, layer: Layer, k: int) -> int | None:
-        """Return by how many elements the output has to begin before input k to be written while that is read.
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """Return how the output may lie over input k while that is read; None where it must lie elsewhere.
 
-        None where it must lie elsewhere. It must not depend on the weights either.
+        `widths.x` is that of input k. It must not depend on the weights either.
         """
-        return layer.output_lead(k)
+        return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` in flash."""

@@ -2,8 +2,13 @@
 
 from typing import ClassVar
 
+from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
+from tinysplit.layers.conv import Conv
+from tinysplit.layers.depthwise_conv import DepthwiseConv
+from tinysplit.layers.max_pool import MaxPool
 from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.traversal import Lead, channelwise_lead, window_lead
 
 
 class Direct(Technique):
@@ -18,6 +23,14 @@ class Direct(Technique):
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
         """See `Technique.scratch_bytes`."""
         return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Technique.lead`: windows are read pixel by pixel, in pools and depthwise layers channel by channel."""
+        if isinstance(layer, Conv):
+            return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
+        if isinstance(layer, DepthwiseConv | MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        return super().lead(layer, k, widths)
 
     def template(self, layer: Layer) -> str:
         """Return the template of the kind's name."""

@@ -12,6 +12,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.high_products import Epilogue
 from tinysplit.techniques.strips import Strips
+from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -42,9 +43,11 @@ class DualMac(Technique):
         """See `Technique.scratch_bytes`: a strip."""
         return Strips(layer, widths.x // 8).scratch_bytes
 
-    def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - there is but one input
-        """See `Technique.output_lead`: a strip is read before its pixels are written."""
-        return Strips(layer, 1).lead
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
+        """See `Technique.lead`: a strip is widened before its pixels are computed."""
+        strips = Strips(layer, widths.x // 8)
+        out_size = (*strips.out_size, layer.out_shape.channels)
+        return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""

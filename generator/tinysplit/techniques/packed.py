@@ -21,7 +21,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
-from tinysplit.techniques.in_place import lead_of_pixels
+from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -118,9 +118,11 @@ class Packed(Technique):
         """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
         return aligned(max(padded_inputs(layer)[0], layer.out_shape.channels))
 
-    def output_lead(self, layer: Layer, k: int) -> int | None:
-        """See `Technique.output_lead`."""
-        return lead_of_pixels(layer, layer.window) if isinstance(layer, Conv) else layer.output_lead(k)
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Technique.lead`: the window of a pixel is copied, or its outputs are buffered."""
+        if not isinstance(layer, Conv):
+            return super().lead(layer, k, widths)
+        return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`."""

@@ -11,6 +11,7 @@ from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.traversal import Lead, lead_of_blocks
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -47,10 +48,20 @@ class Planes(Technique):
         """See `Technique.scratch_bytes`: a band of two planes."""
         return _band_bytes(layer, _band(layer))
 
-    def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - there is but one input
-        """See `Technique.output_lead`: every value is gathered before an output takes its place."""
-        window, grows = _window(layer), layer.out_shape.width > layer.in_shape.width
-        return None if grows or window.pads.top >= window.kernel[0] else 0
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
+        """See `Technique.lead`: bytes of other channels are not touched where pixels are as long as in the input.
+
+        A band is gathered before its outputs are computed, but for the rows that it shares with the one above.
+        """
+        if widths.x != widths.y:
+            return None
+        window, (height, width, channels) = _window(layer), layer.out_shape
+        starts = np.arange(0, height, _band(layer))
+        shared = np.where(starts > 0, window.kernel[0] - window.stride[0], 0)
+        tops = np.maximum(starts * window.stride[0] - window.pads.top + shared, 0)
+        ends = np.minimum(starts + _band(layer), height) * width * channels
+        least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
+        return Lead(least_bytes, channels * widths.x // 8)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""

@@ -16,7 +16,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
-from tinysplit.techniques.in_place import lead_of_rows
+from tinysplit.techniques.traversal import Lead, lead_of_blocks
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
@@ -71,9 +71,14 @@ class Sliding(Technique):
         """See `Technique.scratch_bytes`: three rows with the padding before, between and behind them."""
         return aligned(Columns.of(layer).total * layer.in_shape.channels)
 
-    def output_lead(self, layer: Layer, k: int) -> int | None:  # noqa: ARG002 - it has one input
-        """See `Technique.output_lead`."""
-        return lead_of_rows(layer, _window(layer))
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
+        """See `Technique.lead`: the rows under a row of outputs are read before it is written, and none twice."""
+        window, (height, width, channels) = _window(layer), layer.out_shape
+        rows = np.arange(height)
+        kept = np.where(rows > 0, max(0, KERNEL[0] - window.stride[0]), 0)
+        tops = np.maximum(rows * window.stride[0] - window.pads.top + kept, 0)
+        ends = (rows + 1) * width * channels
+        return Lead(lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True))
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`: a word for everything, at most with bias, factor and offset."""

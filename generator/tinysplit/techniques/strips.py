@@ -98,20 +98,6 @@ class Strips:
         return self.step if self.copies == 1 else self.window.kernel[0] * self.row_length
 
     @property
-    def lead(self) -> int:
-        """Elements by which the output has to begin before the input, to be written strip by strip."""
-        height, width = self.out_size
-        channels, step, left = self.layer.out_shape.channels, self.step, self.window.pads.left * self.in_size[2]
-        row_in, needed, lead = self.in_size[1] * self.in_size[2], self.in_size[0] * self.in_size[1] * self.in_size[2], 0
-        for row in reversed(range(height)):
-            top = max(0, row * self.window.stride[0] - self.window.pads.top)
-            for column in reversed(range(0, width, self.pixels)):
-                written = (row * width + min(column + self.pixels, width)) * channels
-                lead = max(lead, written - needed)
-                needed = min(needed, top * row_in + max(0, column * step - left))
-        return lead
-
-    @property
     def is_grouped(self) -> bool:
         """Whether every four values lie in the order 0 2 1 3, in which the instructions widen four bytes at once."""
         return self.value_bytes == 1 and self.in_size[2] % 4 == 0
