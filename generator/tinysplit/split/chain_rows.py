@@ -28,7 +28,7 @@ class ChainRows:
     """Where the last two layers stay together they are one layer here."""
 
     stay: Floats  # [layer][device][row]: to compute the layer there
-    cut: Floats  # [layer][device of the layer before][device][row]: to get its input there
+    cut: Floats  # [layer][device of the layer before][device][row but those of flash]: to get its input there
     runs_on: Bools  # [layer][device]
     passes: Bools  # [layer][device of the layer before][device]
     limits: Floats  # [row], infinite for those of the objective
@@ -45,12 +45,12 @@ class ChainRows:
         """Devices of the problem."""
         return int(self.stay.shape[1])
 
-    @cached_property
-    def steps(self) -> Floats:
-        """[layer][device of the layer before][device][row], infinite where there is no way."""
-        steps = self.cut + self.stay[:, None]
-        steps[~(self.passes & self.runs_on[:, None])] = inf
-        return steps
+    def step(self, layer: int) -> Floats:
+        """Return [device of the layer before][device][row] of a layer, infinite where there is no way."""
+        step = np.repeat(self.stay[layer][None], self.n_devices, axis=0)
+        step[:, :, : -self.n_devices] += self.cut[layer]
+        step[~(self.passes[layer] & self.runs_on[layer])] = inf
+        return step
 
     @cached_property
     def flash_left(self) -> Floats:
@@ -68,14 +68,14 @@ class ChainRows:
         problem = costs.problem
         objective, limited = _figures(costs, sum(problem.devices[device].idle_w for device in powered))
         flash_bytes = np.array([layer.flash_bytes for layer in problem.layers], dtype=float)
-        flash = [(flash_bytes[:, None] * own, np.zeros(costs.cut_s.shape)) for own in np.eye(costs.n_devices)]
-        figures = [*objective, *(figure for figure, _ in limited), *flash]
+        flash = [flash_bytes[:, None] * own for own in np.eye(costs.n_devices)]
+        figures = [*objective, *(figure for figure, _ in limited)]
         limits = [limit * (1 + ROUNDING) for _, limit in limited] + [device.flash_bytes for device in problem.devices]
         switched_off = [device for device in range(costs.n_devices) if device not in powered]
         runs_on = costs.runs_on.copy()
         runs_on[:, switched_off] = False
         rows = cls(
-            stay=np.stack([stay for stay, _ in figures], axis=-1),
+            stay=np.stack([*(stay for stay, _ in figures), *flash], axis=-1),
             cut=np.stack([cut for _, cut in figures], axis=-1),
             runs_on=runs_on,
             passes=costs.passes & ~costs.relays[..., switched_off].any(axis=3),

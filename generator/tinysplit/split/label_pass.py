@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tinysplit.split.chain_rows import Bools, Floats, Ints
 from tinysplit.split.run_bounds import ROUNDING, RunBounds, Runs
 
-BLOCK = 16384  # labels that are opened between two looks at the clock
+BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
 BOUNDS_A_LAYER = 8
 FIRST_BOUNDS = 2
 SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
@@ -154,27 +154,28 @@ class LabelPass:
         onward = self.bounds.going_on(layer + 1)
         chosen: Ints | None = None
         found = labels.take(slice(0, 0))
-        for first in range(0, len(labels), BLOCK):
+        step = self.rows.step(layer)
+        size = BLOCK_NUMBERS // step[0].size + 1
+        for first in range(0, len(labels), size):
             if perf_counter() > self.deadline:
                 return None
-            children = self._children(layer, labels, first)
+            children = self._children(layer, step, labels, slice(first, first + size))
             chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
             found = found.joined(self._bounded(onward, layer + 1, children, chosen))
             if len(found) > 4 * self.width:  # half of the labels are seldom dominated; more need not be looked at
                 found = self._narrowed(found, 2 * self.width)
         return self._narrowed(found.take(self._undominated(layer + 1, found)), self.width)
 
-    def _children(self, layer: int, labels: _Labels, first: int) -> _Labels:
+    def _children(self, layer: int, step: Floats, labels: _Labels, block: slice) -> _Labels:
         """Return the children of a block that keep all limits, with the bounds of their parents."""
-        block = slice(first, first + BLOCK)
         device, used = labels.device[block], labels.used[block]
-        totals = labels.totals[block, None] + self.rows.steps[layer][device]
+        totals = labels.totals[block, None] + step[device]
         good = (totals <= self.caps).all(axis=2)
         if self.rules.need_used:
             good &= self._keeps_rules(layer, used)
         rows, device = np.nonzero(good)
         bits = np.uint64(1) << device.astype(np.uint64)
-        parents = rows + first
+        parents = rows + block.start
         return _Labels(
             totals[rows, device], labels.bounds[parents], device, used[rows] | bits, parents, labels.strongest[parents]
         )
@@ -195,7 +196,7 @@ class LabelPass:
         """Return how many layers the last run of each label can still go on."""
         ends = np.full(len(labels), done)
         for device in range(self.rows.n_devices):
-            rows = np.flatnonzero(labels.device == device)
+            (rows,) = (labels.device == device).nonzero()
             if len(rows):
                 ends[rows] = self.runs.ends(done, device, self.caps - labels.totals[rows])
         return np.asarray(np.maximum(ends - done, 0))

@@ -110,7 +110,7 @@ class _LabelSearch:
         self.parts[0].advance(inf, self.deadline)
         while perf_counter() <= self.deadline:
             part = min(self.parts, key=lambda part: part.lower_bound)
-            if part.lower_bound >= self.best.value * (1 - ROUNDING):
+            if part.is_done:
                 return
             part.advance(self.deadline, self.deadline)
 
@@ -159,8 +159,13 @@ class _Part:
             self._learn(runs, FIRST_STEPS, deadline)
         else:
             self._learn(runs, STEPS, deadline)
-        if self.lower_bound < self.best.value * (1 - ROUNDING):
+        if not self.is_done:
             self._pass(runs, pass_deadline)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing better is left."""
+        return self.lower_bound >= self.best.value * (1 - ROUNDING)
 
     def _pass(self, runs: Runs, deadline: float) -> None:
         start = perf_counter()
@@ -170,6 +175,8 @@ class _Part:
         if done.devices:
             self.best.offer(runs.rows.assignment(done.devices))
         self.lower_bound = max(self.lower_bound, min(self.best.value, done.low))
+        if self.is_done:
+            return
         self.dropped = sorted(done.dropped(), key=lambda drop: drop.bound)
         self.multipliers = self.multipliers[np.argsort(-done.wins, kind="stable")[: MAX_BOUNDS - MAX_LEARNED]]
         most = LABEL_MEMORY_BYTES // (5 * runs.rows.n_layers + 50 * len(runs.rows.limits) + 200)

@@ -38,11 +38,11 @@ class Runs:
 
     def ends(self, first: int | Ints, device: int, room: Floats) -> Ints:
         """Return the layer behind the last one of a run from `first` on, [state] for `room` [state][row]."""
-        ends = np.broadcast_to(self._closed[first, device], len(room))
+        ends: Ints = self._closed[first, device] + np.zeros(len(room), dtype=np.intp)
         for row in self._rows_of[device]:
             sums = self._by_row[device, row]
             most = (sums[first] + room[:, row]) * (1 + ROUNDING)
-            ends = np.minimum(ends, np.searchsorted(sums, most, side="right") - 1)
+            ends = np.minimum(ends, sums.searchsorted(most, side="right") - 1)
         return ends
 
     def whole(self, caps: Floats) -> Ints:
@@ -61,7 +61,7 @@ class RunBounds:
         n, d = rows.n_layers, rows.n_devices
         self.offset = multipliers[:, rows.n_objective :] @ rows.limits[rows.n_objective :]
         self.sums = runs.sums @ multipliers.T
-        self.cut = rows.cut @ multipliers.T  # [layer][from][to][multiplier]
+        self.cut = rows.cut @ multipliers[:, :-d].T  # [layer][from][to][multiplier]
         self.cut[~rows.passes] = inf
         self.cut[:, range(d), range(d)] = inf
         ends = np.arange(n + 1)[:, None]
@@ -132,7 +132,7 @@ class Completions:
             layer = np.minimum(end, self.n - 1)
             onward = bounds.cut[layer, device, :, self.everyone] + bounds.begin[layer, :, self.everyone]
             after = np.where(left, onward.argmin(axis=1), device)
-            self.totals += np.where(left[:, None], rows.cut[layer, device, after], 0.0)
+            self.totals[:, : -rows.n_devices] += np.where(left[:, None], rows.cut[layer, device, after], 0.0)
             far = bounds.end[:, after, self.everyone] + bounds.too_far[layer, :, after].T
             device, end = after, np.where(left, far.argmin(axis=0), self.n)
 
