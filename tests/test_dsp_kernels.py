@@ -83,6 +83,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
         (dense, "dual_mac", 8),
         (dense, "dual_mac", 16),
         (depthwise_conv, "planes", 8),
+        (depthwise_conv, "planes", 16),
     ],
 )
 def test_c_equals_the_integer_reference(maker: Maker, technique: str, bits: int, tmp_path: Path) -> None:

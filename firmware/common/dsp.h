@@ -198,6 +198,10 @@ DSP_INLINE int32_t dsp_saturate(int32_t value, int32_t shift, int32_t low, int32
     DSP_SATURATE("ssat %0, #16, %1")
     return result;
   }
+  if (low == 0 && high == INT16_MAX) {
+    DSP_SATURATE("usat %0, #15, %1")
+    return result;
+  }
   if (low == 0 && high <= INT8_MAX) {
     DSP_SATURATE("usat %0, #7, %1")
     return high == INT8_MAX || result < high ? result : high;

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
-PLANES = 2  # two bytes of every pixel are read at once
+PLANES = 2  # two channels of every pixel are read at once
 BAND_BYTES = 1600  # of the rows that lie in the scratch buffer, where more than a window is
 
 
@@ -36,7 +36,7 @@ class Planes(Technique):
             return False
         height, width = layer.window.kernel
         return (
-            widths.x == widths.w == 8  # noqa: PLR2004 - bytes
+            widths.w <= widths.x
             and width == KERNEL_WIDTH
             and height <= LARGEST_KERNEL_HEIGHT
             and layer.window.dilation == (1, 1)
@@ -44,7 +44,7 @@ class Planes(Technique):
             and layer.window.stride[1] <= 2  # noqa: PLR2004 - else words of the plane would be left out
         )
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only bytes
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - planes are 16 bits
         """See `Technique.scratch_bytes`: a band of two planes."""
         return _band_bytes(layer, _band(layer))
 
