@@ -17,10 +17,14 @@ from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError
 from tinysplit.onnx_import import import_model
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.columns import Columns
 from tinysplit.split.floors import floor_value
+from tinysplit.split.frontier_builder import FrontierBuilder
 from tinysplit.split.full_search import full_search
-from tinysplit.split.graph_search import graph_search
+from tinysplit.split.graph_search import MOST_NODES, graph_search
+from tinysplit.split.label_bounds import LabelBounds
 from tinysplit.split.memory import NETWORK_INPUT
+from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.split import Split
 
@@ -193,3 +197,27 @@ def test_chains_agree_with_the_searches_for_chains(objective: Objective) -> None
     assert split.proved
     assert other.proved
     assert split.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("definition", list(Period))
+def test_bounds_of_ways_are_admissible(definition: Period) -> None:
+    n_ways = 0
+    for seed in range(100, 150):
+        problem = replace(random_problem(seed), period_definition=definition, links=None)
+        columns = Columns(problem)
+        frontier = FrontierBuilder(problem, columns).build(MOST_NODES[-1], inf, inf)
+        if not frontier or not frontier.steps:
+            continue
+        bounds = LabelBounds(problem, columns, frontier)
+        for _ in range(3):  # without an incumbent prices grow large
+            bounds.learn(bounds.root(), inf, inf)
+        labels = bounds.start()
+        ways: list[tuple[int, ...]] = [()] * len(labels)
+        for done in range(len(frontier.steps)):
+            parents, labels = bounds.children(done, labels, inf)
+            ways = [(*ways[row], int(device)) for row, device in zip(parents, labels.device, strict=True)]
+        for way, bound in zip(ways, labels.bounds, strict=True):
+            if problem.is_feasible(way):
+                n_ways += 1
+                assert bound <= problem.value(way) * (1 + 1e-9) + 1e-12, (seed, way)
+    assert n_ways > 100

@@ -23,13 +23,14 @@ class Columns:
     """Numbers of the columns of `problem`, their limits, and what moves add to them.
 
     The period of `old` counts computation alone here, and every other one all that keeps a device busy: no period is
-    shorter. Where inputs come at a given pace energy has all but what a device waits for; elsewhere each device waits
-    at least no time, so idle power counts in its busy seconds. `average` are weights by column that underestimate the
-    objective.
+    shorter. For `span` latency is the clock. Where inputs come at a given pace energy has all but what a device waits
+    for; elsewhere each device waits at least no time, so idle power counts in its busy seconds. `average` are weights
+    by column that underestimate the objective.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.has_spans = problem.asks_for_period and problem.period_definition is Period.SPAN
         self.computes_alone = problem.period_definition is Period.OLD
         self.number = {key: number for number, key in enumerate(self._keys())}
         self.limits = np.array([self._limit(kind, key) for kind, key in self.number])
@@ -70,7 +71,7 @@ class Columns:
 
     def _keys(self) -> Iterable[Key]:
         problem, devices = self.problem, range(len(self.problem.devices))
-        if problem.objective is Objective.LATENCY or problem.max_latency_s < inf:
+        if problem.objective is Objective.LATENCY or problem.max_latency_s < inf or self.has_spans:
             yield LATENCY, 0
         yield from ((FLASH, device) for device in devices)
         if problem.asks_for_period:

@@ -26,6 +26,8 @@ class Step:
     costs: Floats  # [move][column]
     device: Ints  # [move]
     powered: Masks  # [move]: what computes or passes on
+    begins_s: Floats  # [move][device], from the start of the layer: its first act, infinite for none
+    ends_s: Floats  # [move][device]: its last act, infinitely early for none
 
     @cached_property
     def first(self) -> Ints:
@@ -38,6 +40,7 @@ class Frontier:
     """Ways through a network; none of those left out costs less than `left_out`, infinite where all are there."""
 
     entry: Floats  # [node before the first layer][column]: what the host sends there
+    begun_s: Floats  # [node before the first layer][device]: when that begins, infinite for nothing
     steps: tuple[Step, ...]  # none where there is no way
     left_out: float
 
@@ -80,4 +83,9 @@ def without_dead_ends(frontier: Frontier) -> Frontier:
         is_alive[step.origin[arcs]] = True
         origin = (np.cumsum(is_alive) - 1)[step.origin[arcs]]
         steps.insert(0, replace(step, origin=origin, target=target, move=step.move[arcs]))
-    return replace(frontier, entry=frontier.entry[is_alive], steps=tuple(steps) if is_alive.any() else ())
+    return replace(
+        frontier,
+        entry=frontier.entry[is_alive],
+        begun_s=frontier.begun_s[is_alive],
+        steps=tuple(steps) if is_alive.any() else (),
+    )

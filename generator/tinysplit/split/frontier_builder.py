@@ -54,6 +54,7 @@ class FrontierBuilder:
         readers = self.problem.readers[NETWORK_INPUT]
         needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
         entry = np.array([self.columns.of_input(need.devices()) for need in needs]).reshape(len(needs), -1)
+        begun = np.array([self._begun(need) for need in needs]).reshape(-1, len(self.problem.devices))
         nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
         scores = entry @ self.columns.average if needs else np.zeros(0)
         alive: tuple[int, ...] = (NETWORK_INPUT,)
@@ -73,11 +74,11 @@ class FrontierBuilder:
                 if not count % ARCS_A_LOOK and perf_counter() > deadline:
                     return None
             if not arcs:
-                return Frontier(entry, (), left_out)
+                return Frontier(entry, begun, (), left_out)
             steps.append(self._step(layer, arcs))
             nodes, alive = numbers.number, behind
             scores = _scores(scores, steps[-1], self.columns.average, len(nodes))
-        return without_dead_ends(Frontier(entry, tuple(steps), left_out))
+        return without_dead_ends(Frontier(entry, begun, tuple(steps), left_out))
 
     def _most_promising(
         self, nodes: Mapping[Node, int], alive: Sequence[int], bounds: Floats, most: int
@@ -145,7 +146,16 @@ class FrontierBuilder:
         moves = self.moves[layer]
         device = np.array([move.device for move in moves], dtype=np.intp)
         powered = np.array([move.powered for move in moves], dtype=np.uint64)
-        return Step(origin, target, move, self.costs[layer], device, powered)
+        begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
+        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends)
+
+    def _begun(self, need: Need) -> list[float]:
+        """Return when the host begins to send its input to each device, one after the other."""
+        begun, clock_s = [inf] * len(self.problem.devices), 0.0
+        for device in need.devices() if self.problem.host_seconds else ():
+            begun[device] = clock_s
+            clock_s += self.problem.host_seconds[device][0]
+        return begun
 
 
 class _Numbers:

@@ -1,5 +1,7 @@
 """What labels of a frontier cost at least, which of them can still lead to something better, and which are beaten."""
 
+from math import isfinite
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from tinysplit.split.bounds import earlier_twins
 from tinysplit.split.columns import BUSY, ENERGY, FLASH, LATENCY, SHARED, Columns
 from tinysplit.split.frontier import Floats, Frontier, Ints, Masks
 from tinysplit.split.label_energy import LabelEnergy
+from tinysplit.split.label_spans import LabelSpans
 from tinysplit.split.labels import Labels, undominated
 from tinysplit.split.period import Period
 from tinysplit.split.priced_frontier import Price, State, Target, raise_bound, root_of
@@ -25,6 +28,8 @@ class LabelBounds:
         self.target = Target(columns.limits, columns.is_objective)
         self.least = frontier.rest(np.eye(len(columns.limits)))
         self.energy = LabelEnergy(problem, columns, frontier) if problem.asks_for_energy else None
+        self.spans = LabelSpans(columns) if columns.has_spans else None
+        self.counting = self._counting()
         self.prices = [Price.at(frontier, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
         self.twins = np.array([sum(1 << i for i in twins) for twins in earlier_twins(problem)], dtype=np.uint64)
@@ -34,7 +39,8 @@ class LabelBounds:
         """Return the labels before the first layer."""
         nodes = np.arange(len(self.frontier.entry))
         nothing = np.zeros(len(nodes), dtype=np.uint64)
-        labels = Labels(nodes, self.frontier.entry, nothing, nothing, nodes, np.zeros(len(nodes)))
+        zeros = np.zeros(len(nodes))
+        labels = Labels(nodes, self.frontier.entry, nothing, nothing, nodes, self.frontier.begun_s, zeros, zeros)
         return self._bounded(0, labels)
 
     def root(self) -> State:
@@ -69,20 +75,24 @@ class LabelBounds:
             values[:, self.columns.number[ENERGY, 0]] += self.energy.first_use_j(labels.powered[rows], powered)
         np.maximum(values, self.saturation[done + 1], out=values)
         used = labels.used[rows] | self.bit[device]
+        before = labels.take(rows)
+        spans = self.spans.after(step, move, before) if self.spans else (before.begun, before.longest_s)
         children = self._bounded(
-            done + 1, Labels(step.target[arcs], values, used, powered, device, labels.bounds[rows])
+            done + 1, Labels(step.target[arcs], values, used, powered, device, *spans, before.bounds)
         )
         good = np.flatnonzero(children.bounds < best * IMPROVED)
         return rows[good], children.take(good)
 
     def unbeaten(self, labels: Labels) -> Ints:
         """Return the rows that are worth keeping."""
-        if self.problem.asks_for_period and self.problem.period_definition is not Period.LOAD:
+        if self.problem.asks_for_period and self.problem.period_definition in {Period.PAPER, Period.OLD}:
             return np.arange(len(labels))  # these periods may get shorter where a device has more to do
         groups: list[Ints | Masks] = [labels.node]
         if self.problem.must_use_all or self.twins.any():
             groups.append(labels.used)
-        columns = [labels.values[:, self.columns.of_kind(LATENCY, FLASH, BUSY, SHARED)]]
+        columns = [labels.values[:, self.counting]]
+        if self.spans:
+            columns.append(self.spans.beating(labels))
         if self.energy:
             columns.append(self.energy.beating(labels.values)[:, None])
             if self.energy.tells_powered_apart:
@@ -103,14 +113,24 @@ class LabelBounds:
         bounds = np.maximum(labels.bounds, lower[:, self.columns.is_objective].max(axis=1))
         for price in self.prices:
             np.maximum(bounds, price.of(done, labels.node, labels.values), out=bounds)
+        if self.problem.objective is Objective.THROUGHPUT:
+            np.maximum(bounds, labels.longest_s, out=bounds)
         broken = (lower > self.columns.limits * (1 + ROUNDING)).any(axis=1)
+        broken |= labels.longest_s > self.problem.longest_period_s * (1 + ROUNDING)
         if self.energy:
-            joules = self.energy.least_j(done, labels.node, labels.values, labels.powered, lower)
+            joules = self.energy.least_j(done, labels.node, labels.values, labels.powered, lower, labels.longest_s)
             broken |= joules > self.problem.max_energy_j * (1 + ROUNDING)
             if self.problem.objective is Objective.ENERGY:
                 np.maximum(bounds, joules, out=bounds)
         bounds[broken] = np.inf
         return labels.with_bounds(bounds)
+
+    def _counting(self) -> Ints:
+        """Return the columns of which a label is better off with less; spans stand for busy seconds."""
+        if not self.spans:
+            return self.columns.of_kind(LATENCY, FLASH, BUSY, SHARED)
+        counts = self.problem.objective is Objective.LATENCY or isfinite(self.problem.max_latency_s)
+        return self.columns.of_kind(FLASH, LATENCY) if counts else self.columns.of_kind(FLASH)
 
     def _saturation(self, least_value: float = 0.0) -> Floats:
         """Return [layers done][column]: with less than this a label can no longer break a limit, nor cost more.
@@ -120,7 +140,7 @@ class LabelBounds:
         problem, columns = self.problem, self.columns
         limits = np.full(len(columns.limits), -np.inf)
         limits[columns.of_kind(FLASH)] = columns.limits[columns.of_kind(FLASH)]
-        if problem.objective is not Objective.LATENCY:
+        if problem.objective is not Objective.LATENCY and not columns.has_spans:
             latency = columns.of_kind(LATENCY)
             limits[latency] = columns.limits[latency]
         if not problem.asks_for_energy or problem.frame_period_s:

@@ -48,12 +48,15 @@ class LabelEnergy:
         """Return the joules of waiting that devices are charged with which were off before."""
         return np.asarray(self._idle(powered & ~before) * self.frame_period_s)
 
-    def least_j(self, done: int, nodes: Ints, values: Floats, powered: Masks, lower: Floats) -> Floats:
-        """Return an underestimate for each label; `lower` are underestimates of its columns at the end."""
+    def least_j(self, done: int, nodes: Ints, values: Floats, powered: Masks, lower: Floats, spans: Floats) -> Floats:
+        """Return an underestimate for each label.
+
+        `lower` are underestimates of its columns at the end, `spans` of the period.
+        """
         joules = np.asarray(lower[:, self.column])
         if self.frame_period_s:
             return joules
-        pace = np.maximum(lower[:, self.paces].max(axis=1), self.pace.of(done, nodes, values))
+        pace = np.maximum.reduce([lower[:, self.paces].max(axis=1), self.pace.of(done, nodes, values), spans])
         active = self.without_waiting.of(done, nodes, values)
         return np.asarray(np.maximum(joules, active + self._idle(powered) * pace))
 

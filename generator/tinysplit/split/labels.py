@@ -20,6 +20,8 @@ class Labels:
     used: Masks  # devices that run a layer, a bit each
     powered: Masks  # devices that run a layer or pass a tensor on
     device: Ints  # of the last layer
+    begun: Floats  # label x device: when it began, infinite for not yet
+    longest_s: Floats  # span of a device so far
     bounds: Floats  # underestimates of the objective
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from tinysplit.split.columns import Columns
 from tinysplit.split.needs import Need, all_needs
@@ -18,6 +18,8 @@ class Move:
     arriving: tuple[tuple[int, int], ...]  # (device, bytes): what it has to have room for meanwhile
     costs: tuple[float, ...]  # by column
     powered: int  # devices that compute or pass on, a bit each
+    begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
+    ends_s: tuple[float, ...]  # its last act, infinitely early for none
 
 
 def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *, is_ordered: bool) -> Iterator[Move]:
@@ -37,7 +39,25 @@ def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *,
                     _arriving(receivers, relays, held_bytes),
                     tuple(columns.of_layer(layer, device, cuts)),
                     sum(1 << powered for powered in {device, *relays}),
+                    *_activity(problem, layer, device, cuts),
                 )
+
+
+def _activity(
+    problem: Problem, layer: int, device: int, cuts: Sequence[Cut]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return when each device begins and ends what it does for the layer, one thing after the other."""
+    n_devices = len(problem.devices)
+    begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
+    doing = [(device, problem.layers[layer].seconds[device])]
+    doing += [(hop.sender, hop.seconds) for cut in cuts for hop in problem.hops(cut)]
+    if problem.host_seconds and layer == len(problem.layers) - 1:
+        doing.append((device, problem.host_seconds[device][1]))
+    for who, seconds in doing:
+        begins[who] = min(begins[who], clock_s)
+        clock_s += seconds
+        ends[who] = clock_s
+    return tuple(begins), tuple(ends)
 
 
 def readers_on(problem: Problem, tensor: int) -> list[int]:

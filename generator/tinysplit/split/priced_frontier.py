@@ -17,6 +17,7 @@ from tinysplit.split.frontier import Floats, Frontier, Ints
 
 PATIENCE = 4  # steps that did not raise the bound before steps become shorter
 SHORTENING = 0.7
+CANCELLED = 1e-13  # of what the limits allow: what rounding may add when large prices nearly cancel
 AIM_WITHOUT_INCUMBENT = 1.3  # of the bound
 FIRST_TURN = 1.0  # of the weights, in their logarithm
 
@@ -61,7 +62,8 @@ class Price:
         """Return the bounds with these weights, for nodes with at least `start` layers done."""
         rest = [table[:, 0] for table in frontier.rest(weights[:, None], start)]
         priced = target.is_priced
-        return cls(weights, rest, float(weights[priced] @ target.limits[priced]))
+        paid = float(weights[priced] @ target.limits[priced])
+        return cls(weights, rest, paid * (1 + CANCELLED))
 
     def of(self, done: int, nodes: Ints, values: Floats) -> Floats:
         """Return an underestimate of the objective for each label: its node and its values by column."""
