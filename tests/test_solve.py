@@ -6,7 +6,7 @@ from math import isclose, isfinite
 import pytest
 
 from brute_force import BruteForce
-from random_problems import random_problem
+from random_problems import Kinds, random_problem
 from test_label_search import large_problem
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split import race as race_module
@@ -82,6 +82,18 @@ def test_every_solver_has_a_name_and_no_other_is_known() -> None:
         assert isclose(SOLVERS[name](problem).objective, expected, rel_tol=1e-9)
     with pytest.raises(UsageError, match=r"unknown solver 'cplex': take one of auto, full, .*highs"):
         solve(problem, "cplex")
+
+
+def test_what_highs_prints_disturbs_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+    problem = random_problem(24, Kinds(periods=(Period.LOAD,)))  # one of those where it does
+    assert isclose(solve(problem, "highs").objective, BruteForce(problem).least(), rel_tol=1e-9)
+    assert capfd.readouterr().out == ""
+
+
+def test_highs_refuses_what_is_not_linear() -> None:
+    problem = replace(large_problem(6, 2, 0), objective=Objective.THROUGHPUT, period_definition=Period.OLD)
+    with pytest.raises(UsageError, match="--solver highs knows no old period"):
+        solve(problem, "highs")
 
 
 def hard_problem() -> Problem:

@@ -21,10 +21,7 @@ def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, known:
 
     UsageError for the periods that are not linear, CheckFailedError when nothing fits or nothing was found.
     """
-    if not is_linear(problem):
-        raise UsageError(
-            f"--solver highs knows no {problem.period_definition} period: take branch-and-bound or --period load"
-        )
+    check_linear(problem)
     check_memories(problem)
     start = perf_counter()
     program = SplitProgram(_no_worse_than(known, problem) if known else problem)
@@ -42,6 +39,14 @@ def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, known:
         solver="highs",
         spent_s=perf_counter() - start,
     )
+
+
+def check_linear(problem: Problem) -> None:
+    """Raise UsageError for a period that is not linear, where it counts."""
+    if not is_linear(problem):
+        raise UsageError(
+            f"--solver highs knows no {problem.period_definition} period: take branch-and-bound or --period load"
+        )
 
 
 def _no_worse_than(known: Assignment, problem: Problem) -> Problem:
