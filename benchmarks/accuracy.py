@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 
 from tinysplit import pipeline
+from tinysplit.auto_widths import Goal
 from tinysplit.fidelity import Fidelity
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
@@ -33,7 +34,6 @@ EXAMPLE = ROOT / "examples" / "tiny_cnn"
 CALIBRATION_COUNT = 100
 RANDOM_SAMPLES = 48
 BOARD = "nucleo_f446re"
-MAX_DROP_POINTS, MIN_SNR_DB = 0.5, 25.0
 
 
 class Network(NamedTuple):
@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 def measure() -> Iterator[Row]:
     """Yield all rows; networks that are not there are left out."""
-    limits = pipeline.auto_limits(BOARD, MAX_DROP_POINTS, MIN_SNR_DB)
+    limits = pipeline.auto_limits([BOARD], Goal())
     for network in NETWORKS:
         if not network.model.exists():
             continue

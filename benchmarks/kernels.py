@@ -108,7 +108,7 @@ def _quantized(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
     else:
         shape = (8, *graph.sample_shape)
         x = np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32)
-    return pipeline.quantize_graph(graph, network.model, x, bits, Console(quiet=True)), x[:1]
+    return pipeline.quantize_graph(graph, network.model, Samples(x, None), bits, Console(quiet=True)), x[:1]
 
 
 def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarray, run: BareRun, level: str) -> Row:

@@ -16,6 +16,7 @@ from tinysplit.generate import generate
 from tinysplit.link_settings import LinkSetting
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
+from tinysplit.samples import Samples
 from tinysplit_hil.report import MeasureReport
 
 QUIET = Console(quiet=True)
@@ -33,7 +34,7 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
     graph, out = import_model(model), folder / "out"
-    quantized = pipeline.quantize_graph(graph, model, x, settings.bits, QUIET)
+    quantized = pipeline.quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
     loaded = pipeline.load_all(boards)
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings

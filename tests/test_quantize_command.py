@@ -65,6 +65,20 @@ def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     assert "no widths within flash and RAM are good enough" in error
 
 
+def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
+    with np.load(example.CALIBRATION) as file:
+        np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
+    folder = str(tmp_path / "out")
+    boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--count", "2")
+    samples = ("--samples", SAMPLES, "--calibration", str(tmp_path / "calibration.npz"))
+    report = json.loads(
+        run("run", MODEL, *boards, *samples, "-o", folder, "--bits", "auto", "--min-snr", "45", "--json")
+    )
+    assert report["output"]["bit_exact"]
+    layers = json.loads((tmp_path / "out" / "tinysplit.json").read_text())["layers"]
+    assert {layer["formats"]["output"]["bits"] for layer in layers} == {8, 16}
+
+
 def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
         np.savez(tmp_path / "black.npz", x=np.zeros_like(file["x"][:3]))

@@ -6,43 +6,59 @@ cost becomes long; at the end, each that turns out not to be needed is short aga
 random, so the same model and samples give the same widths.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tinysplit.bit_widths import LONG, SHORT, BitWidths
-from tinysplit.cycles import load_cycle_table
+from tinysplit.cost_model import layer_cycles
 from tinysplit.errors import CheckFailedError
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
-from tinysplit.layers.base import Layer
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import Range, Statistics
-from tinysplit.techniques import Widths, choose
 
 TOLERANCE = 1e-9  # of points and decibels
 CYCLE = 1.0  # so that what costs nothing comes by its noise
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a network in fixed point has to keep: points of accuracy with labels, a signal-to-noise ratio without.
-
-    `flash_bytes` and `ram_bytes` are what one board has for constants and for a layer's inputs and output.
-    """
+class BoardLimits(NamedTuple):
+    """A board's core (GCC's -mcpu name), and what it has for constants and for a layer's inputs and output."""
 
     core: str
     flash_bytes: int
     ram_bytes: int
-    max_drop: float
-    min_snr_db: float
 
-    def accept(self, fidelity: Fidelity) -> bool:
+
+@dataclass(frozen=True)
+class Goal:
+    """How good a network has to be: points of accuracy that may be lost; without labels, dB that have to stay."""
+
+    max_drop: float = 0.5
+    min_snr_db: float = 25.0
+
+    def accepts(self, fidelity: Fidelity) -> bool:
         """Whether accuracy (or noise, without labels) is within the limit."""
         if fidelity.drop_points is None:
             return fidelity.snr_db >= self.min_snr_db - TOLERANCE
         return fidelity.drop_points <= self.max_drop + TOLERANCE
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a network in fixed point has to keep.
+
+    `assignment` has the board of each layer, counted from 0; where it is empty, the first board runs all.
+    """
+
+    goal: Goal
+    boards: tuple[BoardLimits, ...]
+    assignment: tuple[int, ...] = ()
+
+    def board(self, layer: int) -> int:
+        """Return the board of a layer."""
+        return self.assignment[layer] if self.assignment else 0
 
 
 class Part(NamedTuple):
@@ -90,11 +106,11 @@ def choose_widths(
     search = _Search(graph, statistics, floats, limits)
     widths = BitWidths.all(graph, SHORT)
     parts = list(search.parts())
-    if limits.accept(search.fidelity(widths)):
+    if limits.goal.accepts(search.fidelity(widths)):
         return search.result(widths, ())
     alone = {part: _snr_alone(search, part) for part in parts}
     longer: list[Part] = []
-    while not limits.accept(search.fidelity(widths)):
+    while not limits.goal.accepts(search.fidelity(widths)):
         candidates = [part for part in parts if part not in longer and search.fits(search.longer(widths, part))]
         if not candidates:
             raise CheckFailedError(search.refusal(widths))
@@ -103,7 +119,7 @@ def choose_widths(
         widths = search.longer(widths, best)
     for part in sorted(longer, key=lambda part: -alone[part]):
         shorter = search.with_bits(widths, part, SHORT)
-        if limits.accept(search.fidelity(shorter)):
+        if limits.goal.accepts(search.fidelity(shorter)):
             widths = shorter
     short = BitWidths.all(graph, SHORT)
     base = search.cycles(short)
@@ -164,32 +180,21 @@ class _Search:
 
     def cycles(self, widths: BitWidths) -> float:
         """Return the cycles of the whole network."""
-        return sum(self._layer_cycles(layer, widths) for layer in self.graph.layers)
-
-    def _layer_cycles(self, layer: Layer, widths: BitWidths) -> float:
-        bits = self._layer_widths(layer, widths)
-        technique = choose(layer, self.limits.core, bits)
-        kernel = load_cycle_table().kernel(self.limits.core, max(bits.x, bits.w), technique.cost_kind(layer))
-        return kernel.cycles(layer)
-
-    @staticmethod
-    def _layer_widths(layer: Layer, widths: BitWidths) -> Widths:
-        x = max(widths.values[name] for name in layer.inputs)
-        return Widths(x, widths.values[layer.output], widths.weights.get(layer.output, x))
+        return sum(
+            layer_cycles(layer, self.limits.boards[self.limits.board(number)].core, widths.of_layer(layer))
+            for number, layer in enumerate(self.graph.layers)
+        )
 
     def fits(self, widths: BitWidths) -> bool:
-        """Whether constants and the largest layer fit the memories."""
-        layers = self.graph.layers
-        flash = sum(layer.weights_bytes(self._layer_widths(layer, widths).w) for layer in layers)
-        return flash <= self.limits.flash_bytes and max(map(self._ram(widths), layers)) <= self.limits.ram_bytes
-
-    def _ram(self, widths: BitWidths) -> Callable[[Layer], int]:
-        def ram_bytes(layer: Layer) -> int:
-            inputs = zip(layer.in_shapes, layer.inputs, strict=True)
-            bits = sum(shape.size * widths.values[name] for shape, name in inputs)
-            return (bits + layer.out_shape.size * widths.values[layer.output]) // 8
-
-        return ram_bytes
+        """Whether constants and the largest layer fit the memories of their boards."""
+        flash_bytes = [board.flash_bytes for board in self.limits.boards]
+        for number, layer in enumerate(self.graph.layers):
+            board = self.limits.board(number)
+            flash_bytes[board] -= layer.weights_bytes(widths.of_layer(layer).w)
+            tensors = (*self.graph.predecessors[number], number)
+            if sum(widths.size_bytes(self.graph, t) for t in tensors) > self.limits.boards[board].ram_bytes:
+                return False
+        return min(flash_bytes) >= 0
 
     def refusal(self, widths: BitWidths) -> str:
         fidelity = self.fidelity(widths)

@@ -16,23 +16,28 @@ from typer.core import TyperGroup
 from tinysplit import pipeline
 from tinysplit.analyze import analyze as analyze_graph
 from tinysplit.analyze import print_analysis
+from tinysplit.auto_widths import Goal
 from tinysplit.boards import boards_to_json, load_boards, print_boards
 from tinysplit.build_report import print_build
+from tinysplit.cost_model import CostSettings
 from tinysplit.errors import INTERRUPTED, TinysplitError, ToolError
 from tinysplit.explore.command import explore
 from tinysplit.onnx_import import import_model
 from tinysplit.options import (
     Baud,
     Bits,
+    BitsOrAuto,
     BitsPerByte,
     BoardNames,
     Every,
     HostTransfers,
     Json,
     LinkOption,
+    MaxDrop,
     MaxEnergy,
     MaxLatency,
     MaxPeriod,
+    MinSnr,
     Model,
     ObjectiveOption,
     Paper,
@@ -41,6 +46,7 @@ from tinysplit.options import (
     SolverOption,
     TimeLimit,
     UseAll,
+    bits_or_goal,
     check_bits,
     check_time_limit,
     cost_settings,
@@ -261,14 +267,18 @@ def generate(
     split_file: Annotated[Path, typer.Option("--split", help="The file that `tinysplit split` wrote.")],
     samples: SamplesFile,
     out: Out,
-    bits: Bits = 8,
+    bits: BitsOrAuto = "8",
+    max_drop: MaxDrop = Goal.max_drop,
+    min_snr: MinSnr = Goal.min_snr_db,
     calibration_count: CalibrationCount = 100,
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project a board."""
-    split_made = pipeline.read_split_for(split_file, check_bits(bits))
+    chosen = bits_or_goal(bits, max_drop, min_snr)
+    goal = chosen if isinstance(chosen, Goal) else None
+    split_made = pipeline.read_split_for(split_file, None if isinstance(chosen, Goal) else chosen)
     graph = import_model(model)
-    project = pipeline.generate_folder(graph, split_made, samples, calibration_count, model, out, messages)
+    project = pipeline.generate_folder(graph, split_made, samples, calibration_count, model, out, messages, goal)
     _emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -299,7 +309,9 @@ def run(
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Samples for the Q formats; those of --samples if absent.")
     ] = None,
-    bits: Bits = 8,
+    bits: BitsOrAuto = "8",
+    max_drop: MaxDrop = Goal.max_drop,
+    min_snr: MinSnr = Goal.min_snr_db,
     baud: Baud = 115200,
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
@@ -318,9 +330,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Do all of it: split, generate, build, measure."""
+    chosen = bits_or_goal(bits, max_drop, min_snr)
     settings = cost_settings(
         len(board),
-        bits=bits,
+        bits=CostSettings.bits if isinstance(chosen, Goal) else chosen,
         baud=baud,
         links=link,
         host_transfers=host_transfers,
@@ -344,6 +357,7 @@ def run(
         rig,
         count,
         check_time_limit(time_limit),
+        chosen if isinstance(chosen, Goal) else None,
     )
     report = pipeline.run(request, messages)
     _emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 
+from tinysplit.bit_widths import BitWidths
 from tinysplit.cycles import load_cycle_table
 from tinysplit.errors import CheckFailedError
 from tinysplit.graph import NETWORK_INPUT, Graph
@@ -55,13 +56,17 @@ class CostSettings:
         return self.period or (Period.PAPER if self.paper else Period.LOAD)
 
 
-def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
-    """Return the splitting problem of `graph` on `boards`.
+def make_problem(
+    graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths | None = None
+) -> Problem:
+    """Return the splitting problem of `graph` on `boards`, with `widths` in place of the settings' bits where given.
 
     Raises UsageError when a link UART cannot make the baud rate, CheckFailedError when a board is too small for the
     firmware alone.
     """
-    problem = _paper_problem(graph, boards, settings) if settings.paper else _own_problem(graph, boards, settings)
+    widths = widths or BitWidths.all(graph, settings.bits)
+    own = not settings.paper
+    problem = _own_problem(graph, boards, settings, widths) if own else _paper_problem(graph, boards, settings)
     return replace(
         problem,
         objective=settings.objective,
@@ -73,22 +78,23 @@ def make_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
     )
 
 
-def layer_cycles(layer: Layer, core: str, bits: int) -> float:
+def layer_cycles(layer: Layer, core: str, bits: int | Widths) -> float:
     """Return the cycles of our kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
-    technique = choose(layer, core, Widths.all(bits))
-    return load_cycle_table().kernel(core, bits, technique.cost_kind(layer)).cycles(layer)
+    widths = Widths.all(bits) if isinstance(bits, int) else bits
+    kind = choose(layer, core, widths).cost_kind(layer)
+    return load_cycle_table().kernel(core, max(widths.x, widths.w), kind).cycles(layer)
 
 
-def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
+def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    layers = tuple(_layer_costs(graph, number, boards, settings.bits) for number in range(len(graph.layers)))
+    layers = tuple(_layer_costs(graph, number, boards, widths) for number in range(len(graph.layers)))
     devices = tuple(free_memory(board) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
     direct = direct_seconds(out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
-    in_bytes = graph.size(NETWORK_INPUT) * settings.bits // 8
+    in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
     return Problem(
         layers,
@@ -101,16 +107,17 @@ def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) 
     )
 
 
-def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: int) -> LayerCosts:
-    layer, inputs, widths = graph.layers[number], graph.predecessors[number], Widths.all(bits)
+def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths) -> LayerCosts:
+    layer, inputs = graph.layers[number], graph.predecessors[number]
+    widths = bits.of_layer(layer)
     cores = {board.device.core for board in boards}
     techniques = {core: choose(layer, core, widths) for core in cores}
     kernels = {
-        core: load_cycle_table().kernel(core, bits, technique.cost_kind(layer))
+        core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
         for core, technique in techniques.items()
     }
     flash_bytes = max(techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores)
-    out_bytes = layer.out_shape.size * bits // 8
+    out_bytes = bits.size_bytes(graph, number)
     return LayerCosts(
         name=layer.name,
         flash_bytes=flash_bytes,

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 
+from tinysplit.bit_widths import BitWidths
 from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
@@ -213,4 +214,4 @@ def _step_context(quantized: QuantizedGraph, step: Step, board_plan: BoardPlan, 
 
 
 def _bytes(quantized: QuantizedGraph, source: int) -> int:
-    return quantized.graph.size(source) * quantized.bits // 8
+    return BitWidths.of_quantized(quantized).size_bytes(quantized.graph, source)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tinysplit.auto_widths import Goal
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import UsageError
 from tinysplit.link_settings import parse_links
@@ -14,6 +15,7 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO, SOLVERS
 from tinysplit.wire import BITS_PER_BYTE
 
+AUTO_BITS = "auto"
 Model = Annotated[Path, typer.Argument(help="The trained network, an ONNX file.")]
 BoardNames = Annotated[
     list[str], typer.Option("--board", "-b", help="A board of `tinysplit boards`; once for each, in order.")
@@ -22,6 +24,15 @@ SamplesFile = Annotated[
     Path, typer.Option("--samples", "-s", help="Samples: an .npz file with `x` and optionally labels `y`.")
 ]
 Bits = Annotated[int, typer.Option(help="Bits of weights and values: 8 or 16.")]
+BitsOrAuto = Annotated[
+    str, typer.Option("--bits", help="Bits of weights and values: 8, 16, or auto for each its own, as accuracy needs.")
+]
+MaxDrop = Annotated[
+    float, typer.Option("--max-drop", help="auto: percentage points of accuracy that may be lost.", min=0)
+]
+MinSnr = Annotated[
+    float, typer.Option("--min-snr", help="auto, samples without labels: dB before the softmax that have to stay.")
+]
 Baud = Annotated[int, typer.Option(help="Baud rate of the links between the boards.", min=1)]
 BitsPerByte = Annotated[int, typer.Option(help="Bit times of a byte on a link: 10 for 8N1.", min=8, max=12)]
 LinkOption = Annotated[
@@ -93,6 +104,15 @@ def check_bits(bits: int) -> int:
     if bits not in {8, 16}:
         raise UsageError(f"--bits {bits}: weights and values have 8 or 16 bits")
     return bits
+
+
+def bits_or_goal(bits: str, max_drop: float, min_snr_db: float) -> int | Goal:
+    """Return 8, 16, or for auto what it has to keep; UsageError for anything else."""
+    if bits == AUTO_BITS:
+        return Goal(max_drop, min_snr_db)
+    if bits not in {"8", "16"}:
+        raise UsageError(f"--bits {bits}: weights and values have 8 or 16 bits, or auto chooses")
+    return int(bits)
 
 
 def check_time_limit(seconds: float) -> float:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 from rich.console import Console
 
-from tinysplit.auto_widths import Limits, choose_widths
+from tinysplit.auto_widths import BoardLimits, Goal, Limits, choose_widths
+from tinysplit.bit_widths import BitWidths
 from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
@@ -27,7 +26,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
-from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantize import choose_formats, quantize, widest
 from tinysplit.quantize_report import QuantizeReport
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import clipped_ranges, value_statistics
@@ -66,6 +65,7 @@ class RunRequest:
     rig: str
     count: int
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    goal: Goal | None = None  # of --bits auto
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,14 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         graph, request.boards, request.settings, request.solver, messages, time_limit_s=request.time_limit_s
     )
     project = generate_folder(
-        graph, split.file, calibration, request.calibration_count, request.model, request.out, messages
+        graph,
+        split.file,
+        calibration,
+        request.calibration_count,
+        request.model,
+        request.out,
+        messages,
+        request.goal,
     )
     build = build_folder(project, request.out, messages)
     build.check()
@@ -193,27 +200,39 @@ def generate_folder(
     model: Path,
     out: Path,
     messages: Console,
+    goal: Goal | None = None,
 ) -> Project:
-    """Quantize the network on the first `calibration_count` samples and write the projects of all boards."""
+    """Quantize the network on the first `calibration_count` samples and write the projects of all boards.
+
+    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs.
+    """
     boards = load_all(split.board_names)
     check_split_matches(split, graph, boards)
     check_output_folder(out)
-    x = load_samples(calibration, graph).x[:calibration_count]
+    samples = load_samples(calibration, graph).first(calibration_count)
     settings = replace(split.settings, paper=False)  # what runs is the quantized network, whatever found the split
-    quantized = quantize_graph(graph, model, x, settings.bits, messages)
-    problem = make_problem(graph, boards, settings)
-    plan = make_plan(graph, settings.bits, boards, problem, split.devices, settings.link_settings)
+    bits = auto_limits(split.board_names, goal, split.devices) if goal else settings.bits
+    quantized = quantize_graph(graph, model, samples, bits, messages)
+    widths = BitWidths.of_quantized(quantized)
+    problem = make_problem(graph, boards, settings, widths)
+    plan = make_plan(graph, widths, boards, problem, split.devices, settings.link_settings)
     with steps(messages, f"generating {out}"):
-        project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
+        project = generate(quantized, plan, settings.baud, len(samples.x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)
     return project
 
 
-def quantize_graph(graph: Graph, model: Path, x: NDArray[np.float32], bits: int, messages: Console) -> QuantizedGraph:
-    """Return the network in the formats that lose least on the samples `x` (N x sample_shape)."""
-    with steps(messages, f"calibrating on {len(x)} samples"):
-        statistics = value_statistics(model, graph.value_names, x)
-        quantized = quantize(graph, choose_formats(graph, clipped_ranges(statistics, bits), bits), bits)
+def quantize_graph(
+    graph: Graph, model: Path, samples: Samples, bits: int | Limits, messages: Console
+) -> QuantizedGraph:
+    """Return the network in the formats that lose least on the samples; `bits` 8, 16 or what auto has to keep."""
+    with steps(messages, f"calibrating on {len(samples.x)} samples"):
+        statistics = value_statistics(model, graph.value_names, samples.x)
+        if isinstance(bits, Limits):
+            quantized = choose_widths(graph, statistics, FloatScores.of(graph, model, samples), bits).quantized
+        else:
+            formats = choose_formats(graph, clipped_ranges(statistics, bits), bits)
+            quantized = quantize(graph, formats, widest(formats))
     for text in odd_values(quantized, statistics):
         messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
     return quantized
@@ -223,25 +242,28 @@ def quantize_model(
     graph: Graph, model: Path, samples: Samples, calibration_count: int, bits: int | Limits, messages: Console
 ) -> QuantizeReport:
     """Quantize on the first `calibration_count` samples and measure on all; `bits` 8, 16 or what auto has to keep."""
-    x = samples.x[:calibration_count]
-    with steps(messages, f"statistics of {len(x)} samples"):
-        statistics = value_statistics(model, graph.value_names, x)
+    calibration = samples.first(calibration_count)
+    with steps(messages, f"statistics of {len(calibration.x)} samples"):
+        statistics = value_statistics(model, graph.value_names, calibration.x)
     with steps(messages, f"quantizing, and measuring on {len(samples.x)} samples"):
         floats = FloatScores.of(graph, model, samples)
         if isinstance(bits, Limits):
-            calibration = Samples(x, None if samples.y is None else samples.y[:calibration_count])
             scores = FloatScores(calibration, floats.scores[:calibration_count])
             auto = choose_widths(graph, statistics, scores, bits)
             return QuantizeReport(auto.quantized, statistics, Fidelity.of(auto.quantized, floats), auto)
-        quantized = quantize(graph, choose_formats(graph, clipped_ranges(statistics, bits), bits), bits)
+        formats = choose_formats(graph, clipped_ranges(statistics, bits), bits)
+        quantized = quantize(graph, formats, widest(formats))
         return QuantizeReport(quantized, statistics, Fidelity.of(quantized, floats))
 
 
-def auto_limits(board_name: str, max_drop: float, min_snr_db: float) -> Limits:
-    """Return what `--bits auto` has to keep on a board."""
-    board = load_board(board_name)
-    free = free_memory(board)
-    return Limits(board.device.core, free.flash_bytes, free.ram_bytes, max_drop, min_snr_db)
+def auto_limits(board_names: Sequence[str], goal: Goal, assignment: Sequence[int] = ()) -> Limits:
+    """Return what `--bits auto` has to keep on boards, on the first of them where there is no assignment."""
+    boards = load_all(board_names)
+    free = [free_memory(board) for board in boards]
+    limits = (
+        BoardLimits(board.device.core, own.flash_bytes, own.ram_bytes) for board, own in zip(boards, free, strict=True)
+    )
+    return Limits(goal, tuple(limits), tuple(assignment))
 
 
 def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
@@ -289,9 +311,9 @@ def load_all(names: Sequence[str]) -> tuple[Board, ...]:
     return tuple(load_board(name) for name in names)
 
 
-def read_split_for(path: Path, bits: int) -> SplitFile:
-    """Read a split file; UsageError when it was made for another number of bits."""
+def read_split_for(path: Path, bits: int | None) -> SplitFile:
+    """Read a split file; UsageError when it was made for another number of bits (None: any will do)."""
     split = read_split(path)
-    if split.bits != bits:
+    if bits is not None and split.bits != bits:
         raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
     return split

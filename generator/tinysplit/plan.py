@@ -6,13 +6,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tinysplit.arena import Arena, Block, place
+from tinysplit.bit_widths import BitWidths
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board, Uart, board_title, check_baud
 from tinysplit.link_settings import LinkSettings
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
-from tinysplit.techniques import Technique, Widths, choose
+from tinysplit.techniques import Technique, choose
 
 
 class StepKind(StrEnum):
@@ -97,7 +98,12 @@ class Plan:
 
 
 def make_plan(
-    graph: Graph, bits: int, boards: Sequence[Board], problem: Problem, assignment: Assignment, settings: LinkSettings
+    graph: Graph,
+    bits: int | BitWidths,
+    boards: Sequence[Board],
+    problem: Problem,
+    assignment: Assignment,
+    settings: LinkSettings,
 ) -> Plan:
     """Plan every board for `assignment` (0-based board of each layer).
 
@@ -108,6 +114,7 @@ def make_plan(
     Raises UsageError when a board has too few link UARTs or a UART cannot make its rate, CheckFailedError when a
     board's arena is larger than its memory.
     """
+    widths = BitWidths.of(graph, bits)
     cuts = _hops(problem, assignment)
     links = _links(boards, cuts, settings)
     steps = _steps(assignment, cuts)
@@ -116,7 +123,7 @@ def make_plan(
             index=index,
             board=boards[index],
             steps=tuple(own),
-            arena=place(_blocks(graph, bits, boards[index], own)),
+            arena=place(_blocks(graph, widths, boards[index], own)),
             links=tuple(
                 BoardLink(link.boards[1 - side], link.uarts[side], link.baud)
                 for link in links
@@ -131,14 +138,14 @@ def make_plan(
     return Plan(problem, assignment, plans, links, cuts)
 
 
-def layer_ram_bytes(graph: Graph, number: int, bits: int, technique: Technique) -> int:
+def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, technique: Technique) -> int:
     """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
-    reads = set(graph.predecessors[number])
+    reads, widths = set(graph.predecessors[number]), BitWidths.of(graph, bits)
     tensors = [
-        Block(Place(source), graph.size(source) * bits // 8, 0, 0 if graph.last_reader(source) == number else 1)
+        Block(Place(source), widths.size_bytes(graph, source), 0, 0 if graph.last_reader(source) == number else 1)
         for source in reads
     ]
-    return place([*tensors, *_layer_blocks(graph, bits, number, technique, tensors, (0, 1))]).size_bytes
+    return place([*tensors, *_layer_blocks(graph, widths, number, technique, tensors, (0, 1))]).size_bytes
 
 
 def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
@@ -190,26 +197,31 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings)
     return tuple(links)
 
 
-def _blocks(graph: Graph, bits: int, board: Board, steps: Sequence[Step]) -> list[Block[Place]]:
+def _blocks(graph: Graph, widths: BitWidths, board: Board, steps: Sequence[Step]) -> list[Block[Place]]:
     """Return what a board has to keep, and in which of its steps.
 
     The network's input is there before the first step, the network's output stays after the last.
     """
     first, last = _lifetimes(graph, steps)
-    tensors = [Block(Place(t), graph.size(t) * bits // 8, first[t], last[t]) for t in first]
-    widths = Widths.all(bits)
+    tensors = [Block(Place(t), widths.size_bytes(graph, t), first[t], last[t]) for t in first]
     blocks = {block.key: block for block in tensors}
     for turn, step in enumerate(steps):
         if step.kind is StepKind.RUN:
-            technique = choose(graph.layers[step.item], board.device.core, widths)
+            layer = graph.layers[step.item]
+            technique = choose(layer, board.device.core, widths.of_layer(layer))
             times = turn, last[step.item]
-            for block in _layer_blocks(graph, bits, step.item, technique, tensors, times):
+            for block in _layer_blocks(graph, widths, step.item, technique, tensors, times):
                 blocks[block.key] = block
     return list(blocks.values())
 
 
 def _layer_blocks(
-    graph: Graph, bits: int, number: int, technique: Technique, tensors: Sequence[Block[Place]], times: tuple[int, int]
+    graph: Graph,
+    widths: BitWidths,
+    number: int,
+    technique: Technique,
+    tensors: Sequence[Block[Place]],
+    times: tuple[int, int],
 ) -> list[Block[Place]]:
     """Return the output of a layer that runs in step `times[0]`, needed until `times[1]`, and its scratch memory.
 
@@ -217,13 +229,16 @@ def _layer_blocks(
     """
     layer, (turn, end) = graph.layers[number], times
     dying = {block.key.tensor for block in tensors if block.last == turn}
+    bits = widths.values[layer.output]
     leads = [
         (Place(source), lead)
         for k, source in enumerate(graph.predecessors[number])
-        if source in dying and (lead := technique.lead(layer, k, Widths.all(bits))) is not None
+        if source in dying
+        and widths.values[layer.inputs[k]] == bits
+        and (lead := technique.lead(layer, k, widths.of_layer(layer))) is not None
     ]
-    scratch_bytes = technique.scratch_bytes(layer, Widths.all(bits))
-    output = Block(Place(number), graph.size(number) * bits // 8, turn, end, tuple(leads))
+    scratch_bytes = technique.scratch_bytes(layer, widths.of_layer(layer))
+    output = Block(Place(number), widths.size_bytes(graph, number), turn, end, tuple(leads))
     return [output, Block(Place(number, is_scratch=True), scratch_bytes, turn, turn)] if scratch_bytes else [output]
 
 

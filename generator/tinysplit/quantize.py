@@ -60,6 +60,11 @@ def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> Quanti
     return QuantizedGraph(graph, bits, tuple(layers))
 
 
+def widest(formats: Sequence[LayerFormats]) -> int:
+    """Return the bits of the widest values or weights."""
+    return max(bits for own in formats for bits in (own.y.bits, own.weight_bits or 0, *(x.bits for x in own.inputs)))
+
+
 def _wanted_formats(
     graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths
 ) -> dict[str, ValueFormat]:

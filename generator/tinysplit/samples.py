@@ -1,8 +1,9 @@
 """Samples: inputs of the network, and labels where they are known."""
 
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -18,6 +19,10 @@ class Samples:
 
     x: NDArray[np.float32]
     y: NDArray[np.int64] | None
+
+    def first(self, count: int) -> Self:
+        """Return the first `count` samples."""
+        return replace(self, x=self.x[:count], y=None if self.y is None else self.y[:count])
 
 
 def load_samples(path: Path, graph: Graph) -> Samples:

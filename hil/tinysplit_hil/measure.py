@@ -98,7 +98,8 @@ def measure(
         for record in _read_times(project, clients):
             records[record.kind, record.index].append(record)
         on_sample(count)
-    integers = np.frombuffer(b"".join(outputs), np.dtype(f"<i{project.bits // 8}")).reshape(len(inputs), -1)
+    output_type = np.dtype(f"<i{project.layers[-1].formats.output.bits // 8}")
+    integers = np.frombuffer(b"".join(outputs), output_type).reshape(len(inputs), -1)
     layers = _layer_times(project, identities, records)
     return Measurement(rig, identities, layers, _cut_times(project, identities, records), integers)
 
