@@ -28,7 +28,7 @@ from tinysplit.kernels import Kernel
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.quantized import QuantizedGraph
-from tinysplit.samples import load_samples
+from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
