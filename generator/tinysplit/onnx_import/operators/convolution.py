@@ -8,7 +8,7 @@ import numpy as np
 from tinysplit.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, window_of
 
 
@@ -46,16 +46,14 @@ def conv(node: Node, chain: Chain) -> Tensor:
 
 
 def conv_transpose(node: Node, chain: Chain) -> Tensor:
-    """Add a `ConvTranspose` of one group."""
+    """Add a `ConvTranspose`; groups become zeros among the weights of one."""
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
-    if node.attributes.get("group", 1) != 1:
-        raise node.error("has several groups, which a ConvTranspose may not have here: not supported")
     producer, in_shape, _ = chain.as_map(node)
     if weights.shape[0] != in_shape.channels:
         raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
-    weights = weights.reshape(*weights.shape[:2], -1, weights.shape[-1])
+    weights = _ungrouped(weights.reshape(*weights.shape[:2], -1, weights.shape[-1]), node.attributes.get("group", 1))
     stride, dilation = node.pair("strides", 1), node.pair("dilations", 1)
     pads, growth = _cut(node, in_shape[:2], weights.shape[2:], stride, dilation)
     bias = node.optional(2)
@@ -74,11 +72,21 @@ def conv_transpose(node: Node, chain: Chain) -> Tensor:
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
 
 
+def _ungrouped(weights: Constant, groups: int) -> Constant:
+    """Return weights in_channels x out_channels x k_h x k_w that do what `groups` groups of out_channels each do."""
+    whole = np.zeros((weights.shape[0], groups * weights.shape[1], *weights.shape[2:]), np.float32)
+    inputs, outputs = weights.shape[0] // groups, weights.shape[1]
+    for group in range(groups):
+        rows = slice(group * inputs, (group + 1) * inputs)
+        whole[rows, group * outputs : (group + 1) * outputs] = weights[rows]
+    return whole
+
+
 def _cut(
     node: Node, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Pads, tuple[int, int]]:
     """Return what is cut off a ConvTranspose's output and what is added at its end (ONNX operators, ConvTranspose)."""
-    growth = node.pair("output_padding", 0)
+    growth = (0, *node.attributes.get("output_padding", [0, 0]))[-2:]
     wanted = node.attributes.get("output_shape")
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
     if wanted is None and auto_pad in ("NOTSET", "VALID"):
@@ -90,8 +98,7 @@ def _cut(
     ]
     ends = (1, *wanted)[-2:] if wanted else [n * s for n, s in zip(sizes, stride, strict=True)]
     total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
-    if any(size < end for size, end in zip(whole, ends, strict=True)):
-        raise node.error(f"should have an output of {ends}, which is more than its {whole}: not supported")
+    more_rows, more_columns = (max(end - size, 0) for size, end in zip(whole, ends, strict=True))
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]
     begin, end = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
-    return Pads(*begin, *end), growth
+    return Pads(*begin, *end), (growth[0] + more_rows, growth[1] + more_columns)
