@@ -1,5 +1,6 @@
 """Kernels for Cortex-M0+: C on the host and assembler on a virtual board against the integer reference."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from numpy.typing import NDArray
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one
 from test_kernels import run_on_host
 from tinysplit.boards import load_board
+from tinysplit.fixed_point import ACCUMULATOR_MAX
 from tinysplit.kernels import Kernel, render_header, render_layer
 from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import LayerFormats, QuantizedLayer
-from tinysplit.techniques import Widths, candidates
+from tinysplit.techniques import Technique, Widths, candidates
 from tinysplit.techniques.armv6m import CORE, UnsignedLayer
 from tinysplit.techniques.packed import HALF_WORD, Packed
 from tinysplit.techniques.sliding import Sliding
 from tinysplit.techniques.unpacked import Unpacked
+from tinysplit.techniques.wide import Wide
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build
 
@@ -39,7 +42,7 @@ void *memset(void *to, int value, size_t size) {{
 
 void reset(void) {{
   for (int32_t i = 0; i < {samples}; i++) {{
-    layer_1({input}, (int8_t *){output} + i * {out_size}, (void *)({output} + 0x6000));
+    layer_1({input}, ({x_type} *){output} + i * {out_size}, (void *)({output} + 0x6000));
   }}
   *(volatile uint32_t *){done} = 1;
   for (;;) {{
@@ -55,25 +58,25 @@ def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
     return np.asarray(values, np.float32)
 
 
-def quantized(rng: np.random.Generator, layer: Layer) -> QuantizedLayer:
+def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLayer:
     """Return the layer in random formats, with or without an input that is never negative."""
     x_largest, y_largest = 2.0 ** rng.uniform(-3, 3, 2)
-    signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), 8)
-    signed = replace(signed, formats=requantized(rng, signed.formats))
+    signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
+    signed = replace(signed, formats=requantized(rng, layer, signed.formats))
     return signed if rng.integers(2) else replace(signed, bounds=((0, signed.formats.x.high),))
 
 
-def requantized(rng: np.random.Generator, formats: LayerFormats) -> LayerFormats:
-    """Return the formats as they are, with a first shift, or with shifts alone."""
-    requantization = formats.requantization
-    assert requantization
-    bits = min(int(rng.integers(1, 6)), requantization.post_shift)
-    choices = (
-        requantization,
-        replace(requantization, pre_shift=bits, post_shift=requantization.post_shift - bits),
-        replace(requantization, factors=(1,), post_shift=requantization.post_shift - bits),
-    )
-    return replace(formats, requantization=choices[rng.integers(len(choices))])
+def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -> LayerFormats:
+    """Return the formats as they are, with a first shift, or with shifts alone, where sums keep to 32 bits."""
+    own = formats.requantization
+    assert own
+    bits = min(int(rng.integers(1, 6)), own.post_shift)
+    first_shift = replace(own, pre_shift=bits, post_shift=own.post_shift - bits)
+    shifts = replace(own, factors=(1,), post_shift=own.post_shift - bits)
+    chosen = (own, first_shift, shifts)[rng.integers(3)]
+    changed = replace(formats, requantization=chosen)
+    sums = layer.sum_bounds(changed, ((formats.x.low, formats.x.high),))
+    return changed if chosen.largest(sums, formats.y.zero_point) <= ACCUMULATOR_MAX else formats
 
 
 def common(rng: np.random.Generator, *shape: int) -> dict[str, Any]:
@@ -115,19 +118,21 @@ def random_depthwise(rng: np.random.Generator) -> Layer:
     return DepthwiseConv(**common(rng, *shape), weights=weights, bias=bias, window=window)
 
 
-MAKERS = {
-    "conv": (random_conv, Packed()),
-    "conv from unpacked weights": (random_conv, Unpacked()),
-    "dense": (random_dense, Packed()),
-    "depthwise": (random_depthwise, Sliding()),
+MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Technique, int]] = {
+    "conv": (random_conv, Packed(), 8),
+    "conv from unpacked weights": (random_conv, Unpacked(), 8),
+    "conv of 16 bits": (random_conv, Wide(), 16),
+    "dense": (random_dense, Packed(), 8),
+    "dense of 16 bits": (random_dense, Wide(), 16),
+    "depthwise": (random_depthwise, Sliding(), 8),
 }
 
 
 def random_kernels(kind: str) -> dict[int, Kernel]:
     """Return random kernels of a kind: the first that fit Cortex-M0+."""
     rng = np.random.default_rng(0)
-    maker, technique = MAKERS[kind]
-    drawn = (quantized(rng, maker(rng)) for _ in range(10 * len(CASES)))
+    maker, technique, bits = MAKERS[kind]
+    drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * len(CASES)))
     fitting = [Kernel(q, technique) for q in drawn if technique.fits(q.layer, CORE, Widths.of(q.formats))]
     assert len(fitting) >= len(CASES)
     return dict(enumerate(fitting[: len(CASES)], 1))
@@ -150,7 +155,7 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
     layer = kernel.quantized.layer
     program = PROGRAM.format(
         layer=render_layer(kernel, 1) + "#include <stddef.h>",
-        x_type="int8_t",
+        x_type=f"int{x.itemsize * 8}_t",
         inputs=x.size,
         values=", ".join(map(str, x.ravel().tolist())),
         samples=len(x),
@@ -163,7 +168,7 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
     rig = VirtualRig([VirtualBoard(board, build(folder, board, program))])
     rig.run_until(10**12)
     assert rig.read_word(0, DONE) == 1, "the layer does not end"
-    size = len(x) * layer.out_shape.size
+    size = x.itemsize * len(x) * layer.out_shape.size
     words = [rig.read_word(0, OUTPUT + offset) for offset in range(0, size, 4)]
     return np.array(words, "<u4").tobytes()[:size]
 
@@ -180,7 +185,7 @@ def test_c_on_the_host_equals_the_integer_reference(kind: str, tmp_path: Path) -
 def test_assembler_equals_the_integer_reference(kind: str, tmp_path: Path) -> None:
     for number, kernel in random_kernels(kind).items():
         [x] = allowed_inputs(kernel)
-        x = x[: max(1, (DONE - OUTPUT) // kernel.quantized.layer.out_shape.size)]
+        x = x[: max(1, (DONE - OUTPUT) // x.itemsize // kernel.quantized.layer.out_shape.size)]
         output = run_on_virtual_board(tmp_path / str(number), kernel, x)
         assert output == reference(kernel, [x]), render_layer(kernel, 1)
 
@@ -207,7 +212,7 @@ def test_layers_that_no_kernel_of_the_core_suits_are_left_to_the_plain_one() -> 
     odd = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 3, 8), bias=floats(rng, 3))
     wide = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 4, 8), bias=floats(rng, 4))
     assert [each.name for each in candidates(odd, CORE, Widths.all(8))] == ["direct"]
-    assert [each.name for each in candidates(wide, CORE, Widths.all(16))] == ["direct"]
+    assert [each.name for each in candidates(wide, CORE, Widths.all(16))] == ["wide", "direct"]
     assert [each.name for each in candidates(wide, CORE, Widths.all(8))] == ["packed", "direct"]
     assert "packed" not in [each.name for each in candidates(wide, "cortex-m4", Widths.all(8))]
 

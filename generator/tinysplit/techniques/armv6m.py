@@ -21,7 +21,7 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class UnsignedLayer:
-    """A layer of 8 bits as these kernels compute it: values from 0 to `x_high`."""
+    """A layer as these kernels compute it: values of 8 bits from 0 to `x_high`."""
 
     weights: NDArray[np.int64]  # output channels x the rest
     bias: NDArray[np.int64]
@@ -50,17 +50,18 @@ def facts(quantized: "QuantizedLayer") -> dict[str, object]:
     """Return what the templates of all these techniques print: how values are copied, and the requantization."""
     formats = quantized.formats
     requantization = formats.requantization
-    words = quantized.layer.in_shape.channels % WORD_BYTES == 0
-    unit = 0x01010101 if words else 1
+    bits = formats.x.bits
+    words = quantized.layer.in_shape.channels * bits // 8 % WORD_BYTES == 0
+    unit = sum(1 << place for place in range(0, 8 * WORD_BYTES, bits)) if words else 1
     sign = _sign(quantized)
     return {
         "words": words,
         "sign": hex(sign * unit) if sign else "",
-        "zero": hex((formats.x.zero_point ^ sign) % (1 << BITS) * unit),
+        "zero": hex((formats.x.zero_point ^ sign) % (1 << bits) * unit),
         "has_factors": bool(requantization and max(requantization.factors) > 1),
         "shifts": (requantization.pre_shift, requantization.post_shift) if requantization else (0, 0),
     }
 
 
 def _sign(quantized: "QuantizedLayer") -> int:
-    return _SIGN if quantized.x_bounds[0] < 0 else 0
+    return _SIGN if quantized.formats.x.bits == BITS and quantized.x_bounds[0] < 0 else 0

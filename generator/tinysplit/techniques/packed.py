@@ -155,6 +155,8 @@ def facts(quantized: "QuantizedLayer", packing: Packing) -> dict[str, object]:
     loops = packing.inputs // packing.unroll
     return {
         **armv6m.facts(quantized),
+        "pixels_template": "layers/packed/packed.c.j2",
+        "element": "uint8_t",
         "inputs": packing.inputs,
         "used_inputs": used,
         "unroll": packing.unroll,
