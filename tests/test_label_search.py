@@ -145,7 +145,7 @@ def test_ends_in_time_with_a_bound() -> None:
     problem = large_problem(200, 8, 1)
     for other in (problem, powered(problem, idle_w=0.01)):
         split = label_search(other, time_limit_s=1)
-        assert split.spent_s < 3  # idle machine: 1.2 s
+        assert split.spent_s < 5  # idle machine: 1.2 s
         assert problem.is_feasible(split.assignment)
         assert not split.proved
         assert 0 < split.gap <= 1

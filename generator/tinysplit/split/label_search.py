@@ -160,16 +160,16 @@ class _Part:
         else:
             self._learn(runs, STEPS, deadline)
         if not self.is_done:
-            self._pass(runs, pass_deadline)
+            self._pass(runs, pass_deadline, deadline)
 
     @property
     def is_done(self) -> bool:
         """Whether nothing better is left."""
         return self.lower_bound >= self.best.value * (1 - ROUNDING)
 
-    def _pass(self, runs: Runs, deadline: float) -> None:
+    def _pass(self, runs: Runs, pass_deadline: float, deadline: float) -> None:
         start = perf_counter()
-        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, deadline)
+        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline)
         done.run()
         self.explored += done.explored
         if done.devices:
@@ -197,6 +197,8 @@ class _Part:
         if self.best.assignment:
             yield self.best.value, list(self.best.assignment[: runs.rows.n_layers])
         for drop in self._examples(runs):
+            if near.is_time_over:
+                return
             multipliers = np.vstack([drop.multipliers, self.multipliers[:NEIGHBOURS_BOUNDS]])
             found = near.ended(drop.devices, multipliers, self.best.value)
             if found[1]:
