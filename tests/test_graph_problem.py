@@ -9,7 +9,7 @@ from brute_force import BruteForce
 from random_problems import random_problem
 from tinysplit.split.problem import Problem
 
-N_PROBLEMS = 320
+N_PROBLEMS = 240
 
 
 def check(problem: Problem, seed: int) -> int:
