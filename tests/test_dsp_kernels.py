@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from layer_cases import quantize_one, with_zero_points
 from test_kernels import assert_c_equals_the_reference
-from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
+from tinysplit.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.quantized import QuantizedLayer
 from tinysplit.techniques import Widths, choose
 
@@ -71,6 +71,19 @@ def dense(rng: np.random.Generator) -> Layer:
     return Dense(**fields, weights=floats(rng, outputs, fields["in_shape"].size), bias=floats(rng, outputs))
 
 
+def max_pool(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([4, 8, 20])))
+    height, width = rng.integers(1, 4, 2).tolist()
+    return MaxPool(**fields, window=random_window(rng, fields["in_shape"], (height, width)))
+
+
+def average_pool(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([4, 8, 20])))
+    height, width, _ = fields["in_shape"]
+    window = Window((height, width)) if rng.integers(2) else Window((1, min(width, 3)), (1, 2))
+    return AveragePool(**fields, window=window)
+
+
 def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLayer:
     return quantize_one(layer, (-1.0, 1.0), (-4.0, float(rng.uniform(1, 4))), bits)
 
@@ -82,6 +95,8 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
         (conv, "dual_mac", 16),
         (dense, "dual_mac", 8),
         (dense, "dual_mac", 16),
+        (max_pool, "byte_lanes", 8),
+        (average_pool, "byte_lanes", 8),
         (depthwise_conv, "planes", 8),
         (depthwise_conv, "planes", 16),
     ],
