@@ -7,6 +7,7 @@ import pytest
 
 from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
+from tinysplit.board_memory import layer_ram_bytes
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, layer_cycles, make_problem
 from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
@@ -16,7 +17,7 @@ from tinysplit.hardware import Board
 from tinysplit.layers import KINDS, Layer
 from tinysplit.link_settings import LinkSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.plan import layer_ram_bytes, make_plan
+from tinysplit.plan import make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search

@@ -4,12 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tinysplit.board_memory import Place, layer_ram_bytes
+from tinysplit.board_steps import StepKind
 from tinysplit.boards import load_board
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.layers import Add, Dense, Layer, Shape
 from tinysplit.link_settings import LinkSetting, LinkSettings
-from tinysplit.plan import BoardPlan, Place, Plan, StepKind, layer_ram_bytes, make_plan
+from tinysplit.plan import BoardPlan, Plan, make_plan
 from tinysplit.split.links import Links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 from tinysplit.techniques import Direct, Widths

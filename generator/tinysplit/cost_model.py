@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from tinysplit.bit_widths import BitWidths
+from tinysplit.board_memory import layer_ram_bytes
 from tinysplit.cycles import load_cycle_table
 from tinysplit.errors import CheckFailedError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board
 from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.link_settings import LinkSetting, LinkSettings
-from tinysplit.plan import layer_ram_bytes
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
-from tinysplit.techniques import Widths, choose
+from tinysplit.techniques import Optimize, Widths, choose
 from tinysplit.transfers import check_connected, direct_seconds, host_seconds, links_of
 from tinysplit.wire import BITS_PER_BYTE
 
@@ -44,6 +44,7 @@ class CostSettings:
     frame_period_s: float = 0.0  # inputs come so often; 0: as fast as a split takes them
     links: tuple[LinkSetting, ...] = ()  # those that are not like the others
     host_transfers: bool = False  # whether the host's input and output take time
+    optimize: Optimize = Optimize.CYCLES  # what kernels and places of tensors are chosen for
 
     @property
     def link_settings(self) -> LinkSettings:
@@ -87,7 +88,9 @@ def layer_cycles(layer: Layer, core: str, bits: int | Widths) -> float:
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    layers = tuple(_layer_costs(graph, number, boards, widths) for number in range(len(graph.layers)))
+    layers = tuple(
+        _layer_costs(graph, number, boards, widths, settings.optimize) for number in range(len(graph.layers))
+    )
     devices = tuple(free_memory(board) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -107,11 +110,11 @@ def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, 
     )
 
 
-def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths) -> LayerCosts:
+def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, optimize: Optimize) -> LayerCosts:
     layer, inputs = graph.layers[number], graph.predecessors[number]
     widths = bits.of_layer(layer)
     cores = {board.device.core for board in boards}
-    techniques = {core: choose(layer, core, widths) for core in cores}
+    techniques = {core: choose(layer, core, widths, optimize) for core in cores}
     kernels = {
         core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
         for core, technique in techniques.items()

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import onnx
 
 from tinysplit.bit_widths import BitWidths
+from tinysplit.board_memory import BoardMemory, Place
+from tinysplit.board_steps import StepKind
 from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
-from tinysplit.plan import BoardPlan, Place, Plan, Step, StepKind
+from tinysplit.plan import BoardPlan, Plan
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
     MODEL_NAME,
@@ -26,6 +29,7 @@ from tinysplit.project import (
 )
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.rendering import render
+from tinysplit.split.memory import WORD_BYTES
 from tinysplit.split.problem import Cut
 from tinysplit.whole_output import whole_folder
 from tinysplit.wire import HOST_BAUD
@@ -109,7 +113,7 @@ def _hash(directories: Sequence[Path]) -> int:
 
 def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds: float) -> ProjectLayer:
     layer = quantized.layers[index]
-    kernel = Kernel.choose(layer, board_plan.board.device.core)
+    kernel = _kernel(quantized, index, board_plan)
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,
@@ -137,12 +141,11 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
 
 def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
-    core = board.device.core
     return ProjectBoard(
         number=number,
         name=board.name,
         directory=f"board{number}_{board.name}",
-        weights_bytes=sum(Kernel.choose(quantized.layers[i], core).weights_bytes for i in board_plan.layers),
+        weights_bytes=sum(_kernel(quantized, i, board_plan).weights_bytes for i in board_plan.layers),
         arena_bytes=board_plan.arena.size_bytes,
         core_hz=board.clock.core_hz,
     )
@@ -150,8 +153,7 @@ def _board(quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectBoard:
 
 def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> None:
     """Write one PlatformIO project."""
-    core = board_plan.board.device.core
-    kernels = {i + 1: Kernel.choose(quantized.layers[i], core) for i in board_plan.layers}
+    kernels = {i + 1: _kernel(quantized, i, board_plan) for i in board_plan.layers}
     texts = {
         "platformio.ini": render_platformio_ini(board_plan.board),
         "include/layers.h": render_header(kernels),
@@ -169,7 +171,7 @@ def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan,
 
 def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, project: Project) -> dict[str, Any]:
     """Return the facts that `network.c.j2` prints."""
-    offsets, output = board_plan.arena.offsets, len(quantized.layers) - 1
+    memory, steps, output = board_plan.memory, board_plan.steps, len(quantized.layers) - 1
     ends = plan.assignment[output] == board_plan.index
     return {
         "number": board_plan.number,
@@ -179,25 +181,62 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
         "bits": project.bits,
         "arena_bytes": max(board_plan.arena.size_bytes, 1),
         "network_input_bytes": _bytes(quantized, NETWORK_INPUT) if board_plan.takes_input else 0,
-        "network_input_offset": offsets.get(Place(NETWORK_INPUT), 0),
+        "network_input_offset": memory.offset(NETWORK_INPUT, 0) if board_plan.takes_input else 0,
         "network_output_bytes": _bytes(quantized, output) if ends else 0,
-        "network_output_offset": offsets[Place(output)] if ends else 0,
-        "time_count": sum(step.kind is not StepKind.RECEIVE for step in board_plan.steps),
+        "network_output_offset": memory.offset(output, len(steps)) if ends else 0,
+        "time_count": sum(step.kind is not StepKind.RECEIVE for step in steps),
         "layers": [_layer_context(quantized, layer, board_plan) for layer in board_plan.layers],
-        "steps": [_step_context(quantized, step, board_plan, plan) for step in board_plan.steps],
+        "steps": [_step_context(quantized, turn, board_plan, plan) for turn in range(len(steps))],
     }
 
 
+def _kernel(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> Kernel:
+    """Return what computes a layer on a board, or a band of it."""
+    memory = board_plan.memory
+    layer = replace(quantized.layers[index], layer=memory.layer(quantized.graph, index))
+    return Kernel(layer, memory.techniques[index])
+
+
 def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan) -> dict[str, Any]:
-    """Return where a layer reads and writes: its inputs, its output, and its scratch memory if it has any."""
-    places = [*(Place(source) for source in quantized.graph.predecessors[layer]), Place(layer)]
-    scratch = Place(layer, is_scratch=True)
-    if scratch in board_plan.arena.offsets:
-        places.append(scratch)
-    return {"number": layer + 1, "offsets": [board_plan.arena.offsets[place] for place in places]}
+    """Return what is done in a layer's step: what moves before, and the kernels that run, perhaps band by band."""
+    memory, widths = board_plan.memory, BitWidths.of_quantized(quantized)
+    turn = next(turn for turn, step in enumerate(board_plan.steps) if step[:2] == (StepKind.RUN, layer))
+    moves = [
+        {
+            "from": memory.offset(move.tensor, turn - 1),
+            "to": memory.offset(move.tensor, turn),
+            "words": -(-widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
+        }
+        for move in memory.moves
+        if move.turn == turn
+    ]
+    calls, count = _calls(quantized, layer, board_plan, turn)
+    return {"number": layer + 1, "moves": moves, "calls": calls, "bands": count}
 
 
-def _step_context(quantized: QuantizedGraph, step: Step, board_plan: BoardPlan, plan: Plan) -> dict[str, Any]:
+def _calls(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, turn: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the calls of a layer's step with where each argument lies and how far on in the next band."""
+    graph, memory = quantized.graph, board_plan.memory
+    inputs = [(memory.offset(source, turn), 0) for source in graph.predecessors[layer]]
+    output = (memory.offset(layer, turn), 0)
+    if layer in memory.bands:
+        bands, formats = memory.bands[layer], quantized.layers[layer].formats
+        consumer = memory.consumer(graph, layer)
+        inputs = [(inputs[0][0], bands.in_step * formats.x.bits // 8)]
+        pooled = (memory.offset(consumer, turn), bands.out_step * quantized.layers[consumer].formats.y.bits // 8)
+        calls = [_call(memory, layer, [*inputs, output]), _call(memory, consumer, [output, pooled])]
+        return calls, bands.count
+    runs_here = memory.producer(graph, layer) is None
+    return [_call(memory, layer, [*inputs, output])] if runs_here else [], 1
+
+
+def _call(memory: BoardMemory, layer: int, places: list[tuple[int, int]]) -> dict[str, Any]:
+    scratch = memory.arena.offsets.get(Place(layer, is_scratch=True))
+    return {"number": layer + 1, "places": places if scratch is None else [*places, (scratch, 0)]}
+
+
+def _step_context(quantized: QuantizedGraph, turn: int, board_plan: BoardPlan, plan: Plan) -> dict[str, Any]:
+    step = board_plan.steps[turn]
     if step.kind is StepKind.RUN:
         layer = quantized.layers[step.item].layer
         return {"kind": step.kind.value, "index": step.item + 1, "comment": f"{layer.kind} {layer.out_shape}"}
@@ -207,7 +246,7 @@ def _step_context(quantized: QuantizedGraph, step: Step, board_plan: BoardPlan, 
         "kind": step.kind.value,
         "index": step.item,
         "link": [link.peer for link in board_plan.links].index(peer),
-        "offset": board_plan.arena.offsets[Place(step.tensor)],
+        "offset": board_plan.memory.offset(step.tensor, turn),
         "bytes": cut.payload_bytes,
         "comment": f"output of layer {step.tensor + 1} {way} board {peer + 1}",
     }

@@ -1,42 +1,19 @@
 """What each board does with a split: its steps, its links, and where every tensor lies in its arena."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
 
-from tinysplit.arena import Arena, Block, place
+from tinysplit.arena import Arena
 from tinysplit.bit_widths import BitWidths
+from tinysplit.board_memory import BoardMemory, Place, plan_memory
+from tinysplit.board_steps import Step, StepKind
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board, Uart, board_title, check_baud
 from tinysplit.link_settings import LinkSettings
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
-from tinysplit.techniques import Technique, choose
-
-
-class StepKind(StrEnum):
-    """What a board does in a step: take a tensor from a link, run a layer, give a tensor to a link."""
-
-    RECEIVE = "receive"
-    RUN = "run"
-    SEND = "send"
-
-
-class Step(NamedTuple):
-    """`item` is a layer to run, or an index of `Plan.cuts`; `tensor` is what is computed or transferred."""
-
-    kind: StepKind
-    item: int
-    tensor: int  # the layer that computed it
-
-
-class Place(NamedTuple):
-    """What lies in an arena: the output of layer `tensor` (or NETWORK_INPUT), or that layer's scratch memory."""
-
-    tensor: int
-    is_scratch: bool = False
+from tinysplit.techniques import Optimize
 
 
 @dataclass(frozen=True)
@@ -59,13 +36,18 @@ class BoardLink:
 
 @dataclass(frozen=True)
 class BoardPlan:
-    """The steps of one board in their order, its arena, and its links."""
+    """The steps of one board in their order, its memory, and its links."""
 
     index: int
     board: Board
     steps: tuple[Step, ...]
-    arena: Arena[Place]
+    memory: BoardMemory
     links: tuple[BoardLink, ...]
+
+    @property
+    def arena(self) -> Arena[Place]:
+        """Where everything lies."""
+        return self.memory.arena
 
     @property
     def number(self) -> int:
@@ -104,6 +86,7 @@ def make_plan(
     problem: Problem,
     assignment: Assignment,
     settings: LinkSettings,
+    optimize: Optimize = Optimize.CYCLES,
 ) -> Plan:
     """Plan every board for `assignment` (0-based board of each layer).
 
@@ -123,7 +106,9 @@ def make_plan(
             index=index,
             board=boards[index],
             steps=tuple(own),
-            arena=place(_blocks(graph, widths, boards[index], own)),
+            memory=plan_memory(
+                graph, widths, boards[index].device.core, own, problem.devices[index].ram_bytes, optimize
+            ),
             links=tuple(
                 BoardLink(link.boards[1 - side], link.uarts[side], link.baud)
                 for link in links
@@ -136,16 +121,6 @@ def make_plan(
     for plan in plans:
         _check_arena(plan, problem.devices[plan.index].ram_bytes)
     return Plan(problem, assignment, plans, links, cuts)
-
-
-def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, technique: Technique) -> int:
-    """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
-    reads, widths = set(graph.predecessors[number]), BitWidths.of(graph, bits)
-    tensors = [
-        Block(Place(source), widths.size_bytes(graph, source), 0, 0 if graph.last_reader(source) == number else 1)
-        for source in reads
-    ]
-    return place([*tensors, *_layer_blocks(graph, widths, number, technique, tensors, (0, 1))]).size_bytes
 
 
 def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
@@ -195,65 +170,6 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings)
             used[index] += 1
         links.append(Link(pair, (uarts[0], uarts[1]), setting.baud))
     return tuple(links)
-
-
-def _blocks(graph: Graph, widths: BitWidths, board: Board, steps: Sequence[Step]) -> list[Block[Place]]:
-    """Return what a board has to keep, and in which of its steps.
-
-    The network's input is there before the first step, the network's output stays after the last.
-    """
-    first, last = _lifetimes(graph, steps)
-    tensors = [Block(Place(t), widths.size_bytes(graph, t), first[t], last[t]) for t in first]
-    blocks = {block.key: block for block in tensors}
-    for turn, step in enumerate(steps):
-        if step.kind is StepKind.RUN:
-            layer = graph.layers[step.item]
-            technique = choose(layer, board.device.core, widths.of_layer(layer))
-            times = turn, last[step.item]
-            for block in _layer_blocks(graph, widths, step.item, technique, tensors, times):
-                blocks[block.key] = block
-    return list(blocks.values())
-
-
-def _layer_blocks(
-    graph: Graph,
-    widths: BitWidths,
-    number: int,
-    technique: Technique,
-    tensors: Sequence[Block[Place]],
-    times: tuple[int, int],
-) -> list[Block[Place]]:
-    """Return the output of a layer that runs in step `times[0]`, needed until `times[1]`, and its scratch memory.
-
-    The output may lie over inputs that nobody reads any more, as far as the kernel allows it.
-    """
-    layer, (turn, end) = graph.layers[number], times
-    dying = {block.key.tensor for block in tensors if block.last == turn}
-    bits = widths.values[layer.output]
-    leads = [
-        (Place(source), lead)
-        for k, source in enumerate(graph.predecessors[number])
-        if source in dying
-        and widths.values[layer.inputs[k]] == bits
-        and (lead := technique.lead(layer, k, widths.of_layer(layer))) is not None
-    ]
-    scratch_bytes = technique.scratch_bytes(layer, widths.of_layer(layer))
-    output = Block(Place(number), widths.size_bytes(graph, number), turn, end, tuple(leads))
-    return [output, Block(Place(number, is_scratch=True), scratch_bytes, turn, turn)] if scratch_bytes else [output]
-
-
-def _lifetimes(graph: Graph, steps: Sequence[Step]) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """Return the first and the last step in which each tensor of a board is needed there."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for turn, step in enumerate(steps):
-        reads = graph.predecessors[step.item] if step.kind is StepKind.RUN else (step.tensor,)
-        for tensor in (*reads, step.tensor):
-            first.setdefault(tensor, 0 if tensor == NETWORK_INPUT else turn)
-            last[tensor] = turn
-    if len(graph.layers) - 1 in last:
-        last[len(graph.layers) - 1] = len(steps)
-    return first, last
 
 
 def _check_arena(plan: BoardPlan, ram_bytes: int) -> None:

@@ -42,6 +42,7 @@ class Technique(ABC):
     """
 
     name: ClassVar[str]
+    walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
 
     @abstractmethod
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -57,6 +58,13 @@ class Technique(ABC):
         `widths.x` is that of input k. It must not depend on the weights either.
         """
         return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
+
+    def span_bytes(self, layer: Layer, widths: Widths) -> int:
+        """Return the bytes of the first input, the output over it as far as it may, and the scratch buffer."""
+        lead, in_bytes = self.lead(layer, 0, widths), layer.in_shape.size * widths.x // 8
+        out_bytes = layer.out_shape.size * widths.y // 8
+        distance = out_bytes if lead is None else min(max(lead.least_bytes, 0), out_bytes)
+        return max(in_bytes + distance, out_bytes) + self.scratch_bytes(layer, widths)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` in flash."""

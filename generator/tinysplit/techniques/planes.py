@@ -29,6 +29,7 @@ class Planes(Technique):
     """
 
     name: ClassVar[str] = "planes"
+    walks_rows: ClassVar[bool] = False  # rows that bands share would be gathered twice
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""

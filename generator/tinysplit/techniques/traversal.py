@@ -29,6 +29,9 @@ class Lead(NamedTuple):
     unit_bytes: int = 1
 
 
+ANYWHERE = Lead(-(1 << 31))  # of what was read as a whole before anything is written
+
+
 def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: "Widths", *, reads_first: bool) -> int:
     """Return the lead in bytes of a kernel that goes over blocks.
 
@@ -40,7 +43,7 @@ def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: "Widths", *, reads_
     leads = ends * y_bytes - still_read * x_bytes
     if reads_first:
         leads = ends[:-1] * y_bytes - still_read[1:] * x_bytes
-    return int(leads.max(initial=np.iinfo(np.int32).min))
+    return int(leads.max(initial=ANYWHERE.least_bytes))
 
 
 def elementwise_lead(size: int, widths: "Widths") -> Lead:

@@ -39,6 +39,7 @@ class Unpacked(Technique):
     """As `Packed`, from half the flash and with more RAM."""
 
     name: ClassVar[str] = "unpacked"
+    walks_rows: ClassVar[bool] = False  # weights would be unpacked for each of them
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""

@@ -1,0 +1,274 @@
+"""Where all tensors and buffers of a board lie, and what it does to need little: layers in bands, tensors that move."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from tinysplit.arena import Arena, Block, place
+from tinysplit.bands import Bands
+from tinysplit.bit_widths import BitWidths
+from tinysplit.board_steps import Step, StepKind
+from tinysplit.graph import NETWORK_INPUT, Graph
+from tinysplit.layers import Layer
+from tinysplit.techniques import Optimize, Technique, Widths, choose
+from tinysplit.techniques.traversal import ANYWHERE, Lead
+
+
+class Place(NamedTuple):
+    """What lies in an arena: the output of layer `tensor` (or NETWORK_INPUT), or that layer's scratch memory.
+
+    `moves` counts how often the tensor has moved before it lies there.
+    """
+
+    tensor: int
+    is_scratch: bool = False
+    moves: int = 0
+
+
+class Move(NamedTuple):
+    """Before step `turn` a tensor goes elsewhere."""
+
+    turn: int
+    tensor: int
+
+
+@dataclass(frozen=True, eq=False)
+class BoardMemory:
+    """A board's arena, the technique of each of its layers, the layers in bands (by producer), and the moves."""
+
+    arena: Arena[Place]
+    techniques: Mapping[int, Technique]
+    bands: Mapping[int, Bands]
+    moves: tuple[Move, ...]
+
+    def offset(self, tensor: int, turn: int) -> int:
+        """Return where a tensor lies in a step."""
+        moves = sum(move.tensor == tensor and move.turn <= turn for move in self.moves)
+        return self.arena.offsets[Place(tensor, moves=moves)]
+
+    def consumer(self, graph: Graph, producer: int) -> int:
+        """Return the layer that walks with this one."""
+        return _readers(graph, producer)[0]
+
+    def producer(self, graph: Graph, consumer: int) -> int | None:
+        """Return the layer in whose steps this one runs, None where it has a step of its own."""
+        return next((source for source in graph.predecessors[consumer] if source in self.bands), None)
+
+    def layer(self, graph: Graph, number: int) -> Layer:
+        """Return what a kernel computes at once: a layer or a band of it."""
+        producer = self.producer(graph, number)
+        if producer is not None:
+            return self.bands[producer].consumer
+        return self.bands[number].producer if number in self.bands else graph.layers[number]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The steps of a board, from which the lifetimes of all tensors follow."""
+
+    graph: Graph
+    widths: BitWidths
+    steps: Sequence[Step]
+    techniques: Mapping[int, Technique]
+    bands: Mapping[int, Bands] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
+
+    def memory(self) -> BoardMemory:
+        """Return the smallest arena that is found."""
+        return BoardMemory(place(list(self.blocks())), self.techniques, self.bands, self.moves)
+
+    def blocks(self) -> Iterator[Block[Place]]:
+        """Yield what has to be kept, and in which ticks: those of the steps, and of the moves before them."""
+        run_ticks, move_ticks = self._ticks
+        for tensor, (first, last) in self._lifetimes.items():
+            ticks = [move_ticks[move] for move in self.moves if move.tensor == tensor]
+            times = zip([run_ticks[first], *ticks], [*ticks, run_ticks[last]], strict=True)
+            for moves, (begin, end) in enumerate(times):
+                leads = ((Place(tensor, moves=moves - 1), ANYWHERE),) if moves else tuple(self._leads(tensor))
+                yield Block(Place(tensor, moves=moves), self._bytes(tensor), begin, end, leads)
+        for number, technique in self.techniques.items():
+            scratch_bytes = technique.scratch_bytes(self._layer(number), self._layer_widths(number))
+            if scratch_bytes:
+                tick = run_ticks[self.turns[number]]
+                yield Block(Place(number, is_scratch=True), scratch_bytes, tick, tick)
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """Bytes of the arena."""
+        return self.memory().arena.size_bytes
+
+    @cached_property
+    def _consumers(self) -> Mapping[int, int]:
+        """Layers that run row by row with another one, and that one."""
+        return {_readers(self.graph, producer)[0]: producer for producer in self.bands}
+
+    @cached_property
+    def turns(self) -> Mapping[int, int]:
+        """The steps in which layers run."""
+        turns = {step.item: turn for turn, step in enumerate(self.steps) if step.kind is StepKind.RUN}
+        return {layer: turns[self._consumers.get(layer, layer)] for layer in turns}
+
+    @cached_property
+    def _ticks(self) -> tuple[Sequence[int], Mapping[Move, int]]:
+        """The ticks of all steps and of what comes behind them, and those of the moves."""
+        runs, moves, tick = [], {}, 0
+        for turn in range(len(self.steps) + 1):
+            for move in self.moves:
+                if move.turn == turn:
+                    moves[move] = tick
+                    tick += 1
+            runs.append(tick)
+            tick += 1
+        return runs, moves
+
+    @cached_property
+    def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
+        """The first and the last step in which each tensor is needed.
+
+        The network's input is there before the first step, the network's output stays after the last.
+        """
+        uses: dict[int, list[int]] = {}
+        for turn, step in enumerate(self.steps):
+            is_run = step.kind is StepKind.RUN
+            reads = self.graph.predecessors[step.item] if is_run else ()
+            for tensor in (*reads, step.tensor):
+                uses.setdefault(tensor, []).append(self.turns[step.item] if is_run else turn)
+        if NETWORK_INPUT in uses:
+            uses[NETWORK_INPUT].append(0)
+        if len(self.graph.layers) - 1 in uses:
+            uses[len(self.graph.layers) - 1].append(len(self.steps))
+        return {tensor: (min(turns), max(turns)) for tensor, turns in uses.items()}
+
+    def _layer(self, number: int) -> Layer:
+        """Return what a kernel computes at once: a layer or a band of it."""
+        if number in self.bands:
+            return self.bands[number].producer
+        producer = self._consumers.get(number)
+        return self.graph.layers[number] if producer is None else self.bands[producer].consumer
+
+    def _layer_widths(self, number: int) -> Widths:
+        return self.widths.of_layer(self.graph.layers[number])
+
+    def _bytes(self, tensor: int) -> int:
+        if tensor in self.bands:
+            return self.bands[tensor].rows_size * self._layer_widths(tensor).y // 8
+        return self.widths.size_bytes(self.graph, tensor)
+
+    def _leads(self, tensor: int) -> Iterator[tuple[Place, Lead]]:
+        """Yield how an output may lie over inputs that nobody reads any more."""
+        if tensor not in self.turns or tensor in self.bands:
+            return
+        turn, reader = self.turns[tensor], self._consumers.get(tensor, tensor)
+        for k, source in enumerate(self.graph.predecessors[reader]):
+            if self._lifetimes[source][1] == turn:
+                lead = self._lead(tensor, k)
+                if lead:
+                    moves = sum(move.tensor == source for move in self.moves)
+                    yield Place(source, moves=moves), lead
+
+    def _lead(self, number: int, k: int) -> Lead | None:
+        if number in self._consumers:
+            producer = self._consumers[number]
+            x_bits, y_bits = self._layer_widths(producer).x, self._layer_widths(number).y
+            return self.bands[producer].lead(Widths(x_bits, y_bits, y_bits))
+        return layer_lead(self.graph, self.widths, number, k, self.techniques[number])
+
+
+def plan_memory(
+    graph: Graph, widths: BitWidths, core: str, steps: Sequence[Step], ram_bytes: int, optimize: Optimize
+) -> BoardMemory:
+    """Return the memory of a board with `ram_bytes` for tensors; it may need more, which is for the caller to say.
+
+    Layers walk in bands where that makes the arena smaller. Tensors move where nothing else makes it fit; for the
+    least RAM, wherever that makes it smaller.
+    """
+    runs = [step.item for step in steps if step.kind is StepKind.RUN]
+    layers = {number: graph.layers[number] for number in runs}
+    techniques = {number: choose(layer, core, widths.of_layer(layer), optimize) for number, layer in layers.items()}
+    plain = Schedule(graph, widths, steps, techniques)
+
+    def banded(bands: Sequence[tuple[int, Bands]]) -> Schedule:
+        return replace(plain, bands=dict(bands))
+
+    schedule = banded(_fewest(list(_all_bands(plain, core)), banded, 0))
+
+    def moving(moves: Sequence[Move]) -> Schedule:
+        return replace(schedule, moves=tuple(sorted(moves)))
+
+    memory = schedule.memory()
+    wanted_bytes = 0 if optimize is Optimize.RAM else ram_bytes
+    if memory.arena.size_bytes <= wanted_bytes:
+        return memory
+    return moving(_fewest(_all_moves(schedule), moving, wanted_bytes)).memory()
+
+
+def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, technique: Technique) -> int:
+    """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
+    layer, widths = graph.layers[number], BitWidths.of(graph, bits)
+    reads = {source: graph.last_reader(source) > number for source in graph.predecessors[number]}
+    leads = tuple(
+        (Place(source), lead)
+        for k, source in enumerate(graph.predecessors[number])
+        if not reads[source] and (lead := layer_lead(graph, widths, number, k, technique))
+    )
+    inputs = [Block(Place(source), widths.size_bytes(graph, source), 0, int(stays)) for source, stays in reads.items()]
+    output = Block(Place(number), widths.size_bytes(graph, number), 0, 1, leads)
+    scratch = Block(Place(number, is_scratch=True), technique.scratch_bytes(layer, widths.of_layer(layer)), 0, 0)
+    return place([*inputs, output, scratch]).size_bytes
+
+
+def layer_lead(graph: Graph, widths: BitWidths, number: int, k: int, technique: Technique) -> Lead | None:
+    """Return how a layer's output may lie over its input k."""
+    layer = graph.layers[number]
+    own = widths.of_layer(layer)._replace(x=widths.values[layer.inputs[k]])
+    return technique.lead(layer, k, own)
+
+
+Option = TypeVar("Option")
+
+
+def _fewest(options: list[Option], build: Callable[[Sequence[Option]], Schedule], wanted_bytes: int) -> list[Option]:
+    """Return options, as few as it takes for the least arena or one of `wanted_bytes`; the first are left out first."""
+    if not options:
+        return []
+    least_bytes = build(options).size_bytes
+    if least_bytes >= build([]).size_bytes:
+        return []
+    enough_bytes = max(least_bytes, wanted_bytes)
+    for option in list(options):
+        rest = [other for other in options if other != option]
+        if build(rest).size_bytes <= enough_bytes:
+            options = rest
+    return options
+
+
+def _all_bands(schedule: Schedule, core: str) -> Iterator[tuple[int, Bands]]:
+    """Yield the layers of a board that can walk with the one behind them, which nothing else reads."""
+    graph, sent = schedule.graph, {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
+    for number, technique in schedule.techniques.items():
+        readers = _readers(graph, number)
+        if len(readers) != 1 or readers[0] not in schedule.techniques or number in sent:
+            continue
+        bands = Bands.of(graph.layers[number], graph.layers[readers[0]])
+        if (
+            bands
+            and technique.walks_rows
+            and technique.fits(bands.producer, core, schedule.widths.of_layer(bands.producer))
+        ):
+            yield number, bands
+
+
+def _all_moves(schedule: Schedule) -> list[Move]:
+    """Return a move before every layer for each of its inputs, the longest first."""
+    moves = {
+        Move(turn, source)
+        for layer, turn in schedule.turns.items()
+        for source in schedule.graph.predecessors[layer]
+        if source not in schedule.bands
+    }
+    return sorted(moves, key=lambda move: (-schedule.graph.size(move.tensor), move))
+
+
+def _readers(graph: Graph, source: int) -> list[int]:
+    return [number for number, reads in enumerate(graph.predecessors) if source in reads]
