@@ -13,9 +13,9 @@ from layer_cases import ACTIVATIONS, hard_inputs, quantize_one
 from test_kernels import run_on_host
 from tinysplit.boards import load_board
 from tinysplit.fixed_point import ACCUMULATOR_MAX
-from tinysplit.kernels import Kernel, render_header, render_layer
+from tinysplit.kernels import Kernel, c_type, render_header, render_layer
 from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
-from tinysplit.qformat import IntArray
+from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedLayer
 from tinysplit.techniques import Technique, Widths, candidates
 from tinysplit.techniques.armv6m import CORE, UnsignedLayer
@@ -42,7 +42,7 @@ void *memset(void *to, int value, size_t size) {{
 
 void reset(void) {{
   for (int32_t i = 0; i < {samples}; i++) {{
-    layer_1({input}, ({x_type} *){output} + i * {out_size}, (void *)({output} + 0x6000));
+    layer_1({input}, ({y_type} *){output} + i * {out_size}, (void *)({output} + 0x6000));
   }}
   *(volatile uint32_t *){done} = 1;
   for (;;) {{
@@ -67,16 +67,25 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
 
 
 def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -> LayerFormats:
-    """Return the formats as they are, with a first shift, or with shifts alone, where sums keep to 32 bits."""
+    """Return the formats as they are, with a first shift, shifts alone, or 16 bits out, where sums keep to 32 bits."""
     own = formats.requantization
     assert own
     bits = min(int(rng.integers(1, 6)), own.post_shift)
     first_shift = replace(own, pre_shift=bits, post_shift=own.post_shift - bits)
     shifts = replace(own, factors=(1,), post_shift=own.post_shift - bits)
-    chosen = (own, first_shift, shifts)[rng.integers(3)]
-    changed = replace(formats, requantization=chosen)
+    changed = (
+        formats,
+        replace(formats, requantization=first_shift),
+        replace(formats, requantization=shifts),
+        replace(
+            formats,
+            y=ValueFormat(16, formats.y.scale / 2**bits),
+            requantization=replace(own, post_shift=own.post_shift - bits),
+        ),
+    )[rng.integers(4)]
     sums = layer.sum_bounds(changed, ((formats.x.low, formats.x.high),))
-    return changed if chosen.largest(sums, formats.y.zero_point) <= ACCUMULATOR_MAX else formats
+    assert changed.requantization
+    return changed if changed.requantization.largest(sums, 0) <= ACCUMULATOR_MAX else formats
 
 
 def common(rng: np.random.Generator, *shape: int) -> dict[str, Any]:
@@ -155,7 +164,8 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
     layer = kernel.quantized.layer
     program = PROGRAM.format(
         layer=render_layer(kernel, 1) + "#include <stddef.h>",
-        x_type=f"int{x.itemsize * 8}_t",
+        x_type=c_type(kernel.quantized.formats.x),
+        y_type=c_type(kernel.quantized.formats.y),
         inputs=x.size,
         values=", ".join(map(str, x.ravel().tolist())),
         samples=len(x),
@@ -168,7 +178,7 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
     rig = VirtualRig([VirtualBoard(board, build(folder, board, program))])
     rig.run_until(10**12)
     assert rig.read_word(0, DONE) == 1, "the layer does not end"
-    size = x.itemsize * len(x) * layer.out_shape.size
+    size = len(x) * layer.out_shape.size * kernel.quantized.formats.y.bits // 8
     words = [rig.read_word(0, OUTPUT + offset) for offset in range(0, size, 4)]
     return np.array(words, "<u4").tobytes()[:size]
 
@@ -185,7 +195,7 @@ def test_c_on_the_host_equals_the_integer_reference(kind: str, tmp_path: Path) -
 def test_assembler_equals_the_integer_reference(kind: str, tmp_path: Path) -> None:
     for number, kernel in random_kernels(kind).items():
         [x] = allowed_inputs(kernel)
-        x = x[: max(1, (DONE - OUTPUT) // x.itemsize // kernel.quantized.layer.out_shape.size)]
+        x = x[: max(1, (DONE - OUTPUT) // 2 // kernel.quantized.layer.out_shape.size)]
         output = run_on_virtual_board(tmp_path / str(number), kernel, x)
         assert output == reference(kernel, [x]), render_layer(kernel, 1)
 

@@ -114,9 +114,9 @@ class Packed(Technique):
         """See `Technique.fits`."""
         return may_pack(layer, core, widths) and layer.parameters["weights"].size <= MOST_WEIGHTS
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
-        return aligned(max(padded_inputs(layer)[0], layer.out_shape.channels))
+        return aligned(max(padded_inputs(layer)[0], layer.out_shape.channels * widths.y // 8))
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """See `Technique.lead`: the window of a pixel is copied, or its outputs are buffered."""
@@ -143,7 +143,8 @@ class Packed(Technique):
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
     """Return whether products of `layer` can be made in pairs."""
-    if core != armv6m.CORE or widths != Widths.all(armv6m.BITS) or layer.out_shape.channels % CHANNELS:
+    has_width = widths.x == widths.w == armv6m.BITS
+    if core != armv6m.CORE or not has_width or layer.out_shape.channels % CHANNELS:
         return False
     return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 

@@ -61,7 +61,8 @@ class Sliding(Technique):
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""
-        if core != armv6m.CORE or widths != Widths.all(armv6m.BITS) or not isinstance(layer, DepthwiseConv):
+        has_width = widths.x == widths.w == armv6m.BITS
+        if core != armv6m.CORE or not has_width or not isinstance(layer, DepthwiseConv):
             return False
         window = layer.window
         has_shape = window.kernel == KERNEL and window.dilation == (1, 1) and window.stride[1] <= LONGEST_STRIDE
