@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layer_cases import ACTIVATIONS, hard_inputs, quantize_one
+from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
 from test_kernels import run_on_host
 from tinysplit.boards import load_board
 from tinysplit.fixed_point import ACCUMULATOR_MAX
@@ -59,9 +59,11 @@ def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
 
 
 def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLayer:
-    """Return the layer in random formats, with or without an input that is never negative."""
+    """Return the layer in random formats, some with zero points, some with an input that is never negative."""
     x_largest, y_largest = 2.0 ** rng.uniform(-3, 3, 2)
     signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
+    if rng.integers(4) == 0:
+        return with_zero_points(rng, signed)
     signed = replace(signed, formats=requantized(rng, layer, signed.formats))
     return signed if rng.integers(2) else replace(signed, bounds=((0, signed.formats.x.high),))
 
