@@ -40,6 +40,7 @@ from tinysplit.options import (
     MinSnr,
     Model,
     ObjectiveOption,
+    OptimizeOption,
     Paper,
     PeriodOption,
     SamplesFile,
@@ -64,6 +65,7 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S
 from tinysplit.split.split_file import read_split, write_split
+from tinysplit.techniques import Optimize
 from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
 
@@ -163,6 +165,7 @@ def split(
     bits_per_byte: BitsPerByte = BITS_PER_BYTE,
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
+    optimize: OptimizeOption = Optimize.CYCLES,
     objective: ObjectiveOption = Objective.LATENCY,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
@@ -183,6 +186,7 @@ def split(
         bits_per_byte=bits_per_byte,
         links=link,
         host_transfers=host_transfers,
+        optimize=optimize,
         objective=objective,
         period=period,
         max_latency=max_latency,
@@ -207,6 +211,7 @@ def pareto(
     baud: Baud = 115200,
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
+    optimize: OptimizeOption = Optimize.CYCLES,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
     max_period: MaxPeriod = None,
@@ -224,6 +229,7 @@ def pareto(
         baud=baud,
         links=link,
         host_transfers=host_transfers,
+        optimize=optimize,
         period=period,
         max_latency=max_latency,
         max_period=max_period,
@@ -315,6 +321,7 @@ def run(
     baud: Baud = 115200,
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
+    optimize: OptimizeOption = Optimize.CYCLES,
     objective: ObjectiveOption = Objective.LATENCY,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
@@ -337,6 +344,7 @@ def run(
         baud=baud,
         links=link,
         host_transfers=host_transfers,
+        optimize=optimize,
         objective=objective,
         period=period,
         max_latency=max_latency,

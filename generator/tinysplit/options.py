@@ -13,6 +13,7 @@ from tinysplit.link_settings import parse_links
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO, SOLVERS
+from tinysplit.techniques import Optimize
 from tinysplit.wire import BITS_PER_BYTE
 
 AUTO_BITS = "auto"
@@ -46,6 +47,13 @@ LinkOption = Annotated[
 HostTransfers = Annotated[
     bool,
     typer.Option("--host-transfers", help="Count the time in which the host gives the input and reads the output."),
+]
+OptimizeOption = Annotated[
+    Optimize,
+    typer.Option(
+        help="What kernels are chosen for: cycles (tensors move only where nothing else makes them fit) or the least "
+        "ram, even where that is slower."
+    ),
 ]
 ObjectiveOption = Annotated[
     Objective,
@@ -130,6 +138,7 @@ def cost_settings(
     bits_per_byte: int = BITS_PER_BYTE,
     links: list[str] | None = None,
     host_transfers: bool = False,
+    optimize: Optimize = Optimize.CYCLES,
     objective: Objective = Objective.LATENCY,
     period: Period | None = None,
     max_latency: float | None = None,
@@ -161,6 +170,7 @@ def cost_settings(
         frame_period_s=every or 0.0,
         links=parse_links(links or (), n_boards),
         host_transfers=host_transfers,
+        optimize=optimize,
     )
 
 

@@ -215,7 +215,7 @@ def generate_folder(
     quantized = quantize_graph(graph, model, samples, bits, messages)
     widths = BitWidths.of_quantized(quantized)
     problem = make_problem(graph, boards, settings, widths)
-    plan = make_plan(graph, widths, boards, problem, split.devices, settings.link_settings)
+    plan = make_plan(graph, widths, boards, problem, split.devices, settings.link_settings, optimize=settings.optimize)
     with steps(messages, f"generating {out}"):
         project = generate(quantized, plan, settings.baud, len(samples.x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)

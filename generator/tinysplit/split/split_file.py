@@ -17,6 +17,7 @@ from tinysplit.link_settings import LinkSetting
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Assignment, Objective, sub_models
 from tinysplit.split.split import Split
+from tinysplit.techniques import Optimize
 from tinysplit.whole_output import write_whole_file
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -106,6 +107,7 @@ class SplitFile(FileModel):
     frame_period_s: float
     links: tuple[SplitLink, ...]
     host_transfers: bool
+    optimize: Optimize
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -136,6 +138,7 @@ class SplitFile(FileModel):
                 for link in self.links
             ),
             host_transfers=self.host_transfers,
+            optimize=self.optimize,
         )
 
     @property
@@ -180,6 +183,7 @@ class SplitFile(FileModel):
                 for link in settings.links
             ),
             host_transfers=settings.host_transfers,
+            optimize=settings.optimize,
             use_all=settings.use_all,
             paper=settings.paper,
             solver=split.solver,

@@ -1,0 +1,68 @@
+"""Small arenas on virtual boards: layers in bands, tensors that move, outputs over inputs; all bit-exact."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+
+from example import MODEL, SAMPLES
+from onnx_builder import OnnxBuilder, conv
+from test_branches_on_boards import QUIET
+from tinysplit import pipeline
+from tinysplit.board_memory import BoardMemory
+from tinysplit.cost_model import CostSettings, make_problem
+from tinysplit.generate import generate
+from tinysplit.onnx_import import import_model
+from tinysplit.plan import make_plan
+from tinysplit.samples import Samples
+from tinysplit.techniques import Optimize
+from tinysplit_hil.report import MeasureReport
+
+SAME = [1, 1, 1, 1]
+
+
+def run(
+    model: Path, board: str, x: NDArray[np.float32], folder: Path, settings: CostSettings
+) -> tuple[BoardMemory, MeasureReport]:
+    """Generate, build and measure a network on one board; return how its memory was planned, too."""
+    graph, out = import_model(model), folder / "out"
+    quantized = pipeline.quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    boards = pipeline.load_all([board])
+    problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
+    plan = make_plan(
+        graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
+    )
+    project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
+    pipeline.build_folder(project, out, QUIET).check()
+    np.savez(folder / "samples.npz", x=x)
+    report = pipeline.measure_folder(project, out, folder / "samples.npz", "virtual", len(x), QUIET)
+    return plan.boards[0].memory, report
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> None:
+    x = np.load(SAMPLES)["x"][:3].astype(np.float32)
+    memory, report = run(MODEL, board, x, tmp_path, CostSettings(bits=bits))
+    assert 0 in memory.bands
+    assert memory.arena.size_bytes <= bits // 8 * 5120  # 26 x 26 x 16 values lie between the first two layers
+    assert report.outputs.bit_exact
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("optimize", Optimize)
+def test_tensors_move_for_the_least_ram(board: str, optimize: Optimize, tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 11, 9])
+    channels = 3
+    for outputs in (12, 16, 16, 12):
+        conv(builder, outputs, channels, pads=SAME)
+        builder.node("Relu")
+        channels = outputs
+    builder.node("GlobalAveragePool")
+    builder.node("Flatten")
+    x = np.random.default_rng(0).normal(size=(3, 3, 11, 9)).astype(np.float32)
+    memory, report = run(builder.save(tmp_path), board, x, tmp_path, CostSettings(optimize=optimize))
+    assert bool(memory.moves) is (optimize is Optimize.RAM)
+    assert report.outputs.bit_exact
