@@ -28,7 +28,7 @@ from virtual_firmware import build
 
 BOARD = "nucleo_g071rb"
 CASES = range(12)
-OUTPUT, DONE = 0x20000000, 0x20005FFC
+OUTPUT, DONE, SCRATCH = 0x20000000, 0x20003FFC, 0x20004000
 PROGRAM = """{layer}
 #include "device.h"
 static const {x_type} inputs[{inputs}] __attribute__((aligned(4))) = {{{values}}};
@@ -42,7 +42,7 @@ void *memset(void *to, int value, size_t size) {{
 
 void reset(void) {{
   for (int32_t i = 0; i < {samples}; i++) {{
-    layer_1({input}, ({y_type} *){output} + i * {out_size}, (void *)({output} + 0x6000));
+    layer_1({input}, ({y_type} *){output} + i * {out_size}, (void *){scratch});
   }}
   *(volatile uint32_t *){done} = 1;
   for (;;) {{
@@ -136,6 +136,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Technique, int]]
     "dense": (random_dense, Packed(), 8),
     "dense of 16 bits": (random_dense, Wide(), 16),
     "depthwise": (random_depthwise, Sliding(), 8),
+    "depthwise of 16 bits": (random_depthwise, Sliding(), 16),
 }
 
 
@@ -175,6 +176,7 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
         out_size=layer.out_shape.size,
         output=f"{OUTPUT:#x}",
         done=f"{DONE:#x}",
+        scratch=f"{SCRATCH:#x}",
     )
     board = load_board(BOARD)
     rig = VirtualRig([VirtualBoard(board, build(folder, board, program))])

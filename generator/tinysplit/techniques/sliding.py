@@ -55,22 +55,21 @@ class Columns:
 
 
 class Sliding(Technique):
-    """Depthwise convolutions 3x3 of 8 bits, strides 1 and 2."""
+    """Depthwise convolutions 3x3, strides 1 and 2 along a row."""
 
     name: ClassVar[str] = "sliding"
 
-    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
         """See `Technique.fits`."""
-        has_width = widths.x == widths.w == armv6m.BITS
-        if core != armv6m.CORE or not has_width or not isinstance(layer, DepthwiseConv):
+        if core != armv6m.CORE or not isinstance(layer, DepthwiseConv):
             return False
         window = layer.window
         has_shape = window.kernel == KERNEL and window.dilation == (1, 1) and window.stride[1] <= LONGEST_STRIDE
         return has_shape and layer.out_shape.width > 1
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.scratch_bytes`: three rows with the padding before, between and behind them."""
-        return aligned(Columns.of(layer).total * layer.in_shape.channels)
+        return aligned(Columns.of(layer).total * layer.in_shape.channels * widths.x // 8)
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
         """See `Technique.lead`: the rows under a row of outputs are read before it is written, and none twice."""
@@ -81,7 +80,7 @@ class Sliding(Technique):
         ends = (rows + 1) * width * channels
         return Lead(lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - words for any
         """See `Technique.weights_bytes`: a word for everything, at most with bias, factor and offset."""
         return layer.out_shape.channels * (WEIGHTS + 3) * 4
 
