@@ -49,6 +49,8 @@ def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> Non
     assert 0 in memory.bands
     assert memory.arena.size_bytes <= bits // 8 * 5120  # 26 x 26 x 16 values lie between the first two layers
     assert report.outputs.bit_exact
+    conv_cycles, pool_cycles = (layer.cycles.mean for layer in report.measurement.layers[:2])
+    assert 0 < pool_cycles < conv_cycles
 
 
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])

@@ -9,6 +9,7 @@
 
 volatile uint8_t schedule_state = SCHEDULE_STOPPED;
 volatile bool schedule_has_output;
+uint32_t schedule_apart_ticks;
 
 static volatile uint8_t command; /* of the host, 0 for none */
 static volatile uint8_t command_sequence;
@@ -59,9 +60,10 @@ static bool receive(const network_step_t *step) {
 }
 
 static bool run_layer(const network_step_t *step) {
+  schedule_apart_ticks = 0;
   uint32_t start = cycle_counter_now();
   step->run();
-  record(NETWORK_TIME_LAYER, 0, step->index, cycle_counter_now() - start);
+  record(NETWORK_TIME_LAYER, 0, step->index, cycle_counter_now() - start - schedule_apart_ticks);
   return !command;
 }
 

@@ -14,6 +14,9 @@ enum {
 extern volatile uint8_t schedule_state;
 extern volatile bool schedule_has_output;
 
+/* Ticks of the layer that runs that its record leaves out, since they belong to another one which runs in its step. */
+extern uint32_t schedule_apart_ticks;
+
 _Noreturn void schedule_run(void);
 
 /* From the host's interrupt: begins a run; false when the schedule is not at rest. */
