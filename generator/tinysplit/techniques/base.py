@@ -42,6 +42,7 @@ class Technique(ABC):
     """
 
     name: ClassVar[str]
+    scheme: ClassVar[str] = "interleaved (height x width x channels)"  # how values are walked, in seed 004's words
     walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
 
     @abstractmethod

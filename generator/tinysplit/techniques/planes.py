@@ -29,6 +29,7 @@ class Planes(Technique):
     """
 
     name: ClassVar[str] = "planes"
+    scheme: ClassVar[str] = "non-interleaved (one channel plane after the other)"
     walks_rows: ClassVar[bool] = False  # rows that bands share would be gathered twice
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:

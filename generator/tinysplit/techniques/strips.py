@@ -68,19 +68,20 @@ class Strips:
 
     def _row_length(self, pixels: int) -> int:
         """Return the elements of one row of a strip, even."""
-        return max(pixels - self.copies, 0) * self.step + 2 * self.pairs
+        last = pixels - 1
+        return (last if self.copies == 1 else last // 2 * 2) * self.step + 2 * self.pairs
 
     def _bytes(self, pixels: int) -> int:
         return 2 * self.window.kernel[0] * self.copies * self._row_length(pixels)
 
     @cached_property
     def pixels(self) -> int:
-        """Pixels of a strip: an even number, unless a row has but one."""
+        """Pixels of a strip: an even number, or all of a row."""
         width = self.out_size[1]
         pixels = min(width, 2)
         while pixels < width and self._bytes(pixels + 2) <= STRIP_BYTES:
             pixels += 2
-        return pixels
+        return min(pixels, width)
 
     @property
     def row_length(self) -> int:
