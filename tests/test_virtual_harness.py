@@ -7,15 +7,19 @@ import numpy as np
 import pytest
 
 from example import MODEL, SAMPLES, build_example
+from tinysplit.boards import load_board
 from tinysplit.errors import InputError, ToolError
 from tinysplit.integer_reference import quantize_input, run_integer
 from tinysplit.onnx_import import import_model
+from tinysplit.platformio_project import ELF_IN_PROJECT
 from tinysplit.project import Project
 from tinysplit.qformat import IntArray
 from tinysplit.quantize import quantize
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import open_rig
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.virtual.clock import PS_PER_S
 
 BOARD = "nucleo_g071rb"
 
@@ -55,6 +59,14 @@ def test_measurement(project: Project, folder: Path) -> None:
     line_s = (cut.payload_bytes + 8 * frames + 8) * 10 / project.baud
     assert measurement.t_s == pytest.approx(line_s, rel=0.01)
     assert measurement.cuts[0].repeats == 0
+
+
+def test_boards_sleep_between_runs(project: Project, folder: Path) -> None:
+    boards = [VirtualBoard(load_board(BOARD), folder / board.directory / ELF_IN_PROJECT) for board in project.boards]
+    rig = VirtualRig(boards)
+    rig.run_until(PS_PER_S // 5)
+    for index in range(rig.board_count):
+        assert rig.slept_cycles(index) > 0.95 * rig.cycles(index)
 
 
 def test_dead_link(project: Project, folder: Path) -> None:

@@ -79,6 +79,7 @@ typedef struct {
 
 static inline void __disable_irq(void) { __asm volatile("cpsid i" ::: "memory"); }
 static inline void __enable_irq(void) { __asm volatile("cpsie i" ::: "memory"); }
+static inline void __WFI(void) { __asm volatile("wfi" ::: "memory"); }
 static inline void __DSB(void) { __asm volatile("dsb 0xF" ::: "memory"); }
 static inline void __ISB(void) { __asm volatile("isb 0xF" ::: "memory"); }
 

@@ -35,12 +35,26 @@ static void rest(void) {
   schedule_state = SCHEDULE_AT_REST;
 }
 
-/* Waits until an interrupt clears `flag`; false when the host wants something else. The loop only reads RAM, and no
- * WFI is in it, for that stops the cycle counter of real parts.
+/* The core sleeps until an interrupt comes. With interrupts held off one that came before WFI stays pending and ends it at
+ * once, so none is slept through; it is served between the unlock and the next look at the flag.
  */
-static bool wait_for(const volatile uint8_t *flag) {
+static void sleep_until_interrupt(const volatile uint8_t *flag) {
+  uint32_t lock = interrupts_lock();
+  if (*flag && !command) {
+    __DSB();
+    __WFI();
+  }
+  interrupts_unlock(lock);
+  __ISB();
+}
+
+/* Waits until an interrupt clears `flag`; false when the host wants something else. A wait inside a run is part of what is
+ * measured and polls, reading RAM alone, for sleep stops the cycle counter (DWT) of real parts.
+ */
+static bool wait_for(const volatile uint8_t *flag, bool is_between_runs) {
   ticker_start();
   while (*flag && !command) {
+    if (is_between_runs) sleep_until_interrupt(flag);
   }
   ticker_stop();
   return !command;
@@ -51,12 +65,12 @@ static void record(uint8_t kind, uint8_t repeats, uint16_t index, uint32_t ticks
   network_times[time_index++] = (network_time_t){.kind = kind, .repeats = repeats, .index = index, .ticks = ticks};
 }
 
-static bool receive(const network_step_t *step) {
+static bool receive(const network_step_t *step, bool is_first) {
   link_t *link = &board_links[step->link];
   uint32_t lock = interrupts_lock();
   link_receive(link, (uint8_t)step->index, network_arena + step->offset, step->bytes);
   interrupts_unlock(lock);
-  return wait_for(&link->receiving);
+  return wait_for(&link->receiving, is_first);
 }
 
 static bool run_layer(const network_step_t *step) {
@@ -71,7 +85,7 @@ static bool run_layer(const network_step_t *step) {
 static bool wait_until_sent(const link_t *link, uint32_t *start) {
   while (link->sending) {
     bool is_held = link->held;
-    if (!wait_for(is_held ? &link->held : &link->flowing)) return false;
+    if (!wait_for(is_held ? &link->held : &link->flowing, false)) return false;
     if (is_held) *start = cycle_counter_now();
   }
   return true;
@@ -93,15 +107,15 @@ static bool send(const network_step_t *step) {
 
 static bool take_step(const network_step_t *step) {
   switch (step->kind) {
-    case NETWORK_RECEIVE: return receive(step);
+    case NETWORK_RECEIVE: return receive(step, false);
     case NETWORK_RUN: return run_layer(step);
     default: return send(step);
   }
 }
 
-/* A board that reads the network's input awaits START, any other one its first tensor. */
+/* A board that reads the network's input awaits START, any other one its first tensor, with which its steps begin. */
 static bool await_begin(void) {
-  return network_input_bytes > 0 ? wait_for(&awaiting_start) : take_step(&network_steps[0]);
+  return network_input_bytes > 0 ? wait_for(&awaiting_start, true) : receive(&network_steps[0], true);
 }
 
 /* All steps once; an error or the host's command ends them early. */
@@ -147,7 +161,7 @@ _Noreturn void schedule_run(void) {
   for (;;) {
     obey_command();
     if (schedule_state == SCHEDULE_STOPPED) {
-      wait_for(&always);
+      wait_for(&always, true);
     } else {
       run_once();
     }

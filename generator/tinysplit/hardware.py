@@ -105,7 +105,7 @@ class Power:
         """Return the powers of a device with these currents.
 
         Our firmware polls while a transfer lasts (schedule.c), so a transfer costs what computing costs. Between
-        inferences the core can sleep at its full clock.
+        inferences the core sleeps at its full clock.
         """
         run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
         return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)

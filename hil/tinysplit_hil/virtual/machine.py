@@ -48,7 +48,7 @@ class Machine:
         self._horizon_ps = 0
         self._loop_period: int | None = None
         self._is_asleep = False
-        self._slept = 0
+        self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._prepare_state(finds_loops)
         self._power_up()
@@ -64,7 +64,7 @@ class Machine:
             self._bus.add(base, _PERIPHERAL_BYTES, peripheral)
         self._bus.add(_SYSTEM_CONTROL, _PAGE, self._control)
         if self._core.has_mainline:
-            self._bus.add(_DWT, _PAGE, Dwt(self._control, lambda: self._slept))
+            self._bus.add(_DWT, _PAGE, Dwt(self._control, lambda: self.slept_cycles))
         self._emulator.connect(self._bus.pages(), self._describe, self._read, self._write)
 
     def _prepare_state(self, finds_loops: bool) -> None:
@@ -189,7 +189,7 @@ class Machine:
                 self.state.cycles += (event - self.cycles) // self._loop_period * self._loop_period
                 self._loop_period = None
                 return True
-            self._slept += event - self.cycles
+            self.slept_cycles += event - self.cycles
             self.state.cycles = event
             self._advance(event)
             self._is_asleep = self._nvic.next() is None

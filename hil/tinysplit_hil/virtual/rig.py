@@ -124,6 +124,10 @@ class VirtualRig:
         """Core cycles of a board since power-up."""
         return self._machines[index].cycles
 
+    def slept_cycles(self, index: int) -> int:
+        """Core cycles that a board has slept since power-up."""
+        return self._machines[index].slept_cycles
+
     def read_word(self, index: int, address: int) -> int:
         """Return a word of a board's memory, without any effect on the board."""
         return self._machines[index].read_word(address)
