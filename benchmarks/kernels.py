@@ -51,6 +51,11 @@ PEERS = {
 LIMITS = {
     ("cortex-m4", "dual_mac", 8): (8 + 4 + 1 + 2) / 16,  # 8 SMLAD, 4 loads, the first of them longer, 2 SXTB16
     ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
+    ("cortex-m0plus", "packed", 8): (5 + 4 + 4 + 4) / 8,  # LDM of four words, two values, four double products, sums
+    ("cortex-m0plus", "unpacked", 8): (5 + 4 + 4 + 4) / 8,
+    ("cortex-m0plus", "wide", 16): (2 + 2 + 2 * (3 + 4 + 4 + 4)) / 8,  # two values, two LDM, halves, products, sums
+    ("cortex-m0plus", "sliding", 8): (9 + 3 * (4 + 3 + 3)) / 9,  # three values, three LDM, products, sums
+    ("cortex-m0plus", "sliding", 16): (12 + 3 * (4 + 3 + 3)) / 9,
     ("cortex-m4", "planes", 8): 3 * (8 + 5 + 1) / 36,  # a row of three taps for four outputs: 8 products, 5 loads
 }
 

@@ -30,6 +30,8 @@ CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register
 HALF_WORD = (1 << 16) - 1
 MOST_WEIGHTS = 5120  # of a layer whose weights are packed in flash, where they take more than twice their bytes
+MOST_WEIGHTS_OF_FEW = 16384  # of a layer with so few pixels that unpacking in RAM would take long for what it saves
+FEW_PIXELS = 32
 PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration with the end of its last group
 
 Integers = NDArray[np.int64]
@@ -112,7 +114,9 @@ class Packed(Technique):
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""
-        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= MOST_WEIGHTS
+        has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS
+        most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
+        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
