@@ -13,6 +13,7 @@ from tinysplit.project import (
     ProjectFormats,
     ProjectLayer,
     ProjectLink,
+    ProjectMemory,
     ProjectModel,
 )
 from tinysplit_hil.frames import Frame
@@ -25,6 +26,15 @@ LAYER_TICKS = (640_000, 64_000, 6_400)  # 10 ms, 1 ms, 0.1 ms
 CUT_TICKS = 1_280_000  # 20 ms
 Q7 = ProjectFormat(bits=8, scale=2**-7)
 NOTE = "fake boards"
+MEMORY = ProjectMemory(
+    technique="direct",
+    scratch_bytes=0,
+    input_offsets=(0,),
+    output_offset=300,
+    moved_bytes=0,
+    in_bands_with=None,
+    why="",
+)
 
 
 def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb"), macc: int = 100_000) -> Project:
@@ -38,6 +48,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
             macc=macc,
             formats=ProjectFormats(inputs=(Q7,), output=Q7),
             weights_bytes=100,
+            memory=MEMORY,
             estimated_cycles=LAYER_TICKS[number - 1] * 9 // 10,
             estimated_s=0.9 * LAYER_TICKS[number - 1] / CORE_HZ,
         )

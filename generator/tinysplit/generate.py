@@ -15,6 +15,7 @@ from tinysplit.board_steps import StepKind
 from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
+from tinysplit.memory_report import describe_memory
 from tinysplit.plan import BoardPlan, Plan
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
@@ -123,6 +124,7 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds
         macc=layer.layer.macc,
         formats=ProjectFormats.of(layer.formats),
         weights_bytes=kernel.weights_bytes,
+        memory=describe_memory(quantized.graph, BitWidths.of_quantized(quantized), board_plan, index),
         estimated_cycles=round(seconds * board_plan.board.clock.core_hz),
         estimated_s=seconds,
     )

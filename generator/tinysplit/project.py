@@ -98,8 +98,20 @@ class ProjectFormats(FileModel):
         )
 
 
+class ProjectMemory(FileModel):
+    """A layer in its board's arena: offsets of its tensors, what its kernel needs beside them, and why it is so."""
+
+    technique: str
+    scratch_bytes: int
+    input_offsets: tuple[int, ...]
+    output_offset: int
+    moved_bytes: int  # of tensors that go elsewhere before the layer runs
+    in_bands_with: int | None  # the layer that takes its rows, or gives them
+    why: str
+
+
 class ProjectLayer(FileModel):
-    """One layer: where it runs, its formats, and what it was estimated to take."""
+    """One layer: where it runs, its formats, its memory, and what it was estimated to take."""
 
     number: int
     name: str
@@ -109,6 +121,7 @@ class ProjectLayer(FileModel):
     macc: int
     formats: ProjectFormats
     weights_bytes: int
+    memory: ProjectMemory
     estimated_cycles: int
     estimated_s: float
 

@@ -8,6 +8,15 @@ from tinysplit.project import Project
 from tinysplit.tables import plain_table
 
 
+def _print_layers(project: Project, console: Console) -> None:
+    table = plain_table("layer", "kind", "technique", "why", numbers=("scratch bytes", "output at", "moved bytes"))
+    for layer in project.layers:
+        memory = layer.memory
+        numbers = (str(value) for value in (memory.scratch_bytes, memory.output_offset, memory.moved_bytes))
+        table.add_row(str(layer.number), layer.kind, memory.technique, memory.why, *numbers)
+    console.print(table)
+
+
 def print_project(project: Project, out: Path, console: Console) -> None:
     """Print the boards with their layers, weights and arena, and one line a wire."""
     table = plain_table("board", "project", "layers", numbers=("weights bytes", "arena bytes"))
@@ -17,6 +26,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         title = f"{board.number} {board.name}"
         table.add_row(title, directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
     console.print(table)
+    _print_layers(project, console)
     for link in project.links:
         ends = [
             f"board {board} {uart} ({connector})"
