@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from layer_cases import quantize_one, with_zero_points
-from test_kernels import assert_c_equals_the_reference
+from test_kernels import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from tinysplit.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.quantized import QuantizedLayer
 from tinysplit.techniques import Widths, choose
@@ -114,3 +114,35 @@ def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path:
     layers = [with_zero_points(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
     assert any(each.formats.x.zero_point for each in layers)
     assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
+    wide = Shape(8, 700, 2)
+    depthwise = DepthwiseConv(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=wide,
+        weights=np.ones((5, 3, 2), np.float32),
+        bias=np.zeros(2, np.float32),
+        window=Window((5, 3)),
+    )
+    deep = Shape(1, 4, 3000)
+    pointwise = Conv(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=deep,
+        weights=np.ones((4, 1, 1, 3000), np.float32),
+        bias=np.zeros(4, np.float32),
+        window=Window((1, 1)),
+    )
+    assert {choose(layer, CORE, Widths.all(8)).name for layer in (depthwise, pointwise)} == {"direct"}
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Og", "-O1", "-Os", "-O3"])
+def test_c_compiles_at_every_optimisation_level(level: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    makers = (conv, dense, depthwise_conv, max_pool, average_pool)
+    kernels = all_kernels([quantized(rng, maker(rng), bits) for maker in makers for bits in (8, 16)], (CORE,))
+    compile_all(("arm-none-eabi-gcc", f"-mcpu={CORE}", "-mthumb", level), tmp_path, write_layers(tmp_path, kernels))

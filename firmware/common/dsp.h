@@ -9,9 +9,16 @@
 
 #include "dsp_twins.h"
 
+/* Without optimisation the constants that some instructions take would not reach the assembler. */
+#if defined(__ARM_FEATURE_DSP) && defined(__OPTIMIZE__)
+#define DSP_HAS_INSTRUCTIONS 1
+#else
+#define DSP_HAS_INSTRUCTIONS 0
+#endif
+
 #define DSP_INLINE static inline __attribute__((always_inline))
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
 #define DSP_ONE(name, instruction) \
   DSP_INLINE uint32_t dsp_##name(uint32_t word) { \
     uint32_t result; \
@@ -76,7 +83,7 @@ DSP_INLINE uint32_t dsp_positive_bytes(int32_t a, int32_t b, int32_t c, int32_t 
 
 /* The upper half of a 64-bit product, rounded to nearest, halves up, plus a constant offset. */
 DSP_INLINE int32_t dsp_multiply_high(int32_t value, int32_t factor, int32_t offset) {
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
   int32_t result;
   if (offset == 0) {
     __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(value), "r"(factor));
@@ -182,7 +189,7 @@ DSP_INLINE void dsp_fill_halves(int16_t *to, int32_t value, int32_t count) {
 
 /* Shifts right and saturates to a range; one instruction where `shift` and a range of whole bits are constants. */
 DSP_INLINE int32_t dsp_saturate(int32_t value, int32_t shift, int32_t low, int32_t high) {
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
 #define DSP_SATURATE(instruction) \
   if (shift > 0) { \
     __asm__(instruction ", asr %2" : "=r"(result) : "r"(value), "i"(shift)); \

@@ -59,7 +59,7 @@ static inline const void *dsp_twin_dot_wide(int32_t *sums, int32_t pixels, const
   return (const uint8_t *)w + 16 * pairs;
 }
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
 
 /* One pair of values. Loads stand together, because on Cortex-M4 the first of several takes a cycle more. */
 #define DSP_PACKED_TWO \

@@ -17,7 +17,7 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
   }
 }
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
 
 #define DSP_ROW_LOADS \
   "ldr %[x0], [%[x], %[x_row]]\n\t" \
@@ -64,7 +64,7 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
  */
 DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, const uint32_t *w, int32_t row,
                              int32_t pitch) {
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if DSP_HAS_INSTRUCTIONS
   int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   uint32_t x0, x1, x2, w0, w1;
   if (stride == 1) {

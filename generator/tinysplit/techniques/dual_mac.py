@@ -37,7 +37,8 @@ class DualMac(Technique):
         if not is_conv and not isinstance(layer, Dense):
             return False
         strips = Strips(layer, widths.x // 8)
-        return strips.scratch_bytes <= LARGEST_SCRATCH_BYTES and 2 * strips.distance <= LARGEST_OFFSET_BYTES
+        reaches_neighbour = strips.pixels == 1 or 2 * strips.distance <= LARGEST_OFFSET_BYTES
+        return reaches_neighbour and strips.scratch_bytes <= LARGEST_SCRATCH_BYTES
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.scratch_bytes`: a strip."""

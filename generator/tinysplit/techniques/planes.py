@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
 PLANES = 2  # two channels of every pixel are read at once
+LARGEST_SCRATCH_BYTES = 8192
+LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row
 BAND_BYTES = 1600  # of the rows that lie in the scratch buffer, where more than a window is
 
 
@@ -39,6 +41,8 @@ class Planes(Technique):
         height, width = layer.window.kernel
         return (
             widths.w <= widths.x
+            and _band_bytes(layer, 1) <= LARGEST_SCRATCH_BYTES
+            and 2 * (height - 1) * _pitch(layer) <= LARGEST_OFFSET_BYTES
             and width == KERNEL_WIDTH
             and height <= LARGEST_KERNEL_HEIGHT
             and layer.window.dilation == (1, 1)
