@@ -1,0 +1,52 @@
+"""Arena of whole networks on one board, for cycles and for least RAM, beside what their neediest step needs.
+
+    .venv/bin/python benchmarks/arena.py
+
+Input and output included; bytes moved an inference.
+"""
+
+from rich.console import Console
+
+from accuracy import NETWORKS
+from tinysplit.arena import least_at
+from tinysplit.bit_widths import BitWidths
+from tinysplit.board_memory import BoardMemory, Schedule, plan_memory
+from tinysplit.board_steps import Step, StepKind
+from tinysplit.graph import Graph
+from tinysplit.onnx_import import import_model
+from tinysplit.tables import plain_table
+from tinysplit.techniques import Optimize
+
+CORES = ("cortex-m4", "cortex-m0plus")
+PLENTY_BYTES = 1 << 30
+
+
+def main() -> None:
+    """Print the table."""
+    numbers = ("bits", "arena bytes", "neediest step", "moved bytes", "bands")
+    table = plain_table("network", "core", "optimize", numbers=numbers)
+    for network in (each for each in NETWORKS if each.model.exists()):
+        graph = import_model(network.model)
+        for bits in (8, 16):
+            for core in CORES:
+                for optimize in Optimize:
+                    figures = (bits, *_figures(graph, BitWidths.all(graph, bits), core, optimize))
+                    table.add_row(network.name, core, optimize, *(f"{figure:,}" for figure in figures))
+    Console().print(table)
+
+
+def _figures(graph: Graph, widths: BitWidths, core: str, optimize: Optimize) -> tuple[int, int, int, int]:
+    steps = [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
+    memory = plan_memory(graph, widths, core, steps, PLENTY_BYTES, optimize)
+    moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves)
+    return memory.arena.size_bytes, _neediest(graph, widths, steps, memory), moved_bytes, len(memory.bands)
+
+
+def _neediest(graph: Graph, widths: BitWidths, steps: list[Step], memory: BoardMemory) -> int:
+    schedule = Schedule(graph, widths, steps, memory.techniques, memory.bands, memory.moves)
+    blocks = list(schedule.blocks())
+    return max(least_at(blocks, block.first) for block in blocks)
+
+
+if __name__ == "__main__":
+    main()
