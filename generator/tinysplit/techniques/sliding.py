@@ -104,6 +104,7 @@ class Sliding(Technique):
             "columns": Columns.of(layer),
             "kept_rows": max(0, KERNEL[0] - window.stride[0]),
             "looped": layer.out_shape.width - (2 if window.stride[1] == 1 else 1),
+            "has_negative_halves": quantized.formats.x.bits > armv6m.BITS and quantized.x_bounds[0] < 0,
             "offset_has_bias": _offset_has_bias(quantized),
             "words_a_channel": WEIGHTS + (not _offset_has_bias(quantized)) + bool(facts["has_factors"]) + 1,
         }
