@@ -91,7 +91,7 @@ def run_bare(quantized: QuantizedGraph, board_name: str, x: IntArray, folder: Pa
 def enlarged(board: Board) -> Board:
     """Return the board with large memories."""
     device = board.device
-    ram = tuple(replace(m, size_bytes=MEMORY_BYTES) if m == device.arena_memory else m for m in device.ram)
+    ram = tuple(replace(m, size_bytes=MEMORY_BYTES) if m == device.largest_ram else m for m in device.ram)
     return replace(board, device=replace(device, flash=replace(device.flash, size_bytes=MEMORY_BYTES), ram=ram))
 
 
@@ -127,7 +127,7 @@ def build_flags(board: Board) -> list[str]:
 def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> Path:
     elf, script = folder / "bare.elf", folder / "bare.ld"
     device: Device = board.device
-    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.arena_memory.start, size=MEMORY_BYTES))
+    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.largest_ram.start, size=MEMORY_BYTES))
     includes = (f"-I{resources.firmware() / 'common'}", f"-I{folder}")
     flags = (*build_flags(board), *([level] if level else []), "-nostartfiles", "--specs=nano.specs", f"-T{script}")
     subprocess.run([COMPILER, *flags, *includes, *map(str, sources), "-o", str(elf)], check=True)

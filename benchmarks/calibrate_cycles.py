@@ -91,8 +91,7 @@ def _add_sizes(report: BuildReport, graph: Graph, board: Board, bits: int, findi
     for built in report.boards:
         sizes = built.sizes
         kernels = sum(sizes.layer_code_bytes.values())
-        arena_memory = next(use for use in sizes.ram if use.memory == board.device.arena_memory)
-        own = (sizes.code_bytes - kernels, arena_memory.used_bytes - sizes.arena_bytes)
+        own = (sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes)
         findings.firmware[board.device.family].append(own)
         for number, n_bytes in sizes.layer_code_bytes.items():
             key = (board.device.core, str(bits), _kind(graph.layers[number - 1], board.device.core, bits))

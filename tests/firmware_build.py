@@ -97,7 +97,8 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
 
 def write_project(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> None:
     """Write what a generated project has, in its layout."""
-    texts = {**render_board_files(board, [(link, link_baud) for link in links], 115200), "src/network.c": network}
+    links_at_rate = [(link, link_baud) for link in links]
+    texts = {**render_board_files(board, links_at_rate, 115200, board.near_memory), "src/network.c": network}
     write_project_files(folder, board, texts)
 
 

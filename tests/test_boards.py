@@ -65,6 +65,30 @@ CURRENTS = {
     "nucleo_f446re": (46, 11.36),  # DS10693 tables 24, 26
     "nucleo_f401re": (21.6, 5.3),  # DS10086 tables 25, 26
 }
+# Level, core cycles beyond those of level 1, and bytes of an access: the reference manuals, at the clocks above.
+LEVELS = {
+    "nucleo_h743zi": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
+    "nucleo_h723zg": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
+}
+FLASHES = {
+    "nucleo_h743zi": (3, 9, 32),  # 4 wait states of 240 MHz at 480 MHz
+    "nucleo_h723zg": (3, 7, 32),
+    "nucleo_f446re": (3, 5, 16),
+    "nucleo_f401re": (3, 2, 16),
+    "stm32f401rb": (3, 2, 16),
+    "nucleo_l4r5zi": (3, 5, 8),
+    "nucleo_l452re": (3, 4, 8),
+    "nucleo_l433rc_p": (3, 4, 8),
+    "nucleo_l412kb": (3, 4, 8),
+    "nucleo_g071rb": (3, 2, 8),
+}
+CACHES = {  # bytes of a line, for code and for data
+    "nucleo_h743zi": (32, 16 * KB, 16 * KB),  # DS12110
+    "nucleo_h723zg": (32, 32 * KB, 32 * KB),  # DS13313
+    "stm32f4": (16, 64 * 16, 8 * 16),  # RM0368, RM0390
+    "stm32l4": (32, 32 * 32, 8 * 32),  # RM0394, RM0432
+    "stm32g0": (8, 2 * 8, 0),  # RM0444
+}
 SETTINGS = {
     "stm32g0": {"vos"},
     "stm32f4": {"vos", "overdrive"},
@@ -294,6 +318,25 @@ def test_json_has_bytes_and_hertz() -> None:
     assert (h743["core_hz"], h743["flash_bytes"], h743["arena_memory_bytes"]) == (480 * MHZ, 2048 * KB, 512 * KB)
     assert h743["host_uart"]["name"] == "USART3"
     assert h743["published"] == {"cpm": 6, "flash_bytes": 2048 * KB, "ram_bytes": 1024 * KB, "hz": 480 * MHZ}
+
+
+def test_memories_as_the_core_sees_them(board: Board) -> None:
+    levels = {level.name: (level.level, level.wait_cycles, level.access_bytes) for level in board.memory_levels}
+    flash = board.device.flash.name
+    assert levels.pop(flash) == FLASHES[board.name]
+    assert levels == LEVELS.get(board.name, {"sram": (1, 0, 4)})
+    caches = board.caches
+    expected = CACHES.get(board.name) or CACHES[board.device.family]
+    assert (caches.line_bytes, caches.code_bytes, caches.data_bytes) == expected
+    assert all(level.dma for level in board.memory_levels)
+
+
+def test_arenas_lie_near_the_core_where_they_fit() -> None:
+    h7, l4 = load_board("nucleo_h743zi"), load_board("nucleo_l452re")
+    assert h7.arena_memory(125 * KB, 3 * KB).name == "dtcm"
+    assert h7.arena_memory(125 * KB + 1, 3 * KB).name == "d1_sram"
+    assert l4.arena_memory(1 << 20, 3 * KB).name == "sram"
+    assert (h7.largest_arena_bytes(3 * KB), l4.largest_arena_bytes(3 * KB)) == (512 * KB, 157 * KB)
 
 
 def test_loading_all_boards_is_quick() -> None:

@@ -44,8 +44,8 @@ def test_core_clock_and_memories_are_those_of_the_datasheet(part: str) -> None:
     assert device.vendor_header == f"{part[:7]}xx.h"
 
 
-def test_the_arena_of_an_h7_is_its_axi_sram() -> None:
-    assert load_device("stm32h743zit6").arena_memory == Memory("d1_sram", 0x24000000, 512 * KB)
+def test_the_largest_ram_of_an_h7_is_its_axi_sram() -> None:
+    assert load_device("stm32h743zit6").largest_ram == Memory("d1_sram", 0x24000000, 512 * KB)
 
 
 @pytest.mark.parametrize(

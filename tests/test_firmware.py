@@ -36,7 +36,7 @@ def test_every_board_builds_and_its_vectors_are_right(board: Board, tmp_path: Pa
         isr = elf.get_section_by_name(".isr")
         names = symbols(elf)
         vectors = struct.unpack(f"<{isr['sh_size'] // 4}I", isr.data())
-        ram = board.device.arena_memory
+        ram = board.near_memory
         assert isr["sh_addr"] == board.device.flash.start
         assert len(vectors) == CORE_ENTRIES + max(i.position for i in board.device.interrupts) + 1
         assert vectors[0] == names["_estack"] == ram.start + STACK_BYTES
@@ -99,7 +99,7 @@ def test_a_startup_file_of_st_does_not_get_in_the_way(tmp_path: Path) -> None:
 def test_shared_interrupts_serve_all_their_uarts() -> None:
     board = load_board("nucleo_g071rb")
     usart3 = next(uart for uart in board.link_uarts if uart.name == "USART3")
-    text = render_board_files(board, ((usart3, 115200), (usart3, 115200)), 115200)["src/board.c"]
+    text = render_board_files(board, ((usart3, 115200), (usart3, 115200)), 115200, board.near_memory)["src/board.c"]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
     assert body.split() == ["uart_interrupt(&board_link_uarts[0]);", "uart_interrupt(&board_link_uarts[1]);"]
 
@@ -107,7 +107,7 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
-        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200)
+        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory)
 
 
 def test_sources_are_those_of_the_family() -> None:

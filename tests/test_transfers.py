@@ -79,7 +79,7 @@ def test_a_way_over_fast_links_beats_a_slow_one() -> None:
 
 
 def test_a_board_without_room_passes_nothing_on() -> None:
-    small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.arena_memory, size_bytes=8000),)))
+    small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.largest_ram, size_bytes=8000),)))
     problem = make_problem(GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
     assert problem.transfer_seconds[0][0][2] == inf  # 28 x 28 x 8 bytes
     assert problem.transfer_seconds[1][0][2] < inf  # a quarter of that

@@ -54,7 +54,7 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
 
 @lru_cache
 def _linker_script(device: Device) -> str:
-    ram = device.arena_memory
+    ram = device.largest_ram
     return _LINKER_SCRIPT.format(
         flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
     )

@@ -113,6 +113,27 @@ class PllOverride(FileModel):
         return pll.model_copy(update=self.model_dump(exclude_none=True))
 
 
+class MemorySystem(FileModel):
+    """The memories of a family as the core sees them, by the names of `Device`, which may lack some."""
+
+    levels: dict[str, Literal[1, 2, 3]]
+    access_bytes: dict[str, PositiveInt]  # what an access gives
+    dma: dict[str, tuple[str, ...]]  # the controllers that reach it
+    cache_line_bytes: PositiveInt
+    code_cache_bytes: int = Field(ge=0)
+    data_cache_bytes: int = Field(ge=0)
+    caches: tuple[str, ...]  # the memories that the caches serve
+    source: Source
+
+
+class CacheSizes(FileModel):
+    """The caches of a device where they are not those of its family."""
+
+    code_bytes: PositiveInt
+    data_bytes: PositiveInt
+    source: Source
+
+
 class BoardFile(FileModel):
     """boards/<name>.toml."""
 
@@ -127,6 +148,7 @@ class BoardFile(FileModel):
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None
+    caches: CacheSizes | None = None
 
 
 class UartPeripheral(FileModel):
@@ -141,6 +163,7 @@ class FamilyFile(FileModel):
     """boards/families/<family>.toml."""
 
     pll: PllRules
+    memory_system: MemorySystem
     uarts: dict[UartName, UartPeripheral]
     uarts_source: Source
 

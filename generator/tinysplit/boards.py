@@ -15,6 +15,7 @@ from tinysplit.clocks import clock_tree
 from tinysplit.devices import load_device, uart_pins, wait_state_limits
 from tinysplit.errors import InputError, UsageError
 from tinysplit.hardware import Board, ClockTree, Device, Interrupt, Pin, Power, Uart
+from tinysplit.memory_system import caches, memory_levels
 from tinysplit.units import KB, MILLI
 
 
@@ -51,6 +52,8 @@ def load_board(name: str) -> Board:
         title=file.title,
         device=device,
         clock=clock,
+        memory_levels=memory_levels(family.memory_system, device, clock),
+        caches=caches(family.memory_system, file.caches),
         power=Power.of(file.power.run_ma, file.power.sleep_ma),
         host_uart=_uart(file.host_uart, device, family, clock),
         link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
@@ -114,7 +117,9 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "flash_wait_states": board.clock.flash_wait_states,
             "flash_bytes": board.device.flash.size_bytes,
             "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
-            "arena_memory_bytes": board.device.arena_memory.size_bytes,
+            "arena_memory_bytes": board.device.largest_ram.size_bytes,
+            "memory_levels": _levels_to_json(board),
+            "caches": asdict(board.caches),
             "power_w": asdict(board.power),
             "published": {
                 "cpm": board.published_cpm,
@@ -129,6 +134,11 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
         }
         for board in boards
     ]
+
+
+def _levels_to_json(board: Board) -> list[dict[str, Any]]:
+    memories = {memory.name: memory for memory in (*board.device.ram, board.device.flash)}
+    return [asdict(memories[level.name]) | asdict(level) for level in board.memory_levels]
 
 
 def _uart_to_json(uart: Uart) -> dict[str, Any]:

@@ -132,10 +132,10 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWi
 
 
 def free_memory(board: Board) -> DeviceLimits:
-    """Return what the firmware leaves of flash and of the memory that holds the arena."""
+    """Return what the firmware leaves of flash, and the largest arena."""
     own = load_cycle_table().firmware[board.device.family]
     flash_bytes = board.device.flash.size_bytes - own.flash_bytes
-    ram_bytes = board.device.arena_memory.size_bytes - own.ram_bytes
+    ram_bytes = board.largest_arena_bytes(own.ram_bytes)
     if flash_bytes < 0 or ram_bytes < 0:
         raise CheckFailedError(
             f"{board.name} is too small for the firmware: {own.flash_bytes} bytes of flash and {own.ram_bytes} of RAM"

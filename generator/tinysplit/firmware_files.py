@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinysplit import resources
-from tinysplit.hardware import Board, Device, Uart, check_baud
+from tinysplit.hardware import Board, Device, Memory, Uart, check_baud
 from tinysplit.rendering import render
 
 STACK_BYTES = 2048
@@ -23,10 +23,12 @@ _CORE_EXCEPTIONS = (
 )
 
 
-def render_board_files(board: Board, links: Sequence[tuple[Uart, int]], host_baud: int) -> dict[str, str]:
+def render_board_files(
+    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory
+) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
-    `links` are UARTs with their baud rates, in the order of the indices in network.c.
+    `links` are UARTs with their baud rates, in the order of the indices in network.c; `arena` is where the arena lies.
 
     Raises UsageError when a UART cannot make its baud rate within 2 %.
     """
@@ -37,7 +39,7 @@ def render_board_files(board: Board, links: Sequence[tuple[Uart, int]], host_bau
     return {
         "src/board.c": _board_source(board, links, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board),
+        "linker.ld": _linker_script(board, arena),
     }
 
 
@@ -113,14 +115,13 @@ def _vectors_source(device: Device, handlers: list[str]) -> str:
     )
 
 
-def _linker_script(board: Board) -> str:
-    device = board.device
+def _linker_script(board: Board, arena: Memory) -> str:
     return render(
         "board/linker.ld.j2",
         board=board,
-        device=device,
-        flash=device.flash.name,
-        ram=device.arena_memory.name,
-        ram_bytes=device.arena_memory.size_bytes,
+        device=board.device,
+        flash=board.device.flash.name,
+        ram=board.near_memory,
+        arena=arena,
         stack_bytes=STACK_BYTES,
     )

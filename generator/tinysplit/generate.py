@@ -161,7 +161,10 @@ def _write_board(folder: Path, quantized: QuantizedGraph, board_plan: BoardPlan,
         "include/layers.h": render_header(kernels),
         "src/network.c": render("project/network.c.j2", **_network_context(quantized, board_plan, plan, project)),
         **render_board_files(
-            board_plan.board, [(link.uart, link.baud) for link in board_plan.links], project.host_baud
+            board_plan.board,
+            [(link.uart, link.baud) for link in board_plan.links],
+            project.host_baud,
+            board_plan.arena_memory,
         ),
         **{
             f"src/{file_name(kernel.quantized, number)}": render_layer(kernel, number)

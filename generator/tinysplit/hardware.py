@@ -43,8 +43,8 @@ class Device:
     vendor_define: str  # "STM32G071xx"
 
     @property
-    def arena_memory(self) -> Memory:
-        """The memory that holds arena, data and stack: the largest one."""
+    def largest_ram(self) -> Memory:
+        """The memory that takes the largest arena."""
         return max(self.ram, key=lambda memory: memory.size_bytes)
 
 
@@ -109,6 +109,31 @@ class Power:
         """
         run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
         return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
+
+
+@dataclass(frozen=True)
+class MemoryLevel:
+    """A memory as the core sees it: level 1, 2 and 3 of seed 004, from the nearest to the farthest.
+
+    `wait_cycles` are core cycles that an access takes longer than one to level 1, where no cache has what is read. For
+    memories on a slower bus that is the least: what the bus itself adds is in no manual.
+    """
+
+    level: int
+    name: str  # of a memory of the device
+    wait_cycles: int
+    access_bytes: int  # what an access gives
+    is_cached: bool
+    dma: tuple[str, ...]  # the controllers that reach it
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What lies between the core and memories that are cached: ART accelerator of F4 and L4, L1 caches of the H7."""
+
+    line_bytes: int
+    code_bytes: int
+    data_bytes: int
 
 
 @dataclass(frozen=True)
@@ -179,6 +204,8 @@ class Board:
     title: str  # "NUCLEO-G071RB (STM32G071RB)"
     device: Device
     clock: ClockTree
+    memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
+    caches: Caches
     power: Power
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]
@@ -187,6 +214,23 @@ class Board:
     published_flash_bytes: int  # Table 3, KB of 1024 bytes
     published_ram_bytes: int
     published_hz: int
+
+    @property
+    def near_memory(self) -> Memory:
+        """The RAM of level 1: the firmware's variables and stack lie there, and the arena where it fits beside them."""
+        name = next(level.name for level in self.memory_levels if level.level == 1)
+        return next(memory for memory in self.device.ram if memory.name == name)
+
+    def arena_memory(self, arena_bytes: int, firmware_bytes: int) -> Memory:
+        """Return where an arena lies: near the core if it fits beside the firmware's RAM, else where most fits."""
+        fits = arena_bytes + firmware_bytes <= self.near_memory.size_bytes
+        return self.near_memory if fits else self.device.largest_ram
+
+    def largest_arena_bytes(self, firmware_bytes: int) -> int:
+        """Return the bytes of the largest arena that some memory takes."""
+        far = self.device.largest_ram
+        near_bytes = self.near_memory.size_bytes - firmware_bytes
+        return near_bytes if far == self.near_memory else max(near_bytes, far.size_bytes)
 
     @property
     def sha256(self) -> str:

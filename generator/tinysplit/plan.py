@@ -7,9 +7,10 @@ from tinysplit.arena import Arena
 from tinysplit.bit_widths import BitWidths
 from tinysplit.board_memory import BoardMemory, Place, plan_memory
 from tinysplit.board_steps import Step, StepKind
+from tinysplit.cycles import load_cycle_table
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import NETWORK_INPUT, Graph
-from tinysplit.hardware import Board, Uart, board_title, check_baud
+from tinysplit.hardware import Board, Memory, Uart, board_title, check_baud
 from tinysplit.link_settings import LinkSettings
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
@@ -48,6 +49,12 @@ class BoardPlan:
     def arena(self) -> Arena[Place]:
         """Where everything lies."""
         return self.memory.arena
+
+    @property
+    def arena_memory(self) -> Memory:
+        """The memory that the arena lies in."""
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        return self.board.arena_memory(self.arena.size_bytes, firmware.ram_bytes)
 
     @property
     def number(self) -> int:
