@@ -10,9 +10,10 @@ from rich.console import Console
 from accuracy import NETWORKS
 from tinysplit.arena import least_at
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Schedule, plan_memory
+from tinysplit.board_memory import BoardMemory, Schedule
 from tinysplit.board_steps import Step, StepKind
 from tinysplit.graph import Graph
+from tinysplit.memory_search import plan_memory
 from tinysplit.onnx_import import import_model
 from tinysplit.tables import plain_table
 from tinysplit.techniques import Optimize

@@ -10,13 +10,14 @@ import pytest
 from tinysplit.arena import Block
 from tinysplit.bands import Bands
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Place, Schedule, layer_ram_bytes, plan_memory
+from tinysplit.board_memory import BoardMemory, Place, Schedule, layer_ram_bytes
 from tinysplit.board_steps import Step, StepKind
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.layers import Shape
 from tinysplit.link_settings import LinkSettings
+from tinysplit.memory_search import plan_memory
 from tinysplit.network_builder import NetworkBuilder
 from tinysplit.plan import make_plan
 from tinysplit.split.problem import Problem
@@ -122,7 +123,7 @@ def test_layers_that_share_rows_do_not_walk_together() -> None:
 
 
 def test_bands_save_what_lies_between() -> None:
-    graph = NetworkBuilder("n", Shape(30, 30, 1)).conv(16, (3, 3), padded=False).max_pool(2, 2).dense(5).graph()
+    graph = NetworkBuilder("n", Shape(30, 30, 1)).conv(16, (3, 3), padded=False).max_pool(2, 2).average_pool().graph()
     memory = memory_of(graph)
     assert list(memory.bands) == [0]
     conv = memory.layer(graph, 0)

@@ -1,9 +1,9 @@
 """Where all tensors and buffers of a board lie, and what it does to need little: layers in bands, tensors that move."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tinysplit.arena import Arena, Block, place
 from tinysplit.bands import Bands
@@ -11,7 +11,7 @@ from tinysplit.bit_widths import BitWidths
 from tinysplit.board_steps import Step, StepKind
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.layers import Layer
-from tinysplit.techniques import Optimize, Technique, Widths, choose
+from tinysplit.techniques import Technique, Widths
 from tinysplit.techniques.traversal import ANYWHERE, Lead
 
 
@@ -49,7 +49,7 @@ class BoardMemory:
 
     def consumer(self, graph: Graph, producer: int) -> int:
         """Return the layer that walks with this one."""
-        return _readers(graph, producer)[0]
+        return readers_of(graph, producer)[0]
 
     def producer(self, graph: Graph, consumer: int) -> int | None:
         """Return the layer in whose steps this one runs, None where it has a step of its own."""
@@ -101,7 +101,7 @@ class Schedule:
     @cached_property
     def _consumers(self) -> Mapping[int, int]:
         """Layers that run row by row with another one, and that one."""
-        return {_readers(self.graph, producer)[0]: producer for producer in self.bands}
+        return {readers_of(self.graph, producer)[0]: producer for producer in self.bands}
 
     @cached_property
     def turns(self) -> Mapping[int, int]:
@@ -175,34 +175,6 @@ class Schedule:
         return layer_lead(self.graph, self.widths, number, k, self.techniques[number])
 
 
-def plan_memory(
-    graph: Graph, widths: BitWidths, core: str, steps: Sequence[Step], ram_bytes: int, optimize: Optimize
-) -> BoardMemory:
-    """Return the memory of a board with `ram_bytes` for tensors; it may need more, which is for the caller to say.
-
-    Layers walk in bands where that makes the arena smaller. Tensors move where nothing else makes it fit; for the
-    least RAM, wherever that makes it smaller.
-    """
-    runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    layers = {number: graph.layers[number] for number in runs}
-    techniques = {number: choose(layer, core, widths.of_layer(layer), optimize) for number, layer in layers.items()}
-    plain = Schedule(graph, widths, steps, techniques)
-
-    def banded(bands: Sequence[tuple[int, Bands]]) -> Schedule:
-        return replace(plain, bands=dict(bands))
-
-    schedule = banded(_fewest(list(_all_bands(plain, core)), banded, 0))
-
-    def moving(moves: Sequence[Move]) -> Schedule:
-        return replace(schedule, moves=tuple(sorted(moves)))
-
-    memory = schedule.memory()
-    wanted_bytes = 0 if optimize is Optimize.RAM else ram_bytes
-    if memory.arena.size_bytes <= wanted_bytes:
-        return memory
-    return moving(_fewest(_all_moves(schedule), moving, wanted_bytes)).memory()
-
-
 def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, technique: Technique) -> int:
     """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
     layer, widths = graph.layers[number], BitWidths.of(graph, bits)
@@ -225,50 +197,6 @@ def layer_lead(graph: Graph, widths: BitWidths, number: int, k: int, technique: 
     return technique.lead(layer, k, own)
 
 
-Option = TypeVar("Option")
-
-
-def _fewest(options: list[Option], build: Callable[[Sequence[Option]], Schedule], wanted_bytes: int) -> list[Option]:
-    """Return options, as few as it takes for the least arena or one of `wanted_bytes`; the first are left out first."""
-    if not options:
-        return []
-    least_bytes = build(options).size_bytes
-    if least_bytes >= build([]).size_bytes:
-        return []
-    enough_bytes = max(least_bytes, wanted_bytes)
-    for option in list(options):
-        rest = [other for other in options if other != option]
-        if build(rest).size_bytes <= enough_bytes:
-            options = rest
-    return options
-
-
-def _all_bands(schedule: Schedule, core: str) -> Iterator[tuple[int, Bands]]:
-    """Yield the layers of a board that can walk with the one behind them, which nothing else reads."""
-    graph, sent = schedule.graph, {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
-    for number, technique in schedule.techniques.items():
-        readers = _readers(graph, number)
-        if len(readers) != 1 or readers[0] not in schedule.techniques or number in sent:
-            continue
-        bands = Bands.of(graph.layers[number], graph.layers[readers[0]])
-        if (
-            bands
-            and technique.walks_rows
-            and technique.fits(bands.producer, core, schedule.widths.of_layer(bands.producer))
-        ):
-            yield number, bands
-
-
-def _all_moves(schedule: Schedule) -> list[Move]:
-    """Return a move before every layer for each of its inputs, the longest first."""
-    moves = {
-        Move(turn, source)
-        for layer, turn in schedule.turns.items()
-        for source in schedule.graph.predecessors[layer]
-        if source not in schedule.bands
-    }
-    return sorted(moves, key=lambda move: (-schedule.graph.size(move.tensor), move))
-
-
-def _readers(graph: Graph, source: int) -> list[int]:
+def readers_of(graph: Graph, source: int) -> list[int]:
+    """Return the layers that read a tensor."""
     return [number for number, reads in enumerate(graph.predecessors) if source in reads]

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from tinysplit.arena import Arena
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Place, plan_memory
+from tinysplit.board_memory import BoardMemory, Place
 from tinysplit.board_steps import Step, StepKind
 from tinysplit.cycles import load_cycle_table
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.hardware import Board, Memory, Uart, board_title, check_baud
 from tinysplit.link_settings import LinkSettings
+from tinysplit.memory_search import plan_memory
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
 from tinysplit.techniques import Optimize
