@@ -9,6 +9,7 @@ its offset is kept for two channels in two words: all products together modulo 2
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register
 HALF_WORD = (1 << 16) - 1
+ORDERS = 300  # of inputs that are tried
 MOST_WEIGHTS = 5120  # of a layer whose weights are packed in flash, where they take more than twice their bytes
 MOST_WEIGHTS_OF_FEW = 16384  # of a layer with so few pixels that unpacking in RAM would take long for what it saves
 FEW_PIXELS = 32
@@ -37,12 +39,7 @@ PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an itera
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Inputs whose sums of products fit 16 bits: `size` of them from `first` on, in every iteration of the loop."""
-
-    first: int
-    size: int
+Group = tuple[int, ...]  # places of inputs in every iteration of the loop whose sums of products fit 16 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +78,21 @@ class Packing:
 
     @classmethod
     def of(cls, quantized: "QuantizedLayer") -> "Packing":
-        """Return the longest groups for a layer."""
+        """Return as few groups as were found for a layer."""
+        return _packing(quantized)
+
+    @classmethod
+    def search(cls, quantized: "QuantizedLayer") -> "Packing":
+        """Find groups: in the order of the inputs or, where that makes fewer, in one of many random ones.
+
+        An even order of large and small weights makes long groups. It is the same for all channels and iterations.
+        """
         layer = armv6m.UnsignedLayer.of(quantized)
         inputs, unroll = padded_inputs(quantized.layer)
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
-        return cls(inputs, unroll, tuple(_groups(magnitudes, HALF_WORD // max(layer.x_high, 1))))
+        most, rng = HALF_WORD // max(layer.x_high, 1), np.random.default_rng(0)
+        orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(ORDERS))]
+        return cls(inputs, unroll, min((tuple(_groups(magnitudes, order, most)) for order in orders), key=len))
 
     def blocks(self, quantized: "QuantizedLayer") -> Iterator[Block]:
         """Yield four channels after the other."""
@@ -93,15 +100,20 @@ class Packing:
         all_weights = _padded(layer.weights, self.inputs)
         for first in range(0, len(all_weights), CHANNELS):
             block = slice(first, first + CHANNELS)
-            weights = tuple(all_weights[block, place] for place in self._places())
+            weights = tuple(all_weights[block][:, places] for places in self._places())
             offsets = tuple(layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
             factors = None if layer.factors is None else layer.factors[block]
             yield Block(layer.bias[block] - sum(offsets), weights, offsets, factors)
 
-    def _places(self) -> Iterator[slice]:
+    def _places(self) -> Iterator[list[int]]:
         for loop in range(0, self.inputs, self.unroll):
             for group in self.groups:
-                yield slice(loop + group.first, loop + group.first + group.size)
+                yield [loop + place for place in group]
+
+
+@lru_cache(maxsize=64)
+def _packing(quantized: "QuantizedLayer") -> Packing:
+    return Packing.search(quantized)
 
 
 class Packed(Technique):
@@ -209,15 +221,16 @@ def _padded(weights: Integers, inputs: int) -> Integers:
     return padded
 
 
-def _groups(magnitudes: Integers, most: int) -> Iterator[Group]:
+def _groups(magnitudes: Integers, order: Integers, most: int) -> Iterator[Group]:
     """Yield the longest groups of inputs (columns) in which the magnitudes of no channel (row) sum to over `most`."""
-    first, unroll = 0, magnitudes.shape[1]
+    sums = np.pad(magnitudes[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
+    first, unroll = 0, len(order)
     while first < unroll:
-        size = 2
-        while first + size < unroll and magnitudes[:, first : first + size + 2].sum(axis=1).max() <= most:
-            size += 2
-        yield Group(first, size)
-        first += size
+        end = first + 2
+        while end < unroll and (sums[:, end + 2] - sums[:, first]).max() <= most:
+            end += 2
+        yield tuple(order[first:end].tolist())
+        first = end
 
 
 def _pair(channels: Integers) -> Integers:
