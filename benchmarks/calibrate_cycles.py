@@ -35,7 +35,7 @@ from tinysplit.platformio_project import COMPILER
 from tinysplit.project import Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
-from tinysplit.techniques import Widths, choose
+from tinysplit.techniques import Technique, Widths, choose
 from tinysplit.transfers import link_seconds
 from tinysplit.units import KB
 from tinysplit_hil.measure import measure
@@ -52,7 +52,9 @@ VALUE_RANGE = (-8.0, 8.0)
 class Findings:
     """What all networks together have shown."""
 
-    cycles: dict[tuple[str, str], list[tuple[str, Layer, float]]] = field(default_factory=lambda: defaultdict(list))
+    cycles: dict[tuple[str, str], list[tuple[Technique, Layer, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     code_bytes: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     firmware: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -107,7 +109,8 @@ def _add_times(project: Project, folder: Path, quantized: QuantizedGraph, board:
     core = board.device.core
     for layer in measured.layers:
         own = quantized.graph.layers[layer.number - 1]
-        findings.cycles[core, str(project.bits)].append((_kind(own, core, project.bits), own, layer.cycles.mean))
+        technique = choose(own, core, Widths.all(project.bits))
+        findings.cycles[core, str(project.bits)].append((technique, own, layer.cycles.mean))
     uart = board.link_uarts[0]
     for cut, time in zip(project.cuts, measured.cuts, strict=True):
         beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
@@ -121,14 +124,18 @@ def _kind(layer: Layer, core: str, bits: int) -> str:
 def _table(findings: Findings) -> CycleTable:
     cores: dict[str, dict[str, dict[str, KernelCosts]]] = defaultdict(dict)
     for (core, bits), measured in sorted(findings.cycles.items()):
+        fitted = fit(
+            (technique.cost_kind(layer), technique.work(layer), cycles) for technique, layer, cycles in measured
+        )
         cores[core][bits] = {
             kind: KernelCosts(
                 per_macc=round(per_macc, 3),
                 per_output=round(per_output, 2),
+                per_moved=round(per_moved, 3),
                 per_layer=round(per_layer),
                 code_bytes=findings.code_bytes[core, bits, kind],
             )
-            for kind, (per_macc, per_output, per_layer) in sorted(fit(measured).items())
+            for kind, (per_macc, per_output, per_moved, per_layer) in sorted(fitted.items())
         }
     version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
     return CycleTable(
@@ -158,8 +165,9 @@ def _print_errors(console: Console, table: CycleTable, findings: Findings) -> No
     for (core, bits), measured in sorted(findings.cycles.items()):
         errors: dict[str, list[float]] = defaultdict(list)
         rates: dict[str, list[float]] = defaultdict(list)
-        for kind, layer, cycles in measured:
-            errors[kind].append(abs(table.kernel(core, int(bits), kind).cycles(layer) / cycles - 1))
+        for technique, layer, cycles in measured:
+            kind = technique.cost_kind(layer)
+            errors[kind].append(abs(table.kernel(core, int(bits), kind).cycles(technique.work(layer)) / cycles - 1))
             rates[kind].append(cycles / (layer.operator_macc or layer.out_shape.size))  # some only move values
         for kind, values in sorted(errors.items()):
             rate = f"{min(rates[kind]):.1f}-{max(rates[kind]):.1f}"

@@ -14,7 +14,7 @@ from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
-from tinysplit.techniques import Optimize, Widths, choose
+from tinysplit.techniques import Optimize, Technique, Widths, choose
 from tinysplit.transfers import check_connected, direct_seconds, host_seconds, links_of
 from tinysplit.wire import BITS_PER_BYTE
 
@@ -82,8 +82,13 @@ def make_problem(
 def layer_cycles(layer: Layer, core: str, bits: int | Widths) -> float:
     """Return the cycles of our kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
     widths = Widths.all(bits) if isinstance(bits, int) else bits
-    kind = choose(layer, core, widths).cost_kind(layer)
-    return load_cycle_table().kernel(core, max(widths.x, widths.w), kind).cycles(layer)
+    return technique_cycles(layer, core, widths, choose(layer, core, widths))
+
+
+def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Technique) -> float:
+    """Return the cycles of one kernel for `layer`."""
+    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
+    return costs.cycles(technique.work(layer))
 
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
@@ -119,6 +124,7 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWi
         core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
         for core, technique in techniques.items()
     }
+    cycles = {core: kernels[core].cycles(techniques[core].work(layer)) for core in cores}
     flash_bytes = max(techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores)
     out_bytes = bits.size_bytes(graph, number)
     return LayerCosts(
@@ -126,7 +132,7 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWi
         flash_bytes=flash_bytes,
         ram_bytes=max(layer_ram_bytes(graph, number, bits, technique) for technique in techniques.values()),
         out_bytes=out_bytes,
-        seconds=tuple(kernels[board.device.core].cycles(layer) / board.clock.core_hz for board in boards),
+        seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
         inputs=inputs,
     )
 

@@ -24,13 +24,13 @@ class KernelCosts(FileModel):
 
     per_macc: NonNegativeFloat
     per_output: NonNegativeFloat
+    per_moved: NonNegativeFloat = 0.0
     per_layer: NonNegativeFloat
     code_bytes: NonNegativeInt
 
-    def cycles(self, layer: Layer) -> float:
-        """Return the cycles of `layer`."""
-        work = Work.of(layer)
-        return self.per_macc * work.macc + self.per_output * work.outputs + self.per_layer
+    def cycles(self, work: "Work") -> float:
+        """Return the cycles of a layer that takes `work`."""
+        return self.per_macc * work.macc + self.per_output * work.outputs + self.per_moved * work.moved + self.per_layer
 
 
 class FirmwareBytes(FileModel):
@@ -75,32 +75,33 @@ def load_cycle_table() -> CycleTable:
 
 
 class Work(NamedTuple):
-    """What a kernel does: multiply-accumulates (or comparisons) on real elements, padding left out, and outputs."""
+    """What a kernel does: multiply-accumulates (or comparisons), outputs, and values moved to a scratch buffer."""
 
     macc: float
     outputs: int
+    moved: int = 0
 
     @classmethod
     def of(cls, layer: Layer) -> "Work":
-        """Return the work of `layer`."""
+        """Return the work of a kernel that leaves padding out and moves nothing."""
         window = getattr(layer, "window", None)
         share = float(window.counts(layer.in_shape).mean()) / window.elements if window else 1.0
         return cls(layer.operator_macc * share, layer.out_shape.size)
 
 
-def fit(measured: Iterable[tuple[str, Layer, float]]) -> Mapping[str, Sequence[float]]:
-    """Return (per_macc, per_output, per_layer) by kind from kinds, layers and their measured cycles.
+def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Sequence[float]]:
+    """Return (per_macc, per_output, per_moved, per_layer) by kind from kinds, their work and the measured cycles.
 
     Least squares of the relative error, so that small layers count as much as large ones, with no negative cost.
     """
-    rows: dict[str, list[tuple[float, float, float, float]]] = {}
-    for kind, layer, cycles in measured:
-        rows.setdefault(kind, []).append((*Work.of(layer), 1.0, cycles))
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    for kind, work, cycles in measured:
+        rows.setdefault(kind, []).append((*work, 1.0, cycles))
     return {kind: _fit_kind(np.array(table, dtype=float)) for kind, table in rows.items()}
 
 
 def _fit_kind(table: NDArray[np.float64]) -> list[float]:
-    """Solve non-negative least squares by trying every set of positive columns: there are seven."""
+    """Solve non-negative least squares by trying every set of positive columns: there are fifteen."""
     relative = table[:, :-1] / table[:, -1:]
     target = np.ones(len(table))
     best, best_error = np.zeros(relative.shape[1]), np.inf

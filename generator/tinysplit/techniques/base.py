@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.traversal import Lead, elementwise_lead
@@ -82,6 +83,10 @@ class Technique(ABC):
     def template(self, layer: Layer) -> str:
         """Return the template of `layer`."""
         return f"layers/{self.name}/{layer.kind}.c.j2"
+
+    def work(self, layer: Layer) -> Work:
+        """Return what the kernel of `layer` does, which its cycles follow from."""
+        return Work.of(layer)
 
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` in the table of cycles."""

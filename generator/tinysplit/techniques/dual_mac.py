@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
@@ -49,6 +50,12 @@ class DualMac(Technique):
         strips = Strips(layer, widths.x // 8)
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`: padding, and what fills up blocks and pairs, is computed like the rest."""
+        strips = Strips(layer, 1)
+        outputs = strips.out_size[0] * strips.out_size[1] * _blocks(layer) * BLOCK
+        return Work(outputs * strips.window.kernel[0] * 2 * strips.pairs, outputs, strips.moved)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""

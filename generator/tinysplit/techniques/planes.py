@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.layers.window import Window
@@ -68,6 +69,11 @@ class Planes(Technique):
         ends = np.minimum(starts + _band(layer), height) * width * channels
         least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
         return Lead(least_bytes, channels * widths.x // 8)
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`: padding is computed like the rest, and every value is moved once."""
+        outputs = layer.out_shape.size
+        return Work(outputs * _window(layer).elements, outputs, layer.in_shape.size)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""

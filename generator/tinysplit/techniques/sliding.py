@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.layers.window import Window
@@ -83,6 +84,11 @@ class Sliding(Technique):
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - words for any
         """See `Technique.weights_bytes`: a word for everything, at most with bias, factor and offset."""
         return layer.out_shape.channels * (WEIGHTS + 3) * 4
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`: padding is computed like the rest, and every value is moved once."""
+        outputs = layer.out_shape.size
+        return Work(outputs * _window(layer).elements, outputs, layer.in_shape.size)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`."""

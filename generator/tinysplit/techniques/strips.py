@@ -99,6 +99,12 @@ class Strips:
         return self.step if self.copies == 1 else self.window.kernel[0] * self.row_length
 
     @property
+    def moved(self) -> int:
+        """Elements of all strips."""
+        height, width = self.out_size
+        return height * -(-width // self.pixels) * self.window.kernel[0] * self.copies * self.row_length
+
+    @property
     def is_grouped(self) -> bool:
         """Whether every four values lie in the order 0 2 1 3, in which the instructions widen four bytes at once."""
         return self.value_bytes == 1 and self.in_size[2] % 4 == 0
