@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import lcm
 from typing import NamedTuple
 
 from tinysplit.arena import Arena, Block, place
@@ -13,6 +14,8 @@ from tinysplit.graph import NETWORK_INPUT, Graph
 from tinysplit.layers import Layer
 from tinysplit.techniques import Technique, Widths
 from tinysplit.techniques.traversal import ANYWHERE, Lead
+
+MOVE_CYCLES = 8  # of a word that moves, counted in the loop that GCC makes for Cortex-M0+ and M4
 
 
 class Place(NamedTuple):
@@ -159,42 +162,43 @@ class Schedule:
         """Yield how an output may lie over inputs that nobody reads any more."""
         if tensor not in self.turns or tensor in self.bands:
             return
-        turn, reader = self.turns[tensor], self._consumers.get(tensor, tensor)
-        for k, source in enumerate(self.graph.predecessors[reader]):
-            if self._lifetimes[source][1] == turn:
-                lead = self._lead(tensor, k)
-                if lead:
-                    moves = sum(move.tensor == source for move in self.moves)
-                    yield Place(source, moves=moves), lead
+        for source, lead in self._input_leads(tensor).items():
+            if self._lifetimes[source][1] == self.turns[tensor]:
+                yield Place(source, moves=sum(move.tensor == source for move in self.moves)), lead
 
-    def _lead(self, number: int, k: int) -> Lead | None:
-        if number in self._consumers:
-            producer = self._consumers[number]
-            x_bits, y_bits = self._layer_widths(producer).x, self._layer_widths(number).y
-            return self.bands[producer].lead(Widths(x_bits, y_bits, y_bits))
-        return layer_lead(self.graph, self.widths, number, k, self.techniques[number])
+    def _input_leads(self, number: int) -> Mapping[int, Lead]:
+        producer = self._consumers.get(number)
+        if producer is None:
+            return layer_leads(self.graph, self.widths, number, self.techniques[number])
+        x_bits, y_bits = self._layer_widths(producer).x, self._layer_widths(number).y
+        (source,) = self.graph.predecessors[producer]
+        return {source: self.bands[producer].lead(Widths(x_bits, y_bits, y_bits))}
 
 
 def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, technique: Technique) -> int:
     """Return the arena bytes while layer `number` (from 0) runs: its inputs, its output and what its kernel needs."""
     layer, widths = graph.layers[number], BitWidths.of(graph, bits)
     reads = {source: graph.last_reader(source) > number for source in graph.predecessors[number]}
-    leads = tuple(
-        (Place(source), lead)
-        for k, source in enumerate(graph.predecessors[number])
-        if not reads[source] and (lead := layer_lead(graph, widths, number, k, technique))
-    )
+    leads = layer_leads(graph, widths, number, technique)
+    own = tuple((Place(source), lead) for source, lead in leads.items() if not reads[source])
     inputs = [Block(Place(source), widths.size_bytes(graph, source), 0, int(stays)) for source, stays in reads.items()]
-    output = Block(Place(number), widths.size_bytes(graph, number), 0, 1, leads)
+    output = Block(Place(number), widths.size_bytes(graph, number), 0, 1, own)
     scratch = Block(Place(number, is_scratch=True), technique.scratch_bytes(layer, widths.of_layer(layer)), 0, 0)
     return place([*inputs, output, scratch]).size_bytes
 
 
-def layer_lead(graph: Graph, widths: BitWidths, number: int, k: int, technique: Technique) -> Lead | None:
-    """Return how a layer's output may lie over its input k."""
+def layer_leads(graph: Graph, widths: BitWidths, number: int, technique: Technique) -> Mapping[int, Lead]:
+    """Return how a layer's output may lie over the tensors that it reads; one read twice has to allow both."""
     layer = graph.layers[number]
-    own = widths.of_layer(layer)._replace(x=widths.values[layer.inputs[k]])
-    return technique.lead(layer, k, own)
+    found: dict[int, list[Lead | None]] = {}
+    for k, source in enumerate(graph.predecessors[number]):
+        own = widths.of_layer(layer)._replace(x=widths.values[layer.inputs[k]])
+        found.setdefault(source, []).append(technique.lead(layer, k, own))
+    leads = {source: [lead for lead in own if lead] for source, own in found.items() if None not in own}
+    return {
+        source: Lead(max(lead.least_bytes for lead in own), lcm(*(lead.unit_bytes for lead in own)))
+        for source, own in leads.items()
+    }
 
 
 def readers_of(graph: Graph, source: int) -> list[int]:

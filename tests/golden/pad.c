@@ -23,7 +23,7 @@ enum {
   FILL = 48,
 };
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t row = -PAD_TOP; row < OUT_HEIGHT - PAD_TOP; row++) {
     for (int32_t column = -PAD_LEFT; column < OUT_WIDTH - PAD_LEFT; column++) {
       const int32_t is_inside = row >= 0 && row < IN_HEIGHT && column >= 0 && column < IN_WIDTH;

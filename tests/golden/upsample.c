@@ -22,7 +22,7 @@ enum {
   COLUMNS = 3,
 };
 
-void layer_3(const int8_t *restrict input, int8_t *restrict output) {
+void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t row = 0; row < IN_HEIGHT; row++) {
     for (int32_t i = 0; i < ROWS; i++) {
       const int8_t *pixel = input + row * IN_WIDTH * IN_CHANNELS;

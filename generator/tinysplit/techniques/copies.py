@@ -1,0 +1,28 @@
+"""Layers that write values as they read them, some in other places: which input element each output element is."""
+
+import numpy as np
+
+from tinysplit.layers.base import Layer
+from tinysplit.layers.concat import Concat
+from tinysplit.layers.pad import Pad
+from tinysplit.layers.upsample import Upsample
+from tinysplit.qformat import IntArray
+
+NONE = 1 << 40  # behind all elements of any input
+
+
+def sources(layer: Layer, k: int) -> IntArray | None:
+    """Return for every output element the one of input k that it is, or NONE; None where values are computed."""
+    (height, width, channels), found = layer.in_shapes[k], np.full(tuple(layer.out_shape), NONE)
+    elements = np.arange(height * width * channels).reshape(height, width, channels)
+    match layer:
+        case Concat():
+            first = sum(shape.channels for shape in layer.in_shapes[:k])
+            found[:, :, first : first + channels] = elements
+        case Pad():
+            found[layer.pads.top :, layer.pads.left :][:height, :width] = elements
+        case Upsample():
+            found = elements.repeat(layer.factors[0], axis=0).repeat(layer.factors[1], axis=1)
+        case _:
+            return None
+    return found.reshape(-1)
