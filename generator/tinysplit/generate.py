@@ -10,8 +10,9 @@ from typing import Any
 import onnx
 
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Place
+from tinysplit.board_memory import MOVE_CYCLES, BoardMemory, Place
 from tinysplit.board_steps import StepKind
+from tinysplit.cost_model import technique_cycles
 from tinysplit.firmware_files import render_board_files, write_project_files
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
@@ -73,10 +74,7 @@ def describe(
 ) -> Project:
     """Return the manifest of what will be generated; its `project_hash` is 0 until all files are there."""
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    layers = tuple(
-        _layer(index, quantized, boards[device], plan.problem.layers[index].seconds[device])
-        for index, device in enumerate(plan.assignment)
-    )
+    layers = tuple(_layer(index, quantized, boards[device]) for index, device in enumerate(plan.assignment))
     cuts = tuple(_cut(number, cut) for number, cut in enumerate(plan.cuts, 1))
     links = tuple(
         ProjectLink(
@@ -112,9 +110,13 @@ def _hash(directories: Sequence[Path]) -> int:
     return int.from_bytes(digest.digest()[:4], "little")
 
 
-def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds: float) -> ProjectLayer:
+def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectLayer:
     layer = quantized.layers[index]
-    kernel = _kernel(quantized, index, board_plan)
+    kernel, widths = _kernel(quantized, index, board_plan), BitWidths.of_quantized(quantized)
+    memory = describe_memory(quantized.graph, widths, board_plan, index)
+    core = board_plan.board.device.core
+    cycles = technique_cycles(layer.layer, core, widths.of_layer(layer.layer), kernel.technique)
+    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,
@@ -124,9 +126,9 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan, seconds
         macc=layer.layer.macc,
         formats=ProjectFormats.of(layer.formats),
         weights_bytes=kernel.weights_bytes,
-        memory=describe_memory(quantized.graph, BitWidths.of_quantized(quantized), board_plan, index),
-        estimated_cycles=round(seconds * board_plan.board.clock.core_hz),
-        estimated_s=seconds,
+        memory=memory,
+        estimated_cycles=round(cycles),
+        estimated_s=cycles / board_plan.board.clock.core_hz,
     )
 
 
