@@ -1,7 +1,7 @@
 /* layer 3, lookup example
  *
  * 1x1x4 Q2.5 -> 1x1x4 Q2.5, 4 MACC
- * scheme: interleaved (height x width x channels), technique: direct
+ * technique: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

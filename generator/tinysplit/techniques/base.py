@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
+from tinysplit.techniques.loads import Loads, block_loads
+from tinysplit.techniques.scheme import Scheme, usual_scheme
 from tinysplit.techniques.traversal import Lead, elementwise_lead
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ class Technique(ABC):
     """
 
     name: ClassVar[str]
-    scheme: ClassVar[str] = "interleaved (height x width x channels)"  # how values are walked, in seed 004's words
     walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
 
     @abstractmethod
@@ -75,6 +76,14 @@ class Technique(ABC):
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads, in the order in which it reads them."""
         return quantized.constants
+
+    def scheme(self, layer: Layer) -> Scheme | None:
+        """Return how the kernel of `layer` walks its values; None where it has no window."""
+        return usual_scheme(layer)
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """Return what the kernel reads: one output after the other, unless the technique says otherwise."""
+        return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:  # noqa: ARG002 - what techniques override
         """Return what the template prints beside what all templates know."""

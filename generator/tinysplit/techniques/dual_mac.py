@@ -12,12 +12,14 @@ from tinysplit.layers.dense import Dense
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.loads import Loads, block_loads
 from tinysplit.techniques.strips import Strips
 from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
+PIXELS = 2  # that are computed together
 BLOCK = 4  # output channels whose sums are in registers together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of an address that one instruction loads from
@@ -56,6 +58,12 @@ class DualMac(Technique):
         strips = Strips(layer, 1)
         outputs = strips.out_size[0] * strips.out_size[1] * _blocks(layer) * BLOCK
         return Work(outputs * strips.window.kernel[0] * 2 * strips.pairs, outputs, strips.moved)
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: values are widened before."""
+        copied_bytes = Strips(layer, 1).moved * widths.x // 8
+        weights_bytes = self.weights_bytes(layer, widths)
+        return block_loads(layer, weights_bytes, 2, pixels=PIXELS, channels=BLOCK, copied_bytes=copied_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
@@ -22,6 +23,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.loads import Loads, block_loads
 from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
@@ -140,6 +142,15 @@ class Packed(Technique):
             return super().lead(layer, k, widths)
         return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
 
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: windows are copied, or read where they are."""
+        weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
+        return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`."""
+        return pixels_work(layer, 1)
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`."""
         return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
@@ -155,6 +166,13 @@ class Packed(Technique):
         own = facts(quantized, Packing.of(quantized))
         buffered = isinstance(quantized.layer, Conv) and not own["copies"]
         return own | {"channels": quantized.layer.out_shape.channels, "unpacks": False, "buffered": buffered}
+
+
+def pixels_work(layer: Layer, passes: int) -> Work:
+    """Return the work of kernels that copy a window, with its padding, for each pixel in each of so many passes."""
+    (inputs, _), outputs = padded_inputs(layer), layer.out_shape.size
+    copied = 0 if is_pointwise(layer) else layer.out_shape.height * layer.out_shape.width * inputs
+    return Work(outputs * inputs, outputs, copied * passes)
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
@@ -202,6 +220,12 @@ def is_pointwise(layer: Layer) -> bool:
 def _inputs(layer: Layer) -> int:
     """Return how many values make an output."""
     return int(layer.parameters["weights"][0].size)
+
+
+def windows_bytes(layer: Layer, widths: Widths) -> int:
+    """Return what is read to copy the windows of all pixels."""
+    height, width, _ = layer.out_shape
+    return 0 if is_pointwise(layer) else height * width * _inputs(layer) * widths.x // 8
 
 
 def padded_inputs(layer: Layer) -> tuple[int, int]:

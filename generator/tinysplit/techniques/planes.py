@@ -12,6 +12,8 @@ from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.loads import Loads
+from tinysplit.techniques.scheme import Scheme
 from tinysplit.techniques.traversal import Lead, lead_of_blocks
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
+WORDS_OF_FOUR = 5  # that the taps of four outputs lie in
 PLANES = 2  # two channels of every pixel are read at once
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row
@@ -32,7 +35,6 @@ class Planes(Technique):
     """
 
     name: ClassVar[str] = "planes"
-    scheme: ClassVar[str] = "non-interleaved (one channel plane after the other)"
     walks_rows: ClassVar[bool] = False  # rows that bands share would be gathered twice
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -74,6 +76,17 @@ class Planes(Technique):
         """See `Technique.work`: padding is computed like the rest, and every value is moved once."""
         outputs = layer.out_shape.size
         return Work(outputs * _window(layer).elements, outputs, layer.in_shape.size)
+
+    def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
+        """See `Technique.scheme`."""
+        return Scheme.NON_INTERLEAVED
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: a row of taps takes five words for four outputs, weights are read once a band."""
+        bands = -(-layer.out_shape.height // _band(layer))
+        gathered_bytes = layer.in_shape.size * widths.x // 8
+        ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
+        return Loads(bands * self.weights_bytes(layer, widths), ram_bytes)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""

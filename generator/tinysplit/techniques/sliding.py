@@ -17,6 +17,7 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.traversal import Lead, lead_of_blocks
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class Sliding(Technique):
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - words for any
         """See `Technique.weights_bytes`: a word for everything, at most with bias, factor and offset."""
         return layer.out_shape.channels * (WEIGHTS + 3) * 4
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: a row of outputs reads its weights once, and each column under it once."""
+        height, width, channels = layer.out_shape
+        columns = _window(layer).stride[1] * (width - 1) + KERNEL[1]
+        row_bytes = KERNEL[0] * columns * channels * widths.x // 8
+        copied_bytes = layer.in_shape.size * widths.x // 8
+        return Loads(height * self.weights_bytes(layer, widths), height * row_bytes + copied_bytes)
 
     def work(self, layer: Layer) -> Work:
         """See `Technique.work`: padding is computed like the rest, and every value is moved once."""

@@ -14,6 +14,7 @@ from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.loads import Loads, block_loads
 from tinysplit.techniques.packed import (
     CHANNELS,
     Block,
@@ -24,6 +25,7 @@ from tinysplit.techniques.packed import (
     largest_block_bytes,
     may_pack,
     padded_inputs,
+    windows_bytes,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +55,13 @@ class Unpacked(Technique):
         """See `Technique.scratch_bytes`: packed words and the values of one window."""
         return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
 
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: weights are read once, and again as packed words for every pixel."""
+        weights_bytes = self.weights_bytes(layer, widths)
+        copied_bytes = _passes(layer) * windows_bytes(layer, widths)
+        words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
+        return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`: words of biases and factors, weights."""
         return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
@@ -67,6 +76,11 @@ class Unpacked(Technique):
         """See `Technique.facts`."""
         channels = CHANNELS * _blocks_at_once(quantized.layer)
         return facts(quantized, Packing.of(quantized)) | {"channels": channels, "unpacks": True, "buffered": False}
+
+
+def _passes(layer: Layer) -> int:
+    """Return how often all windows are copied."""
+    return layer.out_shape.channels // CHANNELS // _blocks_at_once(layer)
 
 
 def _blocks_at_once(layer: Layer) -> int:

@@ -12,7 +12,8 @@ from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
-from tinysplit.techniques.packed import CHANNELS, Integers, is_pointwise, padded_inputs
+from tinysplit.techniques.loads import Loads, block_loads
+from tinysplit.techniques.packed import CHANNELS, Integers, is_pointwise, padded_inputs, windows_bytes
 from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Wide(Technique):
         if not isinstance(layer, Conv):
             return super().lead(layer, k, widths)
         return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Technique.loads`: windows are copied, or read where they are."""
+        weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
+        return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - weights of 8 bits take 16, too
         """See `Technique.weights_bytes`."""

@@ -1,0 +1,104 @@
+"""Seed 004's rule of schemes, what kernels read, and which technique is chosen, counted by hand."""
+
+import numpy as np
+import pytest
+
+from tinysplit.layers import Conv, Dense, DepthwiseConv, MaxPool
+from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.window import Pads, Window
+from tinysplit.techniques import Widths, candidates
+from tinysplit.techniques.loads import Loads
+from tinysplit.techniques.scheme import Scheme, SchemeRule
+
+BYTES = Widths.all(8)
+SAME = Pads(1, 1, 1, 1)
+
+
+def conv(shape: Shape, channels: int, kernel: int, pads: Pads = SAME) -> Conv:
+    return Conv(
+        name="conv",
+        inputs=("x",),
+        output="y",
+        in_shape=shape,
+        weights=np.ones((channels, kernel, kernel, shape.channels), np.float32),
+        bias=np.zeros(channels, np.float32),
+        window=Window((kernel, kernel), pads=pads),
+    )
+
+
+def depthwise(shape: Shape) -> DepthwiseConv:
+    return DepthwiseConv(
+        name="depthwise",
+        inputs=("x",),
+        output="y",
+        in_shape=shape,
+        weights=np.ones((3, 3, shape.channels), np.float32),
+        bias=np.zeros(shape.channels, np.float32),
+        window=Window((3, 3), pads=SAME),
+    )
+
+
+def dense(inputs: int, outputs: int) -> Dense:
+    return Dense(
+        name="dense",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(1, 1, inputs),
+        weights=np.ones((outputs, inputs), np.float32),
+        bias=np.zeros(outputs, np.float32),
+    )
+
+
+SEED_RGB = conv(Shape(480, 640, 3), 8, 3)  # seed 004's examples: three rows of 640 pixels of 3 channels,
+SEED_DEEP = conv(Shape(15, 20, 512), 8, 3)  # 3 rows x 512 channels x 20 columns,
+SEED_POINTWISE = conv(Shape(15, 20, 512), 8, 1, Pads())  # and as many pixels with 512 channels as fit
+
+
+@pytest.mark.parametrize(
+    ("layer", "near_bytes", "scheme", "buffer_bytes"),
+    [
+        (SEED_RGB, 5760, Scheme.INTERLEAVED, 3 * 640 * 3),
+        (SEED_RGB, 5759, None, 3 * 640 * 3),  # its plane is larger still
+        (SEED_DEEP, 30720, Scheme.INTERLEAVED, 3 * 512 * 20),
+        (SEED_DEEP, 30719, Scheme.NON_INTERLEAVED, 20 * 15 + 20 * 8 * 4),
+        (SEED_DEEP, 939, None, 20 * 15 + 20 * 8 * 4),
+        (SEED_POINTWISE, 1500, Scheme.POINTWISE, 2 * 512),
+        (SEED_POINTWISE, 1 << 20, Scheme.POINTWISE, 20 * 15 * 512),
+        (SEED_POINTWISE, 511, None, 512),
+        (dense(64, 10), 100, Scheme.POINTWISE, 64),
+        (depthwise(Shape(8, 8, 64)), 1535, Scheme.NON_INTERLEAVED, 8 * 8 + 8 * 4),
+    ],
+)
+def test_the_rule_of_seed_004(layer: Layer, near_bytes: int, scheme: Scheme | None, buffer_bytes: int) -> None:
+    rule = SchemeRule.of(layer, BYTES, near_bytes)
+    assert rule is not None
+    assert (rule.scheme, rule.buffer_bytes) == (scheme, buffer_bytes)
+    assert str(buffer_bytes) in str(rule)
+
+
+def loads(layer: Layer, core: str, technique: str, widths: Widths = BYTES) -> Loads:
+    return next(each for each in candidates(layer, core, widths) if each.name == technique).loads(layer, widths)
+
+
+def test_what_kernels_read() -> None:
+    pointwise = conv(Shape(4, 4, 8), 16, 1, Pads())
+    assert loads(pointwise, "cortex-m4", "direct") == Loads(16 * (16 * 8 + 16 * 6), 16 * 16 * 8)
+    # Two pixels share weights, four channels share values, which were widened from bytes once.
+    assert loads(pointwise, "cortex-m4", "dual_mac") == Loads(8 * 16 * (8 + 8), 16 * 4 * 8 * 2 + 16 * 8)
+    packed = next(each for each in candidates(pointwise, "cortex-m0plus", BYTES) if each.name == "packed")
+    weights_bytes = packed.weights_bytes(pointwise, BYTES)
+    assert packed.loads(pointwise, BYTES) == Loads(16 * weights_bytes, 16 * 4 * 8)
+    channels = depthwise(Shape(4, 4, 8))
+    assert loads(channels, "cortex-m4", "direct").ram_bytes == 4 * 4 * 8 * 9
+    assert loads(channels, "cortex-m4", "planes").ram_bytes == 4 * 4 * 8 * 15 + 4 * 4 * 8
+    assert loads(channels, "cortex-m0plus", "sliding").ram_bytes == 4 * (3 * 6 * 8) + 4 * 4 * 8
+
+
+def test_layers_without_a_window_have_no_scheme() -> None:
+    pool = MaxPool(name="pool", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), window=Window((2, 2), (2, 2)))
+    assert SchemeRule.of(pool, BYTES, 1000) == SchemeRule(Scheme.INTERLEAVED, 2 * 4 * 8, 1000)
+    schemes = {
+        each.name: each.scheme(depthwise(Shape(4, 4, 8)))
+        for each in candidates(depthwise(Shape(4, 4, 8)), "cortex-m4", BYTES)
+    }
+    assert schemes == {"planes": Scheme.NON_INTERLEAVED, "direct": Scheme.INTERLEAVED}
