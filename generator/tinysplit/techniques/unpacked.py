@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
 from tinysplit.split.memory import aligned
@@ -25,6 +26,7 @@ from tinysplit.techniques.packed import (
     largest_block_bytes,
     may_pack,
     padded_inputs,
+    pixels_work,
     windows_bytes,
 )
 
@@ -61,6 +63,12 @@ class Unpacked(Technique):
         copied_bytes = _passes(layer) * windows_bytes(layer, widths)
         words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
         return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`: weights are moved, too."""
+        blocks = layer.out_shape.channels // CHANNELS
+        work = pixels_work(layer, blocks // _blocks_at_once(layer))
+        return work._replace(moved=work.moved + layer.out_shape.channels * padded_inputs(layer)[0])
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`: words of biases and factors, weights."""

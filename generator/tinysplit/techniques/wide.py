@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
@@ -13,7 +14,7 @@ from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
 from tinysplit.techniques.loads import Loads, block_loads
-from tinysplit.techniques.packed import CHANNELS, Integers, is_pointwise, padded_inputs, windows_bytes
+from tinysplit.techniques.packed import CHANNELS, Integers, is_pointwise, padded_inputs, pixels_work, windows_bytes
 from tinysplit.techniques.traversal import Lead, window_lead
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Wide(Technique):
         """See `Technique.loads`: windows are copied, or read where they are."""
         weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
         return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
+
+    def work(self, layer: Layer) -> Work:
+        """See `Technique.work`."""
+        return pixels_work(layer, 1)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - weights of 8 bits take 16, too
         """See `Technique.weights_bytes`."""
