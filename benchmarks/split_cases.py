@@ -36,9 +36,9 @@ class Case:
             flash_bytes = 400 + int((1500 * 32**depth if is_pointwise else 1000) * rng.uniform(0.5, 1.5))
             cycles = (300e3 if is_pointwise else 30e3) * rng.uniform(0.3, 1.7)
             seconds = tuple(cycles / speed for speed in cycles_a_second)
-            layers.append(LayerCosts(f"layer{number + 1}", flash_bytes, out_bytes, out_bytes, seconds))
+            layers.append(LayerCosts.alike(f"layer{number + 1}", flash_bytes, out_bytes, out_bytes, seconds))
         sizes = [rng.uniform(0.5, 1.5) for _ in range(self.n_devices)]
-        scale = ROOM * sum(layer.flash_bytes for layer in layers) / sum(sizes)
+        scale = ROOM * sum(layer.flash_bytes[0] for layer in layers) / sum(sizes)
         devices = tuple(DeviceLimits(f"board{i + 1}", int(size * scale), 10**9) for i, size in enumerate(sizes))
         transfers = tuple(
             tuple(

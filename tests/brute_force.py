@@ -109,7 +109,7 @@ class BruteForce:
     def _flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
         flash = [0] * self.n_devices
         for layer, device in zip(self.problem.layers, assignment, strict=True):
-            flash[device] += layer.flash_bytes
+            flash[device] += layer.flash_bytes[device]
         return tuple(flash)
 
     def _overfills_flash(self, assignment: tuple[int, ...]) -> bool:
@@ -198,7 +198,7 @@ class BruteForce:
             held[device].add(HOST_INPUT)
         for layer, owner in enumerate(assignment):
             others = held[owner] - set(self.inputs[layer])
-            most[owner] = max(most[owner], self.problem.layers[layer].ram_bytes + self._sum(others))
+            most[owner] = max(most[owner], self.problem.layers[layer].ram_bytes[owner] + self._sum(others))
             held[owner].add(layer)
             for receiver in self._receivers(assignment, layer):
                 held[receiver].add(layer)

@@ -43,13 +43,14 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
             return rng.choice((0.0, 1.0, 1.0, 2.0, 3.0))
         return inf if rng.random() < 0.04 else rng.uniform(0.01, 3)
 
-    layers = _random_layers(rng, n_layers, kinds.branches and rng.random() < 0.85)
+    has_branches = kinds.branches and rng.random() < 0.85
+    layers = _random_layers(rng, n_layers, n_devices, branches=has_branches, is_alike=is_alike or rng.random() < 0.3)
     layers = [
         replace(layer, seconds=(time(),) * n_devices if is_alike else tuple(time() for _ in range(n_devices)))
         for layer in layers
     ]
     transfers = tuple(_random_table(n_devices, rng.choice((0.1, 1.0)), time, is_alike=is_alike) for _ in layers)
-    links = _random_links(rng, n_layers, n_devices) if has_links else None
+    links = _random_links(rng, n_layers, n_devices, is_alike=is_alike) if has_links else None
     has_power = kinds.energy and rng.random() < 0.6
     powers = [_random_power(rng) if has_power else (0.0, 0.0, 0.0) for _ in range(n_devices)]
     problem = Problem(
@@ -68,7 +69,10 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
     return _with_random_limits(rng, problem, kinds, has_power=has_power)
 
 
-def _random_layers(rng: random.Random, n_layers: int, branches: bool) -> list[LayerCosts]:
+def _random_layers(
+    rng: random.Random, n_layers: int, n_devices: int, *, branches: bool, is_alike: bool
+) -> list[LayerCosts]:
+    """Return layers without seconds, which need as much memory on every device only where they are alike."""
     inputs = [
         {rng.randrange(max(-1, k - 4), k) for _ in range(rng.choice((1, 1, 2, 3)))} if branches else {k - 1}
         for k in range(n_layers)
@@ -78,10 +82,14 @@ def _random_layers(rng: random.Random, n_layers: int, branches: bool) -> list[La
             inputs[rng.randrange(k + 1, n_layers)].add(k)
     out_bytes = [rng.randint(0, 12) for _ in inputs]
 
+    def by_device(least: int, most: int) -> tuple[int, ...]:
+        drawn = [rng.randint(least, most) for _ in range(n_devices)]
+        return tuple(drawn[:1] * n_devices if is_alike else drawn)
+
     def layer(k: int) -> LayerCosts:
         needed = sum((out_bytes[tensor] if tensor >= 0 else 9) + 3 for tensor in inputs[k]) + out_bytes[k] + 3
         read = tuple(inputs[k]) if branches else None
-        return LayerCosts(f"l{k}", rng.randint(0, 9), needed + rng.randint(0, 5), out_bytes[k], (), read)
+        return LayerCosts(f"l{k}", by_device(0, 9), by_device(needed, needed + 5), out_bytes[k], (), read)
 
     return list(map(layer, range(n_layers)))
 
@@ -97,22 +105,31 @@ def _random_table(
     return tuple(tuple(seconds(i, h) for h in range(n_devices)) for i in range(n_devices))
 
 
-def _random_links(rng: random.Random, n_layers: int, n_devices: int) -> Links:
-    """Return links without ties: which of two equally fast ways is taken would be arbitrary."""
+def _random_links(rng: random.Random, n_layers: int, n_devices: int, *, is_alike: bool) -> Links:
+    """Return links without ties: which of two equally fast ways is taken would be arbitrary.
+
+    Where devices are alike all have a link with each other, which is faster than any other way.
+    """
     pairs = [(i, h) for h in range(n_devices) for i in range(h)]
     absent = {pair for pair in pairs if rng.random() < 0.3}
     faster = {pair: rng.choice((0.2, 1.0)) for pair in pairs}
 
-    def seconds(i: int, h: int) -> float:
+    same = [rng.uniform(0.01, 2) for _ in range(n_layers)]
+    shared = {pair for pair in pairs if rng.random() < 0.4}
+
+    def seconds(layer: int, i: int, h: int) -> float:
         pair = (min(i, h), max(i, h))
+        if is_alike:
+            return 0.0 if i == h else same[layer]
         return 0.0 if i == h else inf if pair in absent else faster[pair] * rng.uniform(0.01, 2)
 
     return Links(
         direct=tuple(
-            tuple(tuple(seconds(i, h) for h in range(n_devices)) for i in range(n_devices)) for _ in range(n_layers)
+            tuple(tuple(seconds(layer, i, h) for h in range(n_devices)) for i in range(n_devices))
+            for layer in range(n_layers)
         ),
         relays=tuple(tuple(rng.random() < 0.7 for _ in range(n_devices)) for _ in range(n_layers)),
-        half_duplex=frozenset(pair for pair in pairs if rng.random() < 0.4),
+        half_duplex=frozenset((pairs if shared else ()) if is_alike else shared),
     )
 
 

@@ -90,8 +90,8 @@ def test_costs_of_the_network_that_will_run() -> None:
         widths = Widths.all(bits)
         technique = choose(graph.layers[0], "cortex-m0plus", widths)
         code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, technique.cost_kind(graph.layers[0])).code_bytes
-        assert first.flash_bytes == technique.weights_bytes(graph.layers[0], widths) + code_bytes
-        assert first.ram_bytes == layer_ram_bytes(graph, 0, bits, technique)
+        assert first.flash_bytes == (technique.weights_bytes(graph.layers[0], widths) + code_bytes,) * 2
+        assert first.ram_bytes == (layer_ram_bytes(graph, 0, bits, technique),) * 2
         assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
         assert first.seconds == (layer_cycles(graph.layers[0], "cortex-m0plus", bits) / 64e6,) * 2
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
@@ -100,6 +100,25 @@ def test_costs_of_the_network_that_will_run() -> None:
         there_s = problem.transfer_seconds[1][0][1]
         assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
         assert there_s == pytest.approx(expected)
+
+
+def test_a_board_needs_the_same_memory_in_every_company() -> None:
+    """Kernels of Cortex-M0+ and Cortex-M4 pack weights in their own ways; neither pays for the other's."""
+    graph = mobilenet_v1(0.25)
+    pair = boards("nucleo_g071rb", "nucleo_f401re")
+    together = make_problem(graph, pair, CostSettings())
+    for device, board in enumerate(pair):
+        alone = make_problem(graph, (board,), CostSettings())
+        for layer, own in zip(together.layers, alone.layers, strict=True):
+            assert (layer.flash_bytes[device],) == own.flash_bytes
+            assert (layer.ram_bytes[device],) == own.ram_bytes
+    whole = (1,) * len(graph.layers)
+    assert together.is_feasible(whole)
+    flash_bytes = together.figures(whole).flash_bytes[1]
+    assert flash_bytes < sum(max(layer.flash_bytes) for layer in together.layers)
+    tight = replace(together.devices[1], flash_bytes=flash_bytes)
+    exact = replace(together, devices=(together.devices[0], tight))
+    assert branch_and_bound(exact).objective <= exact.figures(whole).i_s
 
 
 def test_ram_is_what_the_arena_planner_makes() -> None:

@@ -120,10 +120,10 @@ def test_three_boards_that_must_all_be_used() -> None:
 def test_profile_runs() -> None:
     # Smallest tensor behind b; half of the seconds behind c; half of the flash behind a.
     layers = (
-        LayerCosts("a", 90, 1, 9, (1.0, 2.0)),
-        LayerCosts("b", 10, 1, 1, (1.0, 2.0)),
-        LayerCosts("c", 10, 1, 9, (1.0, 2.0)),
-        LayerCosts("d", 10, 1, 9, (3.0, 6.0)),
+        LayerCosts.alike("a", 90, 1, 9, (1.0, 2.0)),
+        LayerCosts.alike("b", 10, 1, 1, (1.0, 2.0)),
+        LayerCosts.alike("c", 10, 1, 9, (1.0, 2.0)),
+        LayerCosts.alike("d", 10, 1, 9, (3.0, 6.0)),
     )
     problem = Problem(layers, (DeviceLimits("x", 120, 1), DeviceLimits("y", 120, 1)), equal_links(layers, 2, 0.1))
     runs = profile_runs(problem)

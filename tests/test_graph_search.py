@@ -103,7 +103,7 @@ def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
 
 def test_resnet_needs_a_cut_inside_a_block_where_ram_is_short() -> None:
     problem = resnet(("nucleo_g071rb",) * 2, CostSettings())
-    ram_bytes = max(layer.ram_bytes for layer in problem.layers)  # no byte for what else is alive
+    ram_bytes = max(layer.ram_bytes[0] for layer in problem.layers)  # no byte for what else is alive
     problem = replace(problem, devices=tuple(replace(device, ram_bytes=ram_bytes) for device in problem.devices))
     assert least_between_blocks(problem) == inf
     split = graph_search(problem)
@@ -122,7 +122,9 @@ def test_resnet_on_four_boards_within_a_second(objective: Objective) -> None:
 # A block of two branches: `add` reads what `first` and `second` give; every tensor has 8 bytes, a cut takes 1 s.
 def block(n_devices: int, ram_bytes: int, seconds: tuple[tuple[float, ...], ...]) -> Problem:
     inputs = ((NETWORK_INPUT,), (0,), (0, 1))
-    layers = tuple(LayerCosts(f"l{k}", 1, 8 * (len(inputs[k]) + 1), 8, row, inputs[k]) for k, row in enumerate(seconds))
+    layers = tuple(
+        LayerCosts.alike(f"l{k}", 1, 8 * (len(inputs[k]) + 1), 8, row, inputs[k]) for k, row in enumerate(seconds)
+    )
     table = tuple(tuple(float(i != h) for h in range(n_devices)) for i in range(n_devices))
     devices = tuple(DeviceLimits(f"b{k}", 3, ram_bytes) for k in range(n_devices))
     return Problem(layers, devices, (table,) * 3, input_bytes=8)
@@ -155,7 +157,7 @@ def random_network(n_layers: int, n_devices: int, reach: int, seed: int) -> Prob
             inputs[rng.randrange(k + 1, min(n_layers, k + 1 + reach))].add(k)
     out_bytes = [rng.randint(1000, 20000) for _ in inputs]
     layers = tuple(
-        LayerCosts(
+        LayerCosts.alike(
             f"l{k}",
             rng.randint(1000, 50000),
             sum(out_bytes[tensor] + 4 for tensor in (*read, k)),
@@ -165,8 +167,8 @@ def random_network(n_layers: int, n_devices: int, reach: int, seed: int) -> Prob
         )
         for k, read in enumerate(inputs)
     )
-    flash = sum(layer.flash_bytes for layer in layers) // n_devices
-    ram = max(layer.ram_bytes for layer in layers)
+    flash = sum(layer.flash_bytes[0] for layer in layers) // n_devices
+    ram = max(layer.ram_bytes[0] for layer in layers)
     devices = tuple(DeviceLimits(f"b{k}", int(flash * 1.3), 2 * ram, 0.1, 0.05, 0.01) for k in range(n_devices))
     transfers = tuple(
         tuple(tuple(0.0 if i == h else size / 300_000 for h in range(n_devices)) for i in range(n_devices))

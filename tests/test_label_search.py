@@ -34,12 +34,12 @@ def large_problem(n: int, d: int, seed: int) -> Problem:
     rng = Random(seed)  # noqa: S311 (no secret)
     speeds = [10 ** rng.uniform(6.5, 7.9) for _ in range(d)]
     layers = tuple(
-        LayerCosts(
+        LayerCosts.alike(
             f"l{k}", rng.randint(500, 20000), 1, rng.randint(500, 16000), tuple(rng.random() * 1e6 / s for s in speeds)
         )
         for k in range(n)
     )
-    needed = sum(layer.flash_bytes for layer in layers)
+    needed = sum(layer.flash_bytes[0] for layer in layers)
     sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
     devices = tuple(DeviceLimits(f"b{k}", int(1.2 * needed * size / sum(sizes)), 1) for k, size in enumerate(sizes))
     transfers = tuple(
@@ -153,7 +153,7 @@ def test_ends_in_time_with_a_bound() -> None:
 
 def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     # A slow board has to take one layer of 3 bytes; one label follows the fast one until it is full.
-    layers = tuple(LayerCosts(f"l{k}", 1 + 2 * (k > 3), 1, 1, (1.0, 9.0)) for k in range(6))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1 + 2 * (k > 3), 1, 1, (1.0, 9.0)) for k in range(6))
     transfers = (((0.0, 1.0), (1.0, 0.0)),) * 6
     problem = Problem(layers, (DeviceLimits("a", 4, 1), DeviceLimits("b", 6, 1)), transfers)
     monkeypatch.setattr(module, "FIRST_WIDTH", 1)

@@ -41,7 +41,7 @@ def diamond() -> Graph:
 
 def problem(graph: Graph, n_devices: int, ram_bytes: int = 1000) -> Problem:
     layers = tuple(
-        LayerCosts(layer.name, 1, 1, layer.out_shape.size, (1.0,) * n_devices, inputs)
+        LayerCosts.alike(layer.name, 1, 1, layer.out_shape.size, (1.0,) * n_devices, inputs)
         for layer, inputs in zip(graph.layers, graph.predecessors, strict=True)
     )
     devices = tuple(DeviceLimits(f"d{i}", 100, ram_bytes) for i in range(n_devices))

@@ -41,7 +41,7 @@ def boards(count: int) -> list[Board]:
 
 def test_one_more_board_or_just_enough_flash(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
-    largest, total = (f([layer.flash_bytes for layer in layers]) for f in (max, sum))
+    largest, total = (f([layer.flash_bytes[0] for layer in layers]) for f in (max, sum))
     graph = shrunk(monkeypatch, largest, 32000)
     text = remedies(graph, boards(1), CostSettings())
     assert "one more nucleo_g071rb" in text
@@ -53,14 +53,14 @@ def test_two_more_boards_where_one_is_not_enough(monkeypatch: pytest.MonkeyPatch
     """Three boards with 0.4 of the flash each hold it, two do not."""
     graph = Graph.of_layers("features", mobilenet_v1(0.25).layers[:20])
     layers = make_problem(graph, boards(1), CostSettings()).layers
-    total = sum(layer.flash_bytes for layer in layers)
+    total = sum(layer.flash_bytes[0] for layer in layers)
     shrunk(monkeypatch, int(0.4 * total), 10**6)
     assert "2 more nucleo_g071rb" in remedies(graph, boards(1), CostSettings())
 
 
 def test_just_enough_ram(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = make_problem(tiny_cnn(), boards(2), CostSettings()).layers
-    needed = max(layer.ram_bytes for layer in layers)
+    needed = max(layer.ram_bytes[0] for layer in layers)
     graph = shrunk(monkeypatch, 100_000, needed - 100)
     text = remedies(graph, boards(2), CostSettings())
     assert "more nucleo_g071rb" not in text, "another board is as small"
@@ -71,7 +71,7 @@ def test_just_enough_ram(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
-    flash, ram = sum(layer.flash_bytes for layer in layers), max(layer.ram_bytes for layer in layers)
+    flash, ram = sum(layer.flash_bytes[0] for layer in layers), max(layer.ram_bytes[0] for layer in layers)
     graph = shrunk(monkeypatch, flash - 1024, ram - 40)
     text = remedies(graph, boards(1), CostSettings())
     assert text == "; enough would be 1 KB more flash and 40 bytes more RAM on board 1 (nucleo_g071rb)"

@@ -143,7 +143,9 @@ def tiny_grouped(*groups: tuple[int, ...]) -> Problem:
         out_bytes = 4 * own[-1].out_shape.size
         seconds = sum(layer.macc for layer in own) * 307 / 64e6
         ram_bytes = max(4 * own[0].in_shape.size, out_bytes)
-        layers.append(LayerCosts("", sum(y.weights_bytes(32) for y in own), ram_bytes, out_bytes, (seconds, seconds)))
+        layers.append(
+            LayerCosts.alike("", sum(y.weights_bytes(32) for y in own), ram_bytes, out_bytes, (seconds, seconds))
+        )
         transfers.append(((0.0, out_bytes * 8 / 115200), (out_bytes * 8 / 115200, 0.0)))
     return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers))
 

@@ -135,7 +135,7 @@ def split_of(problem: Problem, assignment: Assignment, lower_bound: float) -> Sp
 
 
 def test_a_race_that_excludes_all_says_so() -> None:
-    layers = tuple(LayerCosts(f"l{k}", 2, 1, 1, (1.0, 1.0)) for k in range(3))
+    layers = tuple(LayerCosts.alike(f"l{k}", 2, 1, 1, (1.0, 1.0)) for k in range(3))
     devices = (DeviceLimits("a", 3, 9), DeviceLimits("b", 3, 9))
     problem = Problem(layers, devices, (((0.0, 1.0), (1.0, 0.0)),) * 3)
     with pytest.raises(InfeasibleError, match="no assignment packs them"):
@@ -159,7 +159,7 @@ def test_a_solver_that_dies_gives_no_answer() -> None:
 def test_copies_of_the_whole_network_by_hand() -> None:
     # Alone a computes 2 s and talks to the host for 1 s, b 5 s and 1 s: answers every 1 / (1/3 + 1/6) = 2 s, two of
     # three on a. a draws 2 * 5 + 1 * 3 = 13 J, b 5 * 5 + 1 * 3 = 28 J for each of its own.
-    layers = (LayerCosts("l", 1, 1, 1, (2.0, 5.0)),)
+    layers = (LayerCosts.alike("l", 1, 1, 1, (2.0, 5.0)),)
     devices = tuple(DeviceLimits(name, 1, 1, run_w=5.0, transfer_w=3.0, idle_w=1.0) for name in "ab")
     problem = Problem(layers, devices, (((0.0, 1.0), (1.0, 0.0)),), host_seconds=((0.5, 0.5), (0.5, 0.5)))
     copies = replicate(problem)

@@ -38,7 +38,7 @@ PUBLISHED = [  # seed 000, Table 4: boards, answers a second
 def chain(seconds: tuple[tuple[float, ...], ...], sending: tuple[float, ...]) -> Problem:
     """Layers of one byte on boards with room for all; a cut behind a layer takes its `sending`."""
     n_devices = len(seconds[0])
-    layers = tuple(LayerCosts(f"l{k}", 1, 1, 1, row) for k, row in enumerate(seconds))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, row) for k, row in enumerate(seconds))
     transfers = tuple(
         tuple(tuple(0.0 if i == h else s for h in range(n_devices)) for i in range(n_devices)) for s in sending
     )
@@ -60,10 +60,12 @@ def random_instance(seed: int) -> Problem:
 
     def layer(k: int) -> LayerCosts:
         seconds = (time(),) * d if identical else tuple(time() for _ in range(d))
-        return LayerCosts(f"l{k}", rng.randint(0, 9), rng.randint(0, 9), 1, seconds)
+        sizes = [tuple(rng.randint(0, 9) for _ in range(d)) for _ in range(2)]
+        flash, ram = ((size[0],) * d if identical else size for size in sizes)
+        return LayerCosts(f"l{k}", flash, ram, 1, seconds)
 
     layers = tuple(map(layer, range(n)))
-    total = sum(layer.flash_bytes for layer in layers)
+    total = sum(layer.flash_bytes[0] for layer in layers)
     limits = [
         (max(1, int(total * rng.uniform(0.5, 1.4) / (1 if d == 1 else 1.2))), rng.choice((9, 9, 9, 9, 9, 7)))
         for _ in range(d)
@@ -111,9 +113,9 @@ def figures_of(problem: Problem, candidate: Assignment) -> tuple[float, float] |
     for device in used:
         own = [layer for layer, owner in zip(problem.layers, candidate, strict=True) if owner == device]
         limits = problem.devices[device]
-        if sum(layer.flash_bytes for layer in own) > limits.flash_bytes:
+        if sum(layer.flash_bytes[device] for layer in own) > limits.flash_bytes:
             return None
-        if max(layer.ram_bytes for layer in own) > limits.ram_bytes:
+        if max(layer.ram_bytes[device] for layer in own) > limits.ram_bytes:
             return None
     if (problem.must_use_all and len(used) < d) or (problem.keep_last_two and len(set(candidate[-2:])) > 1):
         return None
@@ -218,7 +220,7 @@ def test_bounds_of_partial_assignments_are_admissible() -> None:
             free = [device.flash_bytes for device in problem.devices]
             for k, device in enumerate(candidate[:n_done]):
                 loads[device] += problem.layers[k].seconds[device]
-                free[device] -= problem.layers[k].flash_bytes
+                free[device] -= problem.layers[k].flash_bytes[device]
                 if k:
                     loads[candidate[k - 1]] += problem.transfer_seconds[k - 1][candidate[k - 1]][device]
             assert bounds.of(n_done, candidate[n_done - 1], loads, free) <= figures[1] * (1 + 1e-9)
@@ -305,13 +307,7 @@ def test_limits_that_are_none(limit: float) -> None:
 
 def test_memory_is_the_reason_before_a_limit_is() -> None:
     small = tuple(replace(device, flash_bytes=2) for device in THERE_AND_BACK.devices[:1])
-    problem = replace(
-        THERE_AND_BACK,
-        layers=tuple(replace(layer, seconds=layer.seconds[:1]) for layer in THERE_AND_BACK.layers),
-        devices=small,
-        transfer_seconds=(((0.0,),),) * 3,
-        max_latency_s=0.1,
-    )
+    problem = replace(chain(((1.0,), (9.0,), (2.0,)), (0.0,) * 3), devices=small, max_latency_s=0.1)
     with pytest.raises(CheckFailedError, match="needs 3 bytes of flash"):
         branch_and_bound(problem)
 

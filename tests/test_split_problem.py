@@ -12,10 +12,10 @@ from tinysplit.split.full_search import full_search
 from tinysplit.split.problem import Cut, DeviceLimits, LayerCosts, Problem, SubModel, sub_models
 
 LAYERS = (
-    LayerCosts("conv1", 100, 500, 30, (1.0, 2.0)),
-    LayerCosts("conv2", 200, 400, 20, (2.0, 4.0)),
-    LayerCosts("conv3", 300, 300, 10, (3.0, 6.0)),
-    LayerCosts("dense", 400, 200, 5, (4.0, 8.0)),
+    LayerCosts.alike("conv1", 100, 500, 30, (1.0, 2.0)),
+    LayerCosts.alike("conv2", 200, 400, 20, (2.0, 4.0)),
+    LayerCosts.alike("conv3", 300, 300, 10, (3.0, 6.0)),
+    LayerCosts.alike("dense", 400, 200, 5, (4.0, 8.0)),
 )
 TRANSFERS = tuple(((0.0, 0.1 * layer.out_bytes), (0.2 * layer.out_bytes, 0.0)) for layer in LAYERS)
 
@@ -65,7 +65,7 @@ def test_feasibility() -> None:
         ({"devices": ROOMY.devices[:1]}, "layer 'conv1' has no cost for each of the 1 boards"),
         ({"transfer_seconds": TRANSFERS[:2]}, "2 transfer tables for 4 layers"),
         ({"layers": (replace(LAYERS[0], seconds=(nan, 1.0)), *LAYERS[1:])}, "layer 'conv1' has a cost below zero"),
-        ({"layers": (replace(LAYERS[0], flash_bytes=-1), *LAYERS[1:])}, "layer 'conv1' has a cost below zero"),
+        ({"layers": (replace(LAYERS[0], flash_bytes=(-1, 100)), *LAYERS[1:])}, "layer 'conv1' has a cost below zero"),
         ({"transfer_seconds": (((1.0, 1.0), (1.0, 0.0)), *TRANSFERS[1:])}, "transfer cost from a board to itself"),
     ],
 )
@@ -88,19 +88,19 @@ def line(case: Problem) -> str:
 
 def test_layer_short_of_ram() -> None:
     assert line(problem((1000, 300), (1000, 440))) == (
-        "layer 1 'conv1' needs 500 bytes of RAM; the largest free is 440 on board 2 (nucleo_f401re): 60 bytes short"
+        "layer 1 'conv1' needs 500 bytes of RAM; board 2 (nucleo_f401re) comes nearest with 440: 60 bytes short"
     )
 
 
 def test_layer_short_of_flash() -> None:
     assert line(problem((390, 500), (300, 500))) == (
-        "layer 4 'dense' needs 400 bytes of flash; the largest free is 390 on board 1 (nucleo_g071rb): 10 bytes short"
+        "layer 4 'dense' needs 400 bytes of flash; board 1 (nucleo_g071rb) comes nearest with 390: 10 bytes short"
     )
 
 
 def test_layer_short_of_one_memory_on_each_board() -> None:
     assert line(problem((1000, 450), (90, 500))) == (
-        "layer 1 'conv1' needs 100 bytes of flash and 500 of RAM: board 1 (nucleo_g071rb) lacks 50 bytes of RAM, "
+        "layer 1 'conv1' fits on none of the boards: board 1 (nucleo_g071rb) lacks 50 bytes of RAM, "
         "board 2 (nucleo_f401re) lacks 10 bytes of flash"
     )
 
@@ -110,13 +110,15 @@ def test_network_short_of_flash() -> None:
         "the network needs 1000 bytes of flash, both boards together have 950: 50 bytes short"
     )
     alone = Problem(
-        tuple(replace(layer, seconds=(1.0,)) for layer in LAYERS), ROOMY.devices[:1], (((0.0,),),) * len(LAYERS)
+        tuple(LayerCosts.alike(layer.name, layer.flash_bytes[0], 1, 1, (1.0,)) for layer in LAYERS),
+        ROOMY.devices[:1],
+        (((0.0,),),) * len(LAYERS),
     )
     small = replace(alone, devices=(DeviceLimits("nucleo_g071rb", 900, 500),))
     assert line(small) == "the network needs 1000 bytes of flash, board 1 (nucleo_g071rb) has 900: 100 bytes short"
     three = tuple(DeviceLimits(f"b{k}", 300, 500) for k in range(3))
     wide = Problem(
-        tuple(replace(layer, flash_bytes=300, seconds=(1.0,) * 3) for layer in LAYERS),
+        tuple(LayerCosts.alike(layer.name, 300, 1, 1, (1.0,) * 3) for layer in LAYERS),
         three,
         ((((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0))),) * len(LAYERS),
     )

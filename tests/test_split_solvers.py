@@ -5,15 +5,23 @@ from dataclasses import replace
 from itertools import pairwise, product
 from math import inf, isclose, isfinite
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brute_force import BruteForce
 from tinysplit.errors import CheckFailedError, UsageError
-from tinysplit.split.bounds import earlier_twins, fastest_devices, flash_prices, unlimited_flash
+from tinysplit.split import bounds as module
+from tinysplit.split.bounds import LatencyBound, earlier_twins, fastest_devices, flash_prices, unlimited_flash
 from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.chain_rows import ChainRows, StepCosts
 from tinysplit.split.full_search import full_search
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.graph_search import graph_search
+from tinysplit.split.label_search import label_search
+from tinysplit.split.links import Links
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.run_bounds import RunBounds, Runs
 from tinysplit.split.solve import SOLVERS, solve
 from tinysplit.split.split import Split
 
@@ -30,9 +38,9 @@ def equal_links(layers: tuple[LayerCosts, ...], n_devices: int, seconds_per_byte
 def by_hand() -> Problem:
     """Three layers, a fast small board and a slow large one; a cut costs 1 s, 0.5 s behind layer 2."""
     layers = (
-        LayerCosts("a", 40, 10, 2, (1.0, 3.0)),
-        LayerCosts("b", 70, 10, 1, (1.0, 2.0)),
-        LayerCosts("c", 50, 10, 1, (1.0, 4.0)),
+        LayerCosts.alike("a", 40, 10, 2, (1.0, 3.0)),
+        LayerCosts.alike("b", 70, 10, 1, (1.0, 2.0)),
+        LayerCosts.alike("c", 50, 10, 1, (1.0, 4.0)),
     )
     devices = (DeviceLimits("fast", 100, 10), DeviceLimits("slow", 200, 20))
     return Problem(layers, devices, equal_links(layers, 2, 0.5))
@@ -44,11 +52,13 @@ def random_problem(n: int, d: int, tightness: float, seed: int) -> Problem:
     macc = [rng.randint(1, 1000) * 1000 for _ in range(n)]
     speeds = [rng.uniform(1e6, 8e7) for _ in range(d)]
     layers = tuple(
-        LayerCosts(f"l{k}", rng.randint(100, 60000), 1, rng.randint(100, 16000), tuple(macc[k] / s for s in speeds))
+        LayerCosts.alike(
+            f"l{k}", rng.randint(100, 60000), 1, rng.randint(100, 16000), tuple(macc[k] / s for s in speeds)
+        )
         for k in range(n)
     )
     sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
-    scale = tightness * sum(layer.flash_bytes for layer in layers) / sum(sizes)
+    scale = tightness * sum(layer.flash_bytes[0] for layer in layers) / sum(sizes)
     devices = tuple(DeviceLimits(f"b{k}", int(size * scale), 1) for k, size in enumerate(sizes))
     return Problem(layers, devices, equal_links(layers, d, 10 / 115200))
 
@@ -62,8 +72,8 @@ def brute_force(problem: Problem) -> float:
         feasible = True
         total = 0.0
         for layer, device in zip(problem.layers, candidate, strict=True):
-            flash[device] += layer.flash_bytes
-            feasible &= layer.ram_bytes <= problem.devices[device].ram_bytes
+            flash[device] += layer.flash_bytes[device]
+            feasible &= layer.ram_bytes[device] <= problem.devices[device].ram_bytes
             total += layer.seconds[device]
         feasible &= all(flash[i] <= problem.devices[i].flash_bytes for i in range(d))
         feasible &= not problem.must_use_all or len(set(candidate)) == d
@@ -87,11 +97,12 @@ def problems(draw: st.DrawFn) -> Problem:
     def seconds() -> tuple[float, ...]:
         return (draw(time),) * d if identical else tuple(draw(st.lists(time, min_size=d, max_size=d)))
 
-    layers = tuple(
-        LayerCosts(f"l{k}", draw(st.integers(0, 20)), draw(st.integers(0, 10)), draw(st.integers(0, 9)), seconds())
-        for k in range(n)
-    )
-    total = sum(layer.flash_bytes for layer in layers)
+    def sizes(most: int) -> tuple[int, ...]:
+        size = st.integers(0, most)
+        return (draw(size),) * d if identical else tuple(draw(st.lists(size, min_size=d, max_size=d)))
+
+    layers = tuple(LayerCosts(f"l{k}", sizes(20), sizes(10), draw(st.integers(0, 9)), seconds()) for k in range(n))
+    total = sum(layer.flash_bytes[0] for layer in layers)
     flash = st.integers(total // d, total // d + 12) if draw(st.booleans()) else st.just(total)
     ram = st.sampled_from([10, 10, 9, 6])
     limits = (draw(flash), draw(ram))
@@ -199,7 +210,7 @@ def test_thirty_layers_on_four_boards(seed: int) -> None:
 def test_no_split_in_time_is_said() -> None:
     # The last layer runs on the second board alone, and nothing gets there from the first: no candidate of the first
     # block, which begins on the first board, is feasible.
-    layers = tuple(LayerCosts(f"l{k}", 1, 1, 1, (1.0 if k < 19 else inf, 1.0)) for k in range(20))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0 if k < 19 else inf, 1.0)) for k in range(20))
     problem = Problem(layers, (DeviceLimits("a", 20, 1), DeviceLimits("b", 20, 1)), (((0.0, inf), (inf, 0.0)),) * 20)
     with pytest.raises(CheckFailedError, match=r"no split of 20 layers on 2 boards found in 0 s.*name larger boards"):
         full_search(problem, time_limit_s=0)
@@ -229,7 +240,7 @@ def test_kws_cnn_of_table_4() -> None:
         (15 * 12, 0, 12, 12),
     )
     layers = tuple(
-        LayerCosts(f"l{k}", 4 * parameters, 4 * max(x, y), 4 * y, (macc * 9 / 80e6,) * 2)
+        LayerCosts.alike(f"l{k}", 4 * parameters, 4 * max(x, y), 4 * y, (macc * 9 / 80e6,) * 2)
         for k, (macc, parameters, x, y) in enumerate(rows)
     )
     devices = (DeviceLimits("l433rc", 256 * 1024, 64 * 1024), DeviceLimits("l412kb", 128 * 1024, 40 * 1024))
@@ -245,7 +256,7 @@ def test_unknown_solver() -> None:
 
 
 def test_twins() -> None:
-    layers = tuple(LayerCosts(f"l{k}", 1, 1, 1, (1.0, 2.0, 1.0, 1.0)) for k in range(3))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0, 2.0, 1.0, 1.0)) for k in range(3))
     devices = tuple(DeviceLimits(f"b{k}", 10, 10) for k in range(4))
     problem = Problem(layers, devices, equal_links(layers, 4, 1.0))
     assert earlier_twins(problem) == ((), (), (0,), (0, 2))
@@ -254,3 +265,49 @@ def test_twins() -> None:
         for table in problem.transfer_seconds
     )
     assert earlier_twins(replace(problem, transfer_seconds=far)) == ((), (), (), (2,))
+    packed = tuple(replace(layer, flash_bytes=(1, 1, 2, 2), ram_bytes=(1, 1, 1, 2)) for layer in layers)
+    assert earlier_twins(replace(problem, layers=packed)) == ((), (), (), ())
+
+
+def star(half_duplex: frozenset[tuple[int, int]] = frozenset(), third_s: float = 1.0) -> Problem:
+    """Boards alike, 0 linked with all others, which are linked with nothing else; so far everything is shared alike."""
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0,) * 4) for k in range(5))
+    between = [(0.0, 1.0, 1.0, third_s), (1.0, 0.0, inf, inf), (1.0, inf, 0.0, inf), (third_s, inf, inf, 0.0)]
+    links = Links((tuple(between),) * 5, ((True,) * 4,) * 5, half_duplex)
+    devices = tuple(DeviceLimits(f"b{k}", 2, 10) for k in range(4))
+    return Problem(layers, devices, links.transfer_seconds, links=links)
+
+
+def test_twins_with_links() -> None:
+    assert earlier_twins(star()) == ((), (), (1,), (1, 2))  # the hub alone passes tensors on
+    assert earlier_twins(star(third_s=2.0)) == ((), (), (1,), ())
+    assert earlier_twins(star(frozenset({(0, 1)}))) == ((), (), (), (2,))
+    assert earlier_twins(star(frozenset({(0, 1), (0, 2), (0, 3)}))) == ((), (), (1,), (1, 2))
+
+
+@pytest.mark.parametrize("half_duplex", [frozenset[tuple[int, int]](), frozenset({(0, 1), (0, 2), (0, 3)})])
+@pytest.mark.parametrize("objective", list(Objective))
+def test_twins_with_links_change_no_optimum(objective: Objective, half_duplex: frozenset[tuple[int, int]]) -> None:
+    problem = star(half_duplex)
+    devices = tuple(replace(device, run_w=0.3, transfer_w=0.2, idle_w=0.1) for device in problem.devices)
+    problem = replace(problem, devices=devices, objective=objective)
+    for solver in (branch_and_bound, label_search, graph_search):
+        check(solver(problem), BruteForce(problem).least())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_prices_that_cancel_lift_no_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flash that just suffices may cost anything: of two sums that grow with it a small difference is left."""
+    problem = random_problem(6, 2, 1.5, seed)
+    best = full_search(problem)
+    full = tuple(
+        replace(device, flash_bytes=used)
+        for device, used in zip(problem.devices, best.figures.flash_bytes, strict=True)
+    )
+    problem = replace(problem, devices=full)
+    price = 1e8 * best.objective
+    monkeypatch.setattr(module, "flash_prices", lambda _: [price, price])
+    assert LatencyBound(problem).of(0, 0, 0.0, best.figures.flash_bytes) <= best.objective
+    runs = Runs(ChainRows.of(StepCosts(problem), range(2)))
+    bounds = RunBounds(runs, np.array([[1.0, price, price]]), runs.whole(runs.rows.limits))
+    assert bounds.least()[0] <= best.objective

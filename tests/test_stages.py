@@ -87,7 +87,7 @@ def test_a_hundred_layers_on_six_boards_in_time() -> None:
 def heterogeneous(n: int, d: int, seed: int) -> Problem:
     """Random layers and devices with all the memory that anybody wants."""
     rng = random.Random(seed)  # noqa: S311 (no secret)
-    layers = tuple(LayerCosts(f"l{k}", 1, 1, 1, tuple(rng.uniform(0.1, 1.0) for _ in range(d))) for k in range(n))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, tuple(rng.uniform(0.1, 1.0) for _ in range(d))) for k in range(n))
     devices = tuple(DeviceLimits(f"b{k}", n, 1) for k in range(d))
     return Problem(layers, devices, equal_links(layers, d, 0.01))
 
@@ -96,7 +96,7 @@ def test_algorithm_1_by_hand() -> None:
     # Seconds 1 2 4 on the first device, 3 1 1 on the second, 0.5 a transfer. First column 1 3 7; second 3.5,
     # then max(1, 1 + 0.5) = 1.5, then min(max(1, 2.5), max(3, 1.5)) = 2.5.
     layers = tuple(
-        LayerCosts(name, 1, 1, 1, seconds)
+        LayerCosts.alike(name, 1, 1, 1, seconds)
         for name, seconds in (("a", (1.0, 3.0)), ("b", (2.0, 1.0)), ("c", (4.0, 1.0)))
     )
     problem = Problem(layers, (DeviceLimits("x", 3, 1), DeviceLimits("y", 3, 1)), equal_links(layers, 2, 0.5))
@@ -116,8 +116,8 @@ def test_algorithm_1_is_seldom_optimal() -> None:
 def two_stages() -> Problem:
     """ResNet34 of seed 001, Table 2, as two layers: 195 + 201 ms split, 689 and 299 ms alone; no transfer beside."""
     layers = (
-        LayerCosts("1-15", 1, 1, 0, (0.195, 0.299 - 0.201)),
-        LayerCosts("16-35", 1, 1, 0, (0.689 - 0.195, 0.201)),
+        LayerCosts.alike("1-15", 1, 1, 0, (0.195, 0.299 - 0.201)),
+        LayerCosts.alike("16-35", 1, 1, 0, (0.689 - 0.195, 0.201)),
     )
     return Problem(layers, (DeviceLimits("nano", 2, 1), DeviceLimits("tpu", 2, 1)), equal_links(layers, 2, 0.0))
 
@@ -160,7 +160,7 @@ def test_the_pace_of_a_split_is_its_load(problem: Problem) -> None:
 
 def test_a_device_takes_the_oldest_input() -> None:
     # Runs a (1 s) and c (1 s) on the first device, b (1 s) on the second.
-    layers = tuple(LayerCosts(name, 1, 1, 0, (1.0, 1.0)) for name in "abc")
+    layers = tuple(LayerCosts.alike(name, 1, 1, 0, (1.0, 1.0)) for name in "abc")
     problem = Problem(layers, (DeviceLimits("x", 3, 1), DeviceLimits("y", 3, 1)), equal_links(layers, 2, 0.0))
     passages = through_split(problem, (0, 1, 0), (0.0, 0.0, 0.0))
     assert [(passage.start_s, passage.end_s) for passage in passages] == [(0.0, 3.0), (1.0, 4.0), (4.0, 7.0)]

@@ -125,13 +125,13 @@ def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWi
         for core, technique in techniques.items()
     }
     cycles = {core: kernels[core].cycles(techniques[core].work(layer)) for core in cores}
-    flash_bytes = max(techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores)
-    out_bytes = bits.size_bytes(graph, number)
+    flash_bytes = {core: techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores}
+    ram_bytes = {core: layer_ram_bytes(graph, number, bits, technique) for core, technique in techniques.items()}
     return LayerCosts(
         name=layer.name,
-        flash_bytes=flash_bytes,
-        ram_bytes=max(layer_ram_bytes(graph, number, bits, technique) for technique in techniques.values()),
-        out_bytes=out_bytes,
+        flash_bytes=tuple(flash_bytes[board.device.core] for board in boards),
+        ram_bytes=tuple(ram_bytes[board.device.core] for board in boards),
+        out_bytes=bits.size_bytes(graph, number),
         seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
         inputs=inputs,
     )
@@ -156,7 +156,7 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
     which is left out).
     """
     layers = tuple(
-        LayerCosts(
+        LayerCosts.alike(
             name=layer.name,
             flash_bytes=layer.weights_bytes(FLOAT_BITS),
             ram_bytes=max(layer.in_shape.size, layer.out_shape.size) * FLOAT_BITS // 8,

@@ -45,7 +45,7 @@ class _Search:
     def more_memory(self) -> Iterator[str]:
         """Yield the least flash in KB or RAM in bytes more on each board alone; both where neither is enough."""
         problem = make_problem(self.graph, self.boards, self.settings)
-        everything = sum(layer.flash_bytes + layer.ram_bytes for layer in problem.layers)
+        everything = sum(max(layer.flash_bytes) + max(layer.ram_bytes) for layer in problem.layers)
         for device, limits in enumerate(problem.devices):
             on_board = f"on {board_title(device + 1, limits.name)}"
             flash_kb = self._least_more(problem, device, _FLASH, everything)

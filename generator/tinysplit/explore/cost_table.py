@@ -11,15 +11,11 @@ from tinysplit.split.problem import Problem
 
 @dataclass(frozen=True)
 class CostTable:
-    """The problem of a network on two boards of every type: the second one shows what twins pay for a transfer.
-
-    A layer's flash and RAM are those of the core that needs most, so they depend on the boards that are picked.
-    """
+    """The problem of a network on two boards of every type: the second one shows what twins pay for a transfer."""
 
     names: tuple[str, ...]
     link_counts: tuple[int, ...]
     problem: Problem
-    alone: tuple[Problem, ...]  # of each board on its own
 
     @classmethod
     def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "CostTable":
@@ -29,7 +25,6 @@ class CostTable:
             names=tuple(board.name for board in boards),
             link_counts=tuple(len(board.link_uarts) for board in boards),
             problem=problem,
-            alone=tuple(make_problem(graph, (board,), settings) for board in boards),
         )
 
     def links_of(self, boards: Sequence[str]) -> tuple[int, ...]:
@@ -51,11 +46,11 @@ class CostTable:
             layers=tuple(
                 replace(
                     layer,
-                    flash_bytes=max(self.alone[index].layers[number].flash_bytes for index in own),
-                    ram_bytes=max(self.alone[index].layers[number].ram_bytes for index in own),
+                    flash_bytes=tuple(layer.flash_bytes[index] for index in own),
+                    ram_bytes=tuple(layer.ram_bytes[index] for index in own),
                     seconds=tuple(layer.seconds[index] for index in own),
                 )
-                for number, layer in enumerate(self.problem.layers)
+                for layer in self.problem.layers
             ),
             devices=tuple(self.problem.devices[index] for index in own),
             transfer_seconds=tuple(

@@ -82,12 +82,12 @@ def published_problem(model: str, boards: Sequence[str]) -> Problem:
         costs, transfer = costs_of[counted[-1]]
         seconds = zip(*(costs_of[layer][0].seconds for layer in counted), strict=True)
         layers.append(
-            replace(
-                costs,
+            LayerCosts.alike(
+                name=costs.name,
                 flash_bytes=published_flash_bytes(network, counted),
                 ram_bytes=max(counted[0].in_shape.size, counted[-1].out_shape.size) * FLOAT_BYTES,
-                seconds=tuple(map(sum, seconds)),
-                inputs=None,  # a chain, also where several layers are counted as one
+                out_bytes=costs.out_bytes,
+                seconds=tuple(map(sum, seconds)),  # no inputs: a chain, also where several layers are counted as one
             )
         )
         transfers.append(transfer)

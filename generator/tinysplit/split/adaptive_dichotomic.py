@@ -75,10 +75,11 @@ class _Search:
 def profile_runs(problem: Problem) -> tuple[Run, ...]:
     """Return the runs of the three trees, each once, the large ones first."""
     computing = [min((s for s in layer.seconds if isfinite(s)), default=0.0) for layer in problem.layers]
+    flash_bytes = [max(layer.flash_bytes) for layer in problem.layers]
     trees = (
         _tree(len(problem.layers), lambda first, end: _smallest_tensor(problem, first, end)),
         _tree(len(problem.layers), lambda first, end: _half_of(computing, first, end)),
-        _tree(len(problem.layers), lambda first, end: _half_of([y.flash_bytes for y in problem.layers], first, end)),
+        _tree(len(problem.layers), lambda first, end: _half_of(flash_bytes, first, end)),
     )
     return tuple(dict.fromkeys(run for level in zip(*trees, strict=True) for run in level))
 

@@ -3,29 +3,57 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isfinite
-from operator import mul
+from operator import add, mul
 
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.links import Hop, Links, pair_of
+from tinysplit.split.problem import Assignment, LayerCosts, Problem
 
 PRICE_STEPS = 100
 FIRST_STRIDE = 1.0  # of the bound
 SHORTENING = 0.95  # where a step did not raise the bound
+CANCELLED = 1e-13  # of what is subtracted from each other: what rounding may add to the difference
 
 Table = list[list[float]]
 
 
 class LatencyBound:
-    """The cheapest rest with unlimited flash, with and without prices for flash, whichever is more."""
+    """The cheapest rest with unlimited flash, with and without prices for flash, whichever is more.
+
+    Where flash just suffices prices may grow without end, and the rest and the price of what is free nearly cancel:
+    the priced rest is less by what rounding may add to it then.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.rest = unlimited_flash(problem)
         self.prices = flash_prices(problem)
-        self.priced_rest = unlimited_flash(problem, self.prices)
+        priced_rest = unlimited_flash(problem, self.prices)
+        paid = sum(price * device.flash_bytes for price, device in zip(self.prices, problem.devices, strict=True))
+        slack = CANCELLED * (paid + min(priced_rest[0])) if paid else 0.0
+        self.priced_rest = [[value - slack for value in row] for row in priced_rest]
 
     def of(self, n_done: int, device: int, latency: float, free_flash: Sequence[int]) -> float:
         """Return an underestimate of I after `n_done` layers that took `latency`, the last of them on `device`."""
         priced: float = self.priced_rest[n_done][device] - sum(map(mul, free_flash, self.prices))
         return latency + max(self.rest[n_done][device], priced)
+
+
+class FlashLeft:
+    """Flash that the layers left take, by layers done: on each device if it took all of them, and at least in all."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._all_on = [(0,) * len(problem.devices)]
+        self._least = [0]
+        for layer, least in zip(reversed(problem.layers), reversed(problem.least_flash_bytes), strict=True):
+            self._all_on.insert(0, tuple(map(add, self._all_on[0], layer.flash_bytes)))
+            self._least.insert(0, self._least[0] + least)
+
+    def is_too_much(self, n_done: int, free: Sequence[int]) -> bool:
+        """Return whether the flash that is free cannot hold the layers left."""
+        return sum(free) < self._least[n_done]
+
+    def needed(self, n_done: int, free: Sequence[int]) -> tuple[int, ...]:
+        """Return what counts of the free flash: on no device more than all the layers left take there."""
+        return tuple(map(min, free, self._all_on[n_done]))
 
 
 def fastest_devices(problem: Problem) -> Table:
@@ -49,7 +77,7 @@ def unlimited_flash(problem: Problem, prices: Sequence[float] | None = None) -> 
     for layer, seconds, transfer in zip(
         reversed(problem.layers), reversed(problem.usable_seconds), reversed(before), strict=True
     ):
-        onward = [seconds[h] + layer.flash_bytes * prices[h] + rest[-1][h] for h in devices]
+        onward = [seconds[h] + layer.flash_bytes[h] * prices[h] + rest[-1][h] for h in devices]
         rest.append([min(transfer[device][h] + onward[h] for h in devices) for device in devices])
     return rest[::-1]
 
@@ -83,7 +111,7 @@ def _flash_of_cheapest(problem: Problem, prices: Sequence[float], rest: Table) -
     """Return the flash of every device on the way that `rest` is the cost of."""
     flash_bytes = [0] * len(prices)
     for layer, device in zip(problem.layers, cheapest_way(problem, prices, rest), strict=True):
-        flash_bytes[device] += layer.flash_bytes
+        flash_bytes[device] += layer.flash_bytes[device]
     return flash_bytes
 
 
@@ -93,7 +121,7 @@ def cheapest_way(problem: Problem, prices: Sequence[float], rest: Table) -> Assi
     transfer = (0.0,) * len(prices)
     for number, layer in enumerate(problem.layers):
         onward = [
-            transfer[h] + problem.usable_seconds[number][h] + layer.flash_bytes * prices[h] + rest[number + 1][h]
+            transfer[h] + problem.usable_seconds[number][h] + layer.flash_bytes[h] * prices[h] + rest[number + 1][h]
             for h in range(len(prices))
         ]
         way.append(onward.index(min(onward)))
@@ -104,8 +132,6 @@ def cheapest_way(problem: Problem, prices: Sequence[float], rest: Table) -> Assi
 def earlier_twins(problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return for each device those before it that could change places with it and no cost would change."""
     devices = range(len(problem.devices))
-    if problem.links:  # relays and half-duplex links tell devices apart
-        return ((),) * len(devices)
     return tuple(tuple(twin for twin in range(device) if _are_twins(problem, twin, device)) for device in devices)
 
 
@@ -116,9 +142,27 @@ def _are_twins(problem: Problem, a: int, b: int) -> bool:
         return False
     swapped = list(range(len(problem.devices)))
     swapped[a], swapped[b] = b, a
-    return all(layer.seconds[a] == layer.seconds[b] for layer in problem.layers) and all(
-        table[i][h] == table[swapped[i]][swapped[h]]
-        for table in problem.transfer_seconds
-        for i in (a, b)
-        for h in swapped
+    return (
+        all(_costs(layer, a) == _costs(layer, b) for layer in problem.layers)
+        and all(
+            table[i][h] == table[swapped[i]][swapped[h]]
+            for table in problem.transfer_seconds
+            for i in (a, b)
+            for h in swapped
+        )
+        and (problem.links is None or _are_linked_alike(problem.links, swapped))
+    )
+
+
+def _costs(layer: LayerCosts, device: int) -> tuple[int, int, float]:
+    return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device]
+
+
+def _are_linked_alike(links: Links, swapped: Sequence[int]) -> bool:
+    """Return whether all ways and half-duplex links stay the same if each device is replaced by its `swapped`."""
+    return links.half_duplex == {pair_of(swapped[i], swapped[h]) for i, h in links.half_duplex} and all(
+        way_to == tuple(Hop(swapped[hop.sender], swapped[hop.receiver], hop.seconds) for hop in routes[i][h])
+        for routes in links.routes
+        for i, row in enumerate(swapped)
+        for h, way_to in enumerate(routes[row][k] for k in swapped)
     )

@@ -54,9 +54,9 @@ class ChainRows:
 
     @cached_property
     def flash_left(self) -> Floats:
-        """[layers done]: bytes of all layers that are left."""
-        flash_bytes = self.stay[:, :, -self.n_devices :].sum(axis=2).max(axis=1)
-        return np.append(np.cumsum(flash_bytes[::-1])[::-1], 0.0)
+        """[layers done][device]: bytes of all layers that are left, were they on that device."""
+        flash_bytes = self.stay[:, :, -self.n_devices :].sum(axis=2)  # only the device's own row has any
+        return np.vstack([np.cumsum(flash_bytes[::-1], axis=0)[::-1], np.zeros(self.n_devices)])
 
     def assignment(self, devices: list[int]) -> Assignment:
         """Return the device of every layer of the problem from those of the chain."""
@@ -68,7 +68,7 @@ class ChainRows:
         problem = costs.problem
         objective, limited = _figures(costs, sum(problem.devices[device].idle_w for device in powered))
         flash_bytes = np.array([layer.flash_bytes for layer in problem.layers], dtype=float)
-        flash = [flash_bytes[:, None] * own for own in np.eye(costs.n_devices)]
+        flash = [flash_bytes * own for own in np.eye(costs.n_devices)]
         figures = [*objective, *(figure for figure, _ in limited)]
         limits = [limit * (1 + ROUNDING) for _, limit in limited] + [device.flash_bytes for device in problem.devices]
         switched_off = [device for device in range(costs.n_devices) if device not in powered]

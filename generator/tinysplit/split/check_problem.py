@@ -43,10 +43,10 @@ def check_problem(problem: "Problem") -> None:
 
 
 def _check_layer(layer: "LayerCosts", table: Sequence[Sequence[float]], n_devices: int) -> None:
-    rows = (layer.seconds, *table)
-    if len(rows) != n_devices + 1 or any(len(row) != n_devices for row in rows):
+    rows = (layer.seconds, layer.flash_bytes, layer.ram_bytes, *table)
+    if len(table) != n_devices or any(len(row) != n_devices for row in rows):
         raise InputError(f"layer {layer.name!r} has no cost for each of the {n_devices} boards")
-    numbers = (layer.flash_bytes, layer.ram_bytes, layer.out_bytes, *(s for row in rows for s in row))
+    numbers = (layer.out_bytes, *(number for row in rows for number in row))
     if not all(number >= 0 for number in numbers):  # also false for NaN
         raise InputError(f"layer {layer.name!r} has a cost below zero or undefined")
     if any(table[device][device] for device in range(n_devices)):

@@ -55,7 +55,7 @@ class Columns:
         """Return what `layer` on `device` adds, with `cuts` behind it and the host's reading of the last output."""
         row = [0.0] * len(self.number)
         costs = self.problem.layers[layer]
-        self._add(row, FLASH, device, costs.flash_bytes)
+        self._add(row, FLASH, device, costs.flash_bytes[device])
         self._add(row, LATENCY, 0, costs.seconds[device])
         self._keep_busy(row, device, costs.seconds[device], self.problem.devices[device].run_w, computes=True)
         for cut in cuts:

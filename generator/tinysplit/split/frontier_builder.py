@@ -132,9 +132,10 @@ class FrontierBuilder:
         inputs = self.problem.predecessors[layer]
         ram = [device.ram_bytes for device in self.problem.devices]
         overfull = [device for device, n_bytes in enumerate(held) if n_bytes > ram[device]]
-        own_bytes = self.problem.layers[layer].ram_bytes - sum(self.bytes[tensor] for tensor in inputs)
+        input_bytes = sum(self.bytes[tensor] for tensor in inputs)
         for device in needs[inputs[0]].next_readers():
             has_all = all(device in needs[tensor].next_readers() for tensor in inputs[1:])
+            own_bytes = self.problem.layers[layer].ram_bytes[device] - input_bytes
             if has_all and held[device] + own_bytes <= ram[device] and not set(overfull) - {device}:
                 yield device
 

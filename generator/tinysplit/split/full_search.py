@@ -121,7 +121,7 @@ class _Tails:
             if row:
                 seconds += np.array(problem.transfer_seconds[layer - 1])[devices[row - 1], owner]
             for device in range(n_devices):
-                flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes, 0)
+                flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes[device], 0)
                 used[device] |= owner == device
         if problem.keep_last_two and n_layers > 1:
             seconds[devices[-1] != devices[-2]] = inf
@@ -149,7 +149,7 @@ def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float
     head_flash = [0] * len(problem.devices)
     head_s = 0.0
     for layer, device in enumerate(head):
-        head_flash[device] += problem.layers[layer].flash_bytes
+        head_flash[device] += problem.layers[layer].flash_bytes[device]
         head_s += problem.usable_seconds[layer][device]
         if layer:
             head_s += problem.transfer_seconds[layer - 1][head[layer - 1]][device]

@@ -8,7 +8,7 @@ from math import inf, isfinite
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, within
+from tinysplit.split.problem import LayerCosts, Objective, Problem, within
 from tinysplit.split.replication import replicate
 from tinysplit.units import MILLI, MS
 
@@ -39,13 +39,14 @@ def check_memories(problem: Problem) -> None:
     for number, layer in enumerate(problem.layers, 1):
         if not any(map(isfinite, problem.usable_seconds[number - 1])):
             raise InfeasibleError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
-    needed = sum(layer.flash_bytes for layer in problem.layers)
+    needed = sum(problem.least_flash_bytes)
     available = sum(device.flash_bytes for device in problem.devices)
     if needed > available:
         names = {1: f"{_board(problem, 0)} has", 2: "both boards together have"}
         have = names.get(len(problem.devices), f"all {len(problem.devices)} boards together have")
+        at_least = "at least " if any(len(set(layer.flash_bytes)) > 1 for layer in problem.layers) else ""
         raise InfeasibleError(
-            f"the network needs {needed} bytes of flash, {have} {available}: {needed - available} bytes short"
+            f"the network needs {at_least}{needed} bytes of flash, {have} {available}: {needed - available} bytes short"
         )
     if problem.must_use_all and len(problem.devices) > len(problem.layers):
         raise InfeasibleError(
@@ -179,18 +180,22 @@ def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
         ("RAM", layer.ram_bytes, [device.ram_bytes for device in problem.devices]),
         ("flash", layer.flash_bytes, [device.flash_bytes for device in problem.devices]),
     ):
-        largest = max(can_run, key=free.__getitem__)
-        if needed > free[largest]:
+        short, nearest = min((needed[device] - free[device], device) for device in can_run)
+        if short > 0:
             return (
-                f"needs {needed} bytes of {what}; the largest free is {free[largest]} on {_board(problem, largest)}: "
-                f"{needed - free[largest]} bytes short"
+                f"needs {needed[nearest]} bytes of {what}; {_board(problem, nearest)} comes nearest with "
+                f"{free[nearest]}: {short} bytes short"
             )
-    shortages = (f"{_board(problem, device)} lacks {_lack(layer, problem.devices[device])}" for device in can_run)
-    return f"needs {layer.flash_bytes} bytes of flash and {layer.ram_bytes} of RAM: {', '.join(shortages)}"
+    shortages = (f"{_board(problem, device)} lacks {_lack(problem, layer, device)}" for device in can_run)
+    return f"fits on none of the boards: {', '.join(shortages)}"
 
 
-def _lack(layer: LayerCosts, limits: DeviceLimits) -> str:
-    lacks = {"flash": layer.flash_bytes - limits.flash_bytes, "RAM": layer.ram_bytes - limits.ram_bytes}
+def _lack(problem: Problem, layer: LayerCosts, device: int) -> str:
+    limits = problem.devices[device]
+    lacks = {
+        "flash": layer.flash_bytes[device] - limits.flash_bytes,
+        "RAM": layer.ram_bytes[device] - limits.ram_bytes,
+    }
     return " and ".join(f"{n_bytes} bytes of {what}" for what, n_bytes in lacks.items() if n_bytes > 0)
 
 
@@ -199,12 +204,12 @@ def _missing(problem: Problem, device: int) -> int:
 
     This is a splitting problem itself: the device has unlimited flash, and each byte on it costs a second.
     """
-    total = sum(layer.flash_bytes for layer in problem.layers)
+    total = sum(layer.flash_bytes[device] for layer in problem.layers)
     layers = tuple(
         replace(
             layer,
             seconds=tuple(
-                inf if not isfinite(seconds) else float(layer.flash_bytes) if other == device else 0.0
+                inf if not isfinite(seconds) else float(layer.flash_bytes[device]) if other == device else 0.0
                 for other, seconds in enumerate(layer.seconds)
             ),
         )

@@ -131,12 +131,15 @@ def _powered_sets(problem: Problem, rules: Rules) -> Iterator[Sequence[int]]:
     yield devices
     if problem.must_use_all or not _idle_counts(problem):
         return
-    flash_bytes = sum(layer.flash_bytes for layer in problem.layers)
     for size in devices[1:]:
         for powered in combinations(devices, size):
-            holds_all = flash_bytes <= sum(problem.devices[device].flash_bytes for device in powered)
-            if holds_all and all(set(rules.twins[device]) <= set(powered) for device in powered):
+            if _holds_all(problem, powered) and all(set(rules.twins[device]) <= set(powered) for device in powered):
                 yield powered
+
+
+def _holds_all(problem: Problem, powered: Sequence[int]) -> bool:
+    needed_bytes = sum(min(layer.flash_bytes[device] for device in powered) for layer in problem.layers)
+    return needed_bytes <= sum(problem.devices[device].flash_bytes for device in powered)
 
 
 class _Part:

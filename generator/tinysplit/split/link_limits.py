@@ -3,7 +3,10 @@
 The solvers know pairs of boards, not how many of them one board takes part in. So a split that gives a board too many
 neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
 each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
-keeps all limits the best one. Where boards pass tensors on, what a forbidden link carried may take another way.
+keeps all limits the best one.
+
+Where boards pass tensors on, what a forbidden link carried takes the fastest way that is left. That keeps other boards
+busy, so that a period, energy or RAM may even get less: there the bound is what layers cost at least (`floors.py`).
 """
 
 import heapq
@@ -14,6 +17,7 @@ from math import inf
 from time import perf_counter
 
 from tinysplit.errors import CheckFailedError
+from tinysplit.split.floors import floor_value
 from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.links import Pair, pair_of
 from tinysplit.split.problem import Problem
@@ -76,6 +80,8 @@ class _Search:
         if best is None:
             return None
         bound = min([bound, self.lost_bound, best.objective, *(node.bound for node in queue)])
+        if self.problem.links and len(self.seen) > 1:
+            bound = min(bound, floor_value(self.problem))
         return replace(
             best, problem=best.problem if self.problem.links else self.problem, lower_bound=bound, explored=explored
         )

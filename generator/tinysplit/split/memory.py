@@ -36,7 +36,7 @@ def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
                 for tensor, last in tensors.items()
                 if tensor <= step <= last and not (device == owner and tensor in own)
             )
-            running = layer.ram_bytes if device == owner else 0
+            running = layer.ram_bytes[owner] if device == owner else 0
             most[device] = max(most[device], kept + running, kept + passing[device].get(step, 0))
     return tuple(most)
 
@@ -72,7 +72,7 @@ def _of_chain(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
     """Return the same where nothing is alive beside the inputs and outputs of the layer that runs."""
     most = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
-        most[device] = max(most[device], layer.ram_bytes)
+        most[device] = max(most[device], layer.ram_bytes[device])
     return tuple(most)
 
 

@@ -23,7 +23,7 @@ from math import inf, isfinite
 from operator import le
 from time import perf_counter
 
-from tinysplit.split.bounds import LatencyBound, earlier_twins
+from tinysplit.split.bounds import FlashLeft, LatencyBound, earlier_twins
 from tinysplit.split.links import Hop, Links, pair_of
 from tinysplit.split.period import Period
 from tinysplit.split.period_bounds import PeriodBounds
@@ -33,7 +33,7 @@ from tinysplit.split.rates import in_joules
 NODES_BETWEEN_CLOCK_READINGS = 256
 MAX_REMEMBERED_STATES = 300_000  # about 150 MB
 MAX_REMEMBERED_A_PLACE = 100
-ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
+ROUNDING = 1e-11  # relative: sums of the same times in another order are no improvement
 
 Times = tuple[float, ...]
 
@@ -108,9 +108,7 @@ class PeriodSearch:
         self.twins = earlier_twins(problem)
         self.remembers_used = problem.must_use_all or any(self.twins)
         self.remembers_powered = problem.asks_for_energy and any(device.idle_w for device in problem.devices)
-        self.flash_left = [0]  # bytes of the layers behind each layer
-        for layer in reversed(problem.layers):
-            self.flash_left.insert(0, self.flash_left[0] + layer.flash_bytes)
+        self.flash_left = FlashLeft(problem)
         self.remembered: dict[tuple[int, ...], list[Times]] = {}
         self.n_remembered = 0
         self.best: _Node | None = None
@@ -164,7 +162,7 @@ class PeriodSearch:
 
     def _child(self, node: _Node, device: int) -> _Node | None:
         layer = node.layer + 1
-        free = node.free_flash[device] - self.problem.layers[layer].flash_bytes
+        free = node.free_flash[device] - self.problem.layers[layer].flash_bytes[device]
         seconds = self.problem.usable_seconds[layer][device]
         sending = self.problem.transfer_seconds[node.layer][node.device][device] if layer else 0.0
         if free < 0 or not isfinite(seconds + sending):
@@ -234,12 +232,11 @@ class PeriodSearch:
         layers_left = len(self.problem.layers) - 1 - node.layer
         if self.problem.must_use_all and len(self.problem.devices) - node.used.bit_count() > layers_left:
             return True
-        flash_left = self.flash_left[node.layer + 1]
-        if sum(node.free_flash) < flash_left:
+        if self.flash_left.is_too_much(node.layer + 1, node.free_flash):
             return True
         if not self.can_drop:
             return False
-        free = (min(free, flash_left) for free in node.free_flash)  # more than all that is left is no better
+        free = self.flash_left.needed(node.layer + 1, node.free_flash)
         used = node.used if self.remembers_used else 0
         powered = node.powered if self.remembers_powered else 0
         place = (node.layer, node.device, used, powered, *free)

@@ -32,18 +32,34 @@ Assignment = tuple[int, ...]  # 0-based device of every layer
 
 @dataclass(frozen=True)
 class LayerCosts:
-    """Costs of one layer; `seconds` has one entry a device, infinite where the device cannot run it.
+    """Costs of one layer; `flash_bytes`, `ram_bytes` and `seconds` have one entry a device.
 
+    Kernels of different cores pack weights in their own ways and need scratch memory of their own. `seconds` are
+    infinite where the device cannot run the layer.
     `inputs` are the layers whose outputs it reads, NETWORK_INPUT among them for what the host gives; None stands for
     the layer before it (the host's input for the first), as in a chain.
     """
 
     name: str
-    flash_bytes: int  # constants and code
-    ram_bytes: int  # inputs, output and scratch memory while it runs
+    flash_bytes: tuple[int, ...]  # constants and code
+    ram_bytes: tuple[int, ...]  # inputs, output and scratch memory while it runs
     out_bytes: int  # what crosses a cut behind this layer
     seconds: tuple[float, ...]  # formula 1
     inputs: tuple[int, ...] | None = None
+
+    @classmethod
+    def alike(
+        cls,
+        name: str,
+        flash_bytes: int,
+        ram_bytes: int,
+        out_bytes: int,
+        seconds: tuple[float, ...],
+        inputs: tuple[int, ...] | None = None,
+    ) -> "LayerCosts":
+        """Return a layer that needs the same memory on every device."""
+        n_devices = len(seconds)
+        return cls(name, (flash_bytes,) * n_devices, (ram_bytes,) * n_devices, out_bytes, seconds, inputs)
 
 
 @dataclass(frozen=True)
@@ -161,12 +177,20 @@ class Problem:
                 host[-1][device] += out_s
         return tuple(
             tuple(
-                seconds + more
-                if layer.ram_bytes <= device.ram_bytes and layer.flash_bytes <= device.flash_bytes
-                else inf
-                for seconds, more, device in zip(layer.seconds, row, self.devices, strict=True)
+                seconds + more if flash <= device.flash_bytes and ram <= device.ram_bytes else inf
+                for seconds, more, flash, ram, device in zip(
+                    layer.seconds, row, layer.flash_bytes, layer.ram_bytes, self.devices, strict=True
+                )
             )
             for layer, row in zip(self.layers, host, strict=True)
+        )
+
+    @cached_property
+    def least_flash_bytes(self) -> tuple[int, ...]:
+        """What each layer takes of flash at least, on whichever device it runs; 0 where none can run it."""
+        return tuple(
+            min((flash for flash, s in zip(layer.flash_bytes, row, strict=True) if isfinite(s)), default=0)
+            for layer, row in zip(self.layers, self.usable_seconds, strict=True)
         )
 
     @property
@@ -202,7 +226,7 @@ class Problem:
         """Return what `assignment` costs, feasible or not."""
         flash_bytes = [0] * len(self.devices)
         for layer, device in zip(self.layers, assignment, strict=True):
-            flash_bytes[device] += layer.flash_bytes
+            flash_bytes[device] += layer.flash_bytes[device]
         transfers_s = sum(cut.seconds for cut in self.cuts(assignment))
         return Figures(
             l_s=sum(layer.seconds[device] for layer, device in zip(self.layers, assignment, strict=True)),

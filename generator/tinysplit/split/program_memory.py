@@ -56,7 +56,8 @@ def _add_step(program: SplitProgram, step: int, device: int, needed: Later, rela
     room = problem.devices[device].ram_bytes
     own = {step, *problem.predecessors[step]}
     held = {tensor: problem.held_bytes(tensor) for tensor in needed}
-    running, passing = problem.layers[step].ram_bytes, problem.held_bytes(step) if relay is not None else 0
+    running = problem.layers[step].ram_bytes[device]
+    passing = problem.held_bytes(step) if relay is not None else 0
     if sum(held.values()) + max(running, passing) <= room:
         return
     kept: dict[int, float] = {}

@@ -13,7 +13,8 @@ import numpy as np
 
 from tinysplit.split.chain_rows import ChainRows, Floats, Ints
 
-ROUNDING = 1e-12  # relative, of sums of the same numbers in another order
+ROUNDING = 1e-11  # relative, of sums of the same numbers in another order
+CANCELLED = 1e-13  # of what is subtracted from sums: what rounding may add where large multipliers nearly cancel
 
 
 class States(NamedTuple):
@@ -59,8 +60,9 @@ class RunBounds:
         rows = self.rows = runs.rows
         self.runs, self.multipliers = runs, multipliers
         n, d = rows.n_layers, rows.n_devices
-        self.offset = multipliers[:, rows.n_objective :] @ rows.limits[rows.n_objective :]
+        self.offset = multipliers[:, rows.n_objective :] @ rows.limits[rows.n_objective :] * (1 + CANCELLED)
         self.sums = runs.sums @ multipliers.T
+        self.before = self.sums * (1 + CANCELLED)  # what is subtracted where a run begins
         self.cut = rows.cut @ multipliers[:, :-d].T  # [layer][from][to][multiplier]
         self.cut[~rows.passes] = inf
         self.cut[:, range(d), range(d)] = inf
@@ -73,7 +75,7 @@ class RunBounds:
             top = int(whole[layer].max()) + 1
             if top > layer + 1:
                 onward = self.end[layer + 1 : top] + self.too_far[layer, layer + 1 : top, :, None]
-                self.begin[layer] = onward.min(axis=0) - self.sums[layer]
+                self.begin[layer] = onward.min(axis=0) - self.before[layer]
             if layer:
                 self.end[layer] = self.sums[layer] + (self.cut[layer] + self.begin[layer]).min(axis=1)
 
@@ -83,7 +85,7 @@ class RunBounds:
 
     def going_on(self, done: int) -> Floats:
         """Return the rest behind `done` layers less the offset, [layers the run may go on][device][multiplier]."""
-        return np.asarray(np.minimum.accumulate(self.end[done:], axis=0) - self.sums[done] - self.offset)
+        return np.asarray(np.minimum.accumulate(self.end[done:], axis=0) - self.before[done] - self.offset)
 
     def cheapest(self, states: States, caps: Floats) -> "Completions":
         """Return the cheapest way on from state k with multiplier k."""
@@ -104,7 +106,7 @@ class Completions:
         ends = np.arange(self.n + 1)[:, None]
         onward = np.where((ends >= done) & (ends <= far), bounds.end[:, device, self.everyone], inf)
         end = onward.argmin(axis=0)
-        least = onward[end, self.everyone] - bounds.sums[done, device, self.everyone]
+        least = onward[end, self.everyone] - bounds.before[done, device, self.everyone]
         own = (states.totals * bounds.multipliers).sum(axis=1)
         self.values = own + least - bounds.offset  # [state], infinite where there is no way
         self.open = np.isfinite(self.values)

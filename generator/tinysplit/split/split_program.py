@@ -135,7 +135,9 @@ class SplitProgram(LinearProgram):
         return cut
 
     def _add_flash(self, device: int) -> None:
-        flash = {row[device]: layer.flash_bytes for row, layer in zip(self.places, self.problem.layers, strict=True)}
+        flash = {
+            row[device]: layer.flash_bytes[device] for row, layer in zip(self.places, self.problem.layers, strict=True)
+        }
         # Half a byte more changes nothing, and no rounding can make the row stricter than it is.
         self.row(flash, high=self.problem.devices[device].flash_bytes + 0.5)
 

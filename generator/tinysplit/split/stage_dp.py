@@ -144,7 +144,7 @@ def _computing(problem: Problem, device: int) -> Floats:
         seconds, flash_bytes = 0.0, 0
         for layer in range(first, n_layers):
             seconds += problem.usable_seconds[layer][device]
-            flash_bytes += problem.layers[layer].flash_bytes
+            flash_bytes += problem.layers[layer].flash_bytes[device]
             if not isfinite(seconds) or flash_bytes > problem.devices[device].flash_bytes:
                 break
             table[first, layer + 1] = seconds

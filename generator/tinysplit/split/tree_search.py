@@ -5,12 +5,12 @@ from math import inf, isfinite
 from operator import mul
 from time import perf_counter
 
-from tinysplit.split.bounds import earlier_twins, fastest_devices, flash_prices, unlimited_flash
+from tinysplit.split.bounds import FlashLeft, LatencyBound, earlier_twins, fastest_devices
 from tinysplit.split.problem import Assignment, Problem
 
 NODES_BETWEEN_CLOCK_READINGS = 1024
 MAX_REMEMBERED_STATES = 500_000  # about 150 MB
-ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
+ROUNDING = 1e-11  # relative: sums of the same times in another order are no improvement
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,23 @@ class TreeSearch:
     def __init__(self, problem: Problem, *, as_published: bool = False) -> None:
         self.problem = problem
         self.seconds = problem.usable_seconds
-        self.rest = fastest_devices(problem) if as_published else unlimited_flash(problem)
-        self.prices = [0.0] * len(problem.devices) if as_published else flash_prices(problem)
-        self.priced_rest = self.rest if as_published else unlimited_flash(problem, self.prices)
+        self.rest = self.priced_rest = fastest_devices(problem)
+        self.prices = [0.0] * len(problem.devices)
+        if not as_published:
+            bound = LatencyBound(problem)
+            self.rest, self.prices, self.priced_rest = bound.rest, bound.prices, bound.priced_rest
         self.as_published = as_published
         self.twins = [()] * len(problem.devices) if as_published else earlier_twins(problem)
         self.has_twins = any(self.twins)
-        self.flash_left = [0]  # bytes of the layers behind each layer
-        for layer in reversed(problem.layers):
-            self.flash_left.insert(0, self.flash_left[0] + layer.flash_bytes)
+        self.flash_left = FlashLeft(problem)
         self.fastest_by_state: dict[tuple[int, ...], float] = {}
         self.best: _Node | None = None
         self.best_s = inf
         self.explored = 0
         limits = tuple(device.flash_bytes for device in problem.devices)
         value = sum(map(mul, limits, self.prices))
-        bound = max(self.rest[0][0], self.priced_rest[0][0] - value)
-        self.open_nodes = [_Node(bound, 0.0, -1, 0, limits, value, 0, None)]
+        least_s = max(self.rest[0][0], self.priced_rest[0][0] - value)
+        self.open_nodes = [_Node(least_s, 0.0, -1, 0, limits, value, 0, None)]
 
     def run(self, time_limit_s: float) -> None:
         """Search until no node is open or the time is over."""
@@ -89,11 +89,12 @@ class TreeSearch:
 
     def _child(self, node: _Node, device: int) -> _Node | None:
         layer = node.layer + 1
-        free = node.free_flash[device] - self.problem.layers[layer].flash_bytes
+        flash_bytes = self.problem.layers[layer].flash_bytes[device]
+        free = node.free_flash[device] - flash_bytes
         latency = node.latency + self.seconds[layer][device]
         if node.layer >= 0:
             latency += self.problem.transfer_seconds[node.layer][node.device][device]
-        free_value = node.free_value - self.problem.layers[layer].flash_bytes * self.prices[device]
+        free_value = node.free_value - flash_bytes * self.prices[device]
         bound = latency + max(self.rest[layer + 1][device], self.priced_rest[layer + 1][device] - free_value)
         if free < 0 or not isfinite(bound):
             return None
@@ -114,10 +115,9 @@ class TreeSearch:
         devices_left = len(self.problem.devices) - node.used.bit_count()
         if self.problem.must_use_all and devices_left > layers_left:
             return True
-        flash_left = self.flash_left[node.layer + 1]
-        if sum(node.free_flash) < flash_left:
+        if self.flash_left.is_too_much(node.layer + 1, node.free_flash):
             return True
-        free = tuple(min(free, flash_left) for free in node.free_flash)  # more than all that is left is no better
+        free = self.flash_left.needed(node.layer + 1, node.free_flash)
         used = node.used if self.problem.must_use_all or self.has_twins else 0  # else it makes no difference
         state = (node.layer, node.device, used, *free)
         if self.fastest_by_state.get(state, inf) <= node.latency:
