@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from tinysplit import techniques
+from tinysplit.cycles import CycleTable, KernelCosts, load_cycle_table
+from tinysplit.errors import UsageError
 from tinysplit.layers import Conv, Dense, DepthwiseConv, MaxPool
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.window import Pads, Window
-from tinysplit.techniques import Widths, candidates
+from tinysplit.options import parse_techniques
+from tinysplit.techniques import Optimize, Widths, candidates, choose
 from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.scheme import Scheme, SchemeRule
 
@@ -102,3 +106,44 @@ def test_layers_without_a_window_have_no_scheme() -> None:
         for each in candidates(depthwise(Shape(4, 4, 8)), "cortex-m4", BYTES)
     }
     assert schemes == {"planes": Scheme.NON_INTERLEAVED, "direct": Scheme.INTERLEAVED}
+
+
+def costs(per_macc: float) -> KernelCosts:
+    return KernelCosts(per_macc=per_macc, per_output=0, per_layer=0, code_bytes=0)
+
+
+def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
+    return load_cycle_table().model_copy(update={"cores": {"cortex-m4": {"8": kinds}}})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "chosen"),
+    [
+        ({"conv": costs(2), "conv/dual_mac": costs(1)}, "dual_mac"),
+        ({"conv": costs(1), "conv/dual_mac": costs(2)}, "direct"),
+        ({"conv": costs(1)}, "dual_mac"),  # never measured: the order of the list
+        ({}, "dual_mac"),
+    ],
+)
+def test_the_table_decides_where_both_were_measured(
+    kinds: dict[str, KernelCosts], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(techniques, "load_cycle_table", lambda: table_with(kinds))
+    assert choose(conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
+
+
+def test_techniques_and_schemes_can_be_named() -> None:
+    layer = depthwise(Shape(8, 8, 8))
+    assert choose(layer, "cortex-m4", BYTES, name="interleaved").name == "direct"
+    assert choose(layer, "cortex-m4", BYTES, name="non-interleaved").name == "planes"
+    assert choose(layer, "cortex-m0plus", BYTES, name="planes").name == "sliding"  # a board that it is not for
+    assert choose(layer, "cortex-m4", BYTES, Optimize.RAM).name == "direct"
+    assert choose(layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
+
+
+def test_names_on_the_command_line() -> None:
+    assert parse_techniques(["3=direct", "1=interleaved"]) == ((0, "interleaved"), (2, "direct"))
+    assert parse_techniques(None) == ()
+    for wrong in ("3", "0=direct", "x=direct", "3=fast", "-1=direct"):
+        with pytest.raises(UsageError, match=f"--technique {wrong}: name a layer's number and one of dual_mac, "):
+            parse_techniques([wrong])

@@ -45,12 +45,14 @@ from tinysplit.options import (
     PeriodOption,
     SamplesFile,
     SolverOption,
+    TechniqueOption,
     TimeLimit,
     UseAll,
     bits_or_goal,
     check_bits,
     check_time_limit,
     cost_settings,
+    parse_techniques,
 )
 from tinysplit.project import Project
 from tinysplit.project_report import print_project
@@ -276,6 +278,7 @@ def generate(
     bits: BitsOrAuto = "8",
     max_drop: MaxDrop = Goal.max_drop,
     min_snr: MinSnr = Goal.min_snr_db,
+    technique: TechniqueOption = None,
     calibration_count: CalibrationCount = 100,
     as_json: Json = False,
 ) -> None:
@@ -284,7 +287,10 @@ def generate(
     goal = chosen if isinstance(chosen, Goal) else None
     split_made = pipeline.read_split_for(split_file, None if isinstance(chosen, Goal) else chosen)
     graph = import_model(model)
-    project = pipeline.generate_folder(graph, split_made, samples, calibration_count, model, out, messages, goal)
+    techniques = parse_techniques(technique)
+    project = pipeline.generate_folder(
+        graph, split_made, samples, calibration_count, model, out, messages, goal, techniques
+    )
     _emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -322,6 +328,7 @@ def run(
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
     optimize: OptimizeOption = Optimize.CYCLES,
+    technique: TechniqueOption = None,
     objective: ObjectiveOption = Objective.LATENCY,
     period: PeriodOption = None,
     max_latency: MaxLatency = None,
@@ -345,6 +352,7 @@ def run(
         links=link,
         host_transfers=host_transfers,
         optimize=optimize,
+        techniques=technique,
         objective=objective,
         period=period,
         max_latency=max_latency,

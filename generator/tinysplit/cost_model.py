@@ -45,6 +45,7 @@ class CostSettings:
     links: tuple[LinkSetting, ...] = ()  # those that are not like the others
     host_transfers: bool = False  # whether the host's input and output take time
     optimize: Optimize = Optimize.CYCLES  # what kernels and places of tensors are chosen for
+    techniques: tuple[tuple[int, str], ...] = ()  # layers, from 0, and the technique or scheme that is named for each
 
     @property
     def link_settings(self) -> LinkSettings:
@@ -93,9 +94,7 @@ def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Techniq
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    layers = tuple(
-        _layer_costs(graph, number, boards, widths, settings.optimize) for number in range(len(graph.layers))
-    )
+    layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
     devices = tuple(free_memory(board) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -115,11 +114,14 @@ def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, 
     )
 
 
-def _layer_costs(graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, optimize: Optimize) -> LayerCosts:
+def _layer_costs(
+    graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, settings: CostSettings
+) -> LayerCosts:
     layer, inputs = graph.layers[number], graph.predecessors[number]
     widths = bits.of_layer(layer)
     cores = {board.device.core for board in boards}
-    techniques = {core: choose(layer, core, widths, optimize) for core in cores}
+    name = dict(settings.techniques).get(number)
+    techniques = {core: choose(layer, core, widths, settings.optimize, name) for core in cores}
     kernels = {
         core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
         for core, technique in techniques.items()

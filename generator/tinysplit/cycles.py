@@ -51,13 +51,16 @@ class CycleTable(FileModel):
     firmware: dict[str, FirmwareBytes]  # by family
     link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer, at either end
 
+    def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
+        """Return the costs of a kind of layer, None when it was never measured."""
+        return self.cores.get(core, {}).get(str(bits), {}).get(kind)
+
     def kernel(self, core: str, bits: int, kind: str) -> KernelCosts:
         """Return the costs of a kind of layer; ToolError when it was never measured.
 
         A technique that was never measured counts as the plain kernel, which is slower.
         """
-        kinds = self.cores.get(core, {}).get(str(bits), {})
-        costs = kinds.get(kind) or kinds.get(kind.split("/", maxsplit=1)[0])
+        costs = self.measured(core, bits, kind) or self.measured(core, bits, kind.split("/", maxsplit=1)[0])
         if costs is None:
             raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}")
         return costs

@@ -1,4 +1,4 @@
-"""What the plan of a board says about the memory of each of its layers."""
+"""What the plan of a board says about each of its layers: scheme, technique, buffers, what is read, and why."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,11 @@ from tinysplit.bit_widths import BitWidths
 from tinysplit.board_memory import Place
 from tinysplit.board_steps import StepKind
 from tinysplit.graph import Graph
+from tinysplit.layers.base import Layer
 from tinysplit.plan import BoardPlan
 from tinysplit.project import ProjectMemory
-from tinysplit.techniques import candidates
+from tinysplit.techniques import Technique, Widths, candidates, choose, predicted_cycles
+from tinysplit.techniques.scheme import SchemeRule
 
 
 def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> ProjectMemory:
@@ -16,11 +18,16 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
     memory, layer = board_plan.memory, graph.layers[number]
     turn = run_turn(graph, board_plan, number)
     scratch = Place(number, is_scratch=True)
-    own = memory.techniques[number].scratch_bytes(memory.layer(graph, number), widths.of_layer(layer))
+    technique, own_widths = memory.techniques[number], widths.of_layer(layer)
+    loads = technique.loads(layer, own_widths)
+    own = technique.scratch_bytes(memory.layer(graph, number), own_widths)
     moved = [move.tensor for move in memory.moves if move.turn == turn]
     partner = memory.consumer(graph, number) if number in memory.bands else memory.producer(graph, number)
     return ProjectMemory(
-        technique=memory.techniques[number].name,
+        scheme=technique.scheme(layer),
+        technique=technique.name,
+        flash_read_bytes=loads.flash_bytes,
+        ram_read_bytes=loads.ram_bytes,
         scratch_bytes=own if scratch in memory.arena.offsets else 0,
         input_offsets=tuple(memory.offset(source, turn) for source in graph.predecessors[number]),
         output_offset=memory.offset(number, turn),
@@ -38,11 +45,8 @@ def run_turn(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 
 
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    memory, layer = board_plan.memory, graph.layers[number]
-    suited = [each.name for each in candidates(layer, board_plan.board.device.core, widths.of_layer(layer))]
-    own = memory.techniques[number].name
-    if own != suited[0]:
-        yield f"less RAM than {suited[0]}"
+    memory = board_plan.memory
+    yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
     if number in memory.bands:
         yield f"{memory.bands[number].count} bands, each used up by layer {memory.consumer(graph, number) + 1}"
     elif memory.producer(graph, number) is None:
@@ -59,3 +63,29 @@ def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
                 "" if at == begin else f", {abs(begin - at)} bytes {'before' if at < begin else 'behind'} its beginning"
             )
             yield f"over the output of layer {source + 1}{where}" if source >= 0 else f"over the network's input{where}"
+
+
+def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) -> Iterator[str]:
+    """Say what seed 004's rule finds, and why the technique is another one than the fastest."""
+    core, own = board_plan.board.device.core, board_plan.memory.techniques[number]
+    rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
+    if rule:
+        yield str(rule)
+    fastest = choose(layer, core, widths)
+    if number in board_plan.named:
+        yield f"{board_plan.named[number]} was asked for"
+    elif own is not fastest:
+        yield f"less RAM than {fastest.name}"
+    elif rule and own.scheme(layer) is not rule.scheme:
+        yield f"{own.name} is faster"
+    yield from _other_cycles(layer, core, widths, own)
+
+
+def _other_cycles(layer: Layer, core: str, widths: Widths, own: Technique) -> Iterator[str]:
+    """Say what other techniques would take, where they were measured."""
+    if predicted_cycles(own, layer, core, widths) is None:
+        return
+    for other in candidates(layer, core, widths):
+        cycles = None if other is own else predicted_cycles(other, layer, core, widths)
+        if cycles is not None:
+            yield f"{other.name} takes {cycles:.0f} cycles"

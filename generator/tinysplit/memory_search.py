@@ -1,7 +1,8 @@
 """What a board does to need little RAM: layers in bands, tensors that move, slower kernels that need less."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from tinysplit.bands import Bands
@@ -11,21 +12,34 @@ from tinysplit.board_steps import Step, StepKind
 from tinysplit.graph import Graph
 from tinysplit.techniques import Optimize, Technique, choose
 
+NO_NAMES: Mapping[int, str] = MappingProxyType({})
+
 
 def plan_memory(
-    graph: Graph, widths: BitWidths, core: str, steps: Sequence[Step], ram_bytes: int, optimize: Optimize
+    graph: Graph,
+    widths: BitWidths,
+    core: str,
+    steps: Sequence[Step],
+    ram_bytes: int,
+    optimize: Optimize,
+    named: Mapping[int, str] = NO_NAMES,
 ) -> BoardMemory:
     """Return the memory of a board with `ram_bytes` for tensors; it may need more, which is for the caller to say.
+
+    `named` are techniques or schemes that some layers have to have.
 
     Layers walk in bands where that makes the arena smaller. Tensors move where nothing else makes it fit; for the
     least RAM, wherever that makes it smaller. Then kernels are not the fastest, where that makes it smaller, too.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
     layers = {number: graph.layers[number] for number in runs}
-    techniques = {number: choose(layer, core, widths.of_layer(layer), optimize) for number, layer in layers.items()}
+    techniques = {
+        number: choose(layer, core, widths.of_layer(layer), optimize, named.get(number))
+        for number, layer in layers.items()
+    }
     schedule = _in_bands(Schedule(graph, widths, steps, techniques), core)
     if optimize is Optimize.RAM:
-        return _moving(_with_fast_kernels(schedule, core), 0).memory()
+        return _moving(_with_fast_kernels(schedule, core, named), 0).memory()
     return (schedule if schedule.size_bytes <= ram_bytes else _moving(schedule, ram_bytes)).memory()
 
 
@@ -43,9 +57,9 @@ def _moving(schedule: Schedule, wanted_bytes: int) -> Schedule:
     return build(_fewest(_all_moves(schedule), build, wanted_bytes))
 
 
-def _with_fast_kernels(schedule: Schedule, core: str) -> Schedule:
+def _with_fast_kernels(schedule: Schedule, core: str, named: Mapping[int, str]) -> Schedule:
     """Return the schedule with the fastest kernels that take no more RAM, whatever moves; the longest layers first."""
-    fast = {number: _fastest(schedule, number, core) for number in schedule.techniques}
+    fast = {number: _fastest(schedule, number, core, named.get(number)) for number in schedule.techniques}
     slow = [number for number, technique in schedule.techniques.items() if fast[number] is not technique]
     free = replace(schedule, moves=tuple(sorted(_all_moves(schedule))))
 
@@ -57,11 +71,11 @@ def _with_fast_kernels(schedule: Schedule, core: str) -> Schedule:
     return replace(build(needed), moves=())
 
 
-def _fastest(schedule: Schedule, number: int, core: str) -> Technique:
+def _fastest(schedule: Schedule, number: int, core: str, name: str | None) -> Technique:
     """Return the fastest technique of a layer, of those that suit a band where it runs in bands."""
     layer = schedule.graph.layers[number]
     widths = schedule.widths.of_layer(layer)
-    technique = choose(layer, core, widths)
+    technique = choose(layer, core, widths, name=name)
     bands = schedule.bands.get(number)
     suits = bands is None or (technique.walks_rows and technique.fits(bands.producer, core, widths))
     return technique if suits else schedule.techniques[number]

@@ -13,7 +13,7 @@ from tinysplit.link_settings import parse_links
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO, SOLVERS
-from tinysplit.techniques import Optimize
+from tinysplit.techniques import TECHNIQUES, Optimize, Scheme
 from tinysplit.wire import BITS_PER_BYTE
 
 AUTO_BITS = "auto"
@@ -53,6 +53,14 @@ OptimizeOption = Annotated[
     typer.Option(
         help="What kernels are chosen for: cycles (tensors move only where nothing else makes them fit) or the least "
         "ram, even where that is slower."
+    ),
+]
+TechniqueOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--technique",
+        help="How a layer is computed, by its number: 3=planes for a technique, 3=interleaved, 3=non-interleaved or "
+        "3=1x1-non-interleaved for the fastest of a scheme; once for each.",
     ),
 ]
 ObjectiveOption = Annotated[
@@ -130,6 +138,18 @@ def check_time_limit(seconds: float) -> float:
     return seconds
 
 
+def parse_techniques(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
+    """Return layers, from 0, and what is named for each; UsageError for anything that is no technique or scheme."""
+    known = [technique.name for technique in TECHNIQUES] + [scheme.value for scheme in Scheme]
+    named: dict[int, str] = {}
+    for text in texts or ():
+        number, _, name = text.partition("=")
+        if not number.isdecimal() or int(number) < 1 or name not in known:
+            raise UsageError(f"--technique {text}: name a layer's number and one of {', '.join(known)}, as in 3=direct")
+        named[int(number) - 1] = name
+    return tuple(sorted(named.items()))
+
+
 def cost_settings(
     n_boards: int,
     *,
@@ -139,6 +159,7 @@ def cost_settings(
     links: list[str] | None = None,
     host_transfers: bool = False,
     optimize: Optimize = Optimize.CYCLES,
+    techniques: list[str] | None = None,
     objective: Objective = Objective.LATENCY,
     period: Period | None = None,
     max_latency: float | None = None,
@@ -171,6 +192,7 @@ def cost_settings(
         links=parse_links(links or (), n_boards),
         host_transfers=host_transfers,
         optimize=optimize,
+        techniques=parse_techniques(techniques),
     )
 
 

@@ -130,6 +130,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         request.out,
         messages,
         request.goal,
+        request.settings.techniques,
     )
     build = build_folder(project, request.out, messages)
     build.check()
@@ -201,21 +202,34 @@ def generate_folder(
     out: Path,
     messages: Console,
     goal: Goal | None = None,
+    techniques: tuple[tuple[int, str], ...] = (),
 ) -> Project:
     """Quantize the network on the first `calibration_count` samples and write the projects of all boards.
 
-    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs.
+    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs. `techniques` names some, or
+    schemes, by layers from 0.
     """
     boards = load_all(split.board_names)
     check_split_matches(split, graph, boards)
     check_output_folder(out)
     samples = load_samples(calibration, graph).first(calibration_count)
-    settings = replace(split.settings, paper=False)  # what runs is the quantized network, whatever found the split
+    settings = replace(
+        split.settings, paper=False, techniques=techniques
+    )  # what runs is the quantized network, whatever found the split
     bits = auto_limits(split.board_names, goal, split.devices) if goal else settings.bits
     quantized = quantize_graph(graph, model, samples, bits, messages)
     widths = BitWidths.of_quantized(quantized)
     problem = make_problem(graph, boards, settings, widths)
-    plan = make_plan(graph, widths, boards, problem, split.devices, settings.link_settings, optimize=settings.optimize)
+    plan = make_plan(
+        graph,
+        widths,
+        boards,
+        problem,
+        split.devices,
+        settings.link_settings,
+        settings.optimize,
+        settings.techniques,
+    )
     with steps(messages, f"generating {out}"):
         project = generate(quantized, plan, settings.baud, len(samples.x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)

@@ -1,6 +1,6 @@
 """What each board does with a split: its steps, its links, and where every tensor lies in its arena."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.arena import Arena
@@ -15,7 +15,7 @@ from tinysplit.link_settings import LinkSettings
 from tinysplit.memory_search import plan_memory
 from tinysplit.split.links import pair_of
 from tinysplit.split.problem import Assignment, Cut, Problem
-from tinysplit.techniques import Optimize
+from tinysplit.techniques import Optimize, candidates, is_named
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class BoardPlan:
     steps: tuple[Step, ...]
     memory: BoardMemory
     links: tuple[BoardLink, ...]
+    named: Mapping[int, str]  # techniques or schemes that were asked for, by layer
 
     @property
     def arena(self) -> Arena[Place]:
@@ -54,8 +55,16 @@ class BoardPlan:
     @property
     def arena_memory(self) -> Memory:
         """The memory that the arena lies in."""
-        firmware = load_cycle_table().firmware[self.board.device.family]
-        return self.board.arena_memory(self.arena.size_bytes, firmware.ram_bytes)
+        return self.board.arena_memory(self.arena.size_bytes, self._firmware_bytes)
+
+    @property
+    def near_bytes(self) -> int:
+        """Bytes of memory of level 1 that the firmware leaves."""
+        return self.board.near_memory.size_bytes - self._firmware_bytes
+
+    @property
+    def _firmware_bytes(self) -> int:
+        return load_cycle_table().firmware[self.board.device.family].ram_bytes
 
     @property
     def number(self) -> int:
@@ -95,17 +104,19 @@ def make_plan(
     assignment: Assignment,
     settings: LinkSettings,
     optimize: Optimize = Optimize.CYCLES,
+    techniques: Sequence[tuple[int, str]] = (),
 ) -> Plan:
-    """Plan every board for `assignment` (0-based board of each layer).
+    """Plan every board for `assignment` (0-based board of each layer); `techniques` names some, or schemes, by layer.
 
     All boards follow one list of steps: the layers in their order, each followed by the cuts behind it. A transfer
     blocks both its boards until it is done, and yet none can wait for ever: the first step of the list that is not
     done is the next one of every board that takes part in it.
 
-    Raises UsageError when a board has too few link UARTs or a UART cannot make its rate, CheckFailedError when a
-    board's arena is larger than its memory.
+    Raises UsageError when a board has too few link UARTs, a UART cannot make its rate, or nothing of a layer's name can
+    compute it, CheckFailedError when a board's arena is larger than its memory.
     """
-    widths = BitWidths.of(graph, bits)
+    widths, named = BitWidths.of(graph, bits), dict(techniques)
+    _check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts = _hops(problem, assignment)
     links = _links(boards, cuts, settings)
     steps = _steps(assignment, cuts)
@@ -115,7 +126,7 @@ def make_plan(
             board=boards[index],
             steps=tuple(own),
             memory=plan_memory(
-                graph, widths, boards[index].device.core, own, problem.devices[index].ram_bytes, optimize
+                graph, widths, boards[index].device.core, own, problem.devices[index].ram_bytes, optimize, named
             ),
             links=tuple(
                 BoardLink(link.boards[1 - side], link.uarts[side], link.baud)
@@ -123,6 +134,7 @@ def make_plan(
                 for side in (0, 1)
                 if link.boards[side] == index
             ),
+            named=named,
         )
         for index, own in sorted(steps.items())
     )
@@ -178,6 +190,18 @@ def _links(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings)
             used[index] += 1
         links.append(Link(pair, (uarts[0], uarts[1]), setting.baud))
     return tuple(links)
+
+
+def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named: Mapping[int, str]) -> None:
+    """Raise UsageError where a layer does not exist or cannot be computed by what is named for it."""
+    for number, name in named.items():
+        if number >= len(graph.layers):
+            raise UsageError(f"--technique names layer {number + 1}; {graph.name} has {len(graph.layers)}")
+        layer, board = graph.layers[number], boards[number]
+        suited = candidates(layer, board.device.core, widths.of_layer(layer))
+        if not any(is_named(each, layer, name) for each in suited):
+            known = ", ".join(f"{each.name} ({each.scheme(layer) or 'no scheme'})" for each in suited)
+            raise UsageError(f"layer {number + 1} ({layer.name}) cannot be {name} on {board.name}; it can be: {known}")
 
 
 def _check_arena(plan: BoardPlan, ram_bytes: int) -> None:

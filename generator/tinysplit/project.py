@@ -99,9 +99,12 @@ class ProjectFormats(FileModel):
 
 
 class ProjectMemory(FileModel):
-    """A layer in its board's arena: offsets of its tensors, what its kernel needs beside them, and why it is so."""
+    """How a layer is computed and lies in its board's arena, what its kernel reads, and why it is so."""
 
+    scheme: str | None  # of seed 004; None for a layer without a window
     technique: str
+    flash_read_bytes: int  # a byte counts as often as it is read
+    ram_read_bytes: int
     scratch_bytes: int
     input_offsets: tuple[int, ...]
     output_offset: int

@@ -9,12 +9,18 @@ from tinysplit.tables import plain_table
 
 
 def _print_layers(project: Project, console: Console) -> None:
-    table = plain_table("layer", "kind", "technique", "why", numbers=("scratch bytes", "output at", "moved bytes"))
+    table = plain_table("layer", "scheme", "technique", numbers=("scratch", "flash read", "RAM read", "cycles"))
     for layer in project.layers:
         memory = layer.memory
-        numbers = (str(value) for value in (memory.scratch_bytes, memory.output_offset, memory.moved_bytes))
-        table.add_row(str(layer.number), layer.kind, memory.technique, memory.why, *numbers)
+        numbers = (memory.scratch_bytes, memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
+        named = (f"{layer.number} {layer.kind}", memory.scheme or "", memory.technique)
+        table.add_row(*named, *(str(value) for value in numbers))
     console.print(table)
+    for layer in project.layers:
+        memory = layer.memory
+        moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
+        line = f"layer {layer.number}, output at {memory.output_offset}{moves}: {memory.why}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_project(project: Project, out: Path, console: Console) -> None:

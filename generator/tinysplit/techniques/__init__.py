@@ -1,7 +1,8 @@
-"""One file a technique; `TECHNIQUES` lists them all, the faster before the slower."""
+"""One file a technique; `TECHNIQUES` lists them all, the faster before the slower where the table cannot say."""
 
 from enum import StrEnum
 
+from tinysplit.cycles import load_cycle_table
 from tinysplit.layers.base import Layer
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.byte_lanes import ByteLanes
@@ -9,6 +10,7 @@ from tinysplit.techniques.direct import Direct
 from tinysplit.techniques.dual_mac import DualMac
 from tinysplit.techniques.packed import Packed
 from tinysplit.techniques.planes import Planes
+from tinysplit.techniques.scheme import Scheme
 from tinysplit.techniques.sliding import Sliding
 from tinysplit.techniques.unpacked import Unpacked
 from tinysplit.techniques.wide import Wide
@@ -37,10 +39,57 @@ def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]
     return tuple(technique for technique in TECHNIQUES if technique.fits(layer, core, widths))
 
 
-def choose(layer: Layer, core: str, widths: Widths, optimize: Optimize = Optimize.CYCLES) -> Technique:
-    """Return the fastest technique for `layer` on `core`, or the fastest of those that need least RAM."""
+def is_named(technique: Technique, layer: Layer, name: str) -> bool:
+    """Return whether `name` is that of the technique or of its scheme."""
+    return name in {technique.name, technique.scheme(layer)}
+
+
+def choose(
+    layer: Layer, core: str, widths: Widths, optimize: Optimize = Optimize.CYCLES, name: str | None = None
+) -> Technique:
+    """Return the fastest technique for `layer` on `core`, or the fastest of those that need least RAM.
+
+    With the `name` of a technique or scheme only those of that name count, where there are any.
+    """
     suited = candidates(layer, core, widths)
-    return suited[0] if optimize is Optimize.CYCLES else min(suited, key=lambda each: each.span_bytes(layer, widths))
+    if name:
+        suited = tuple(each for each in suited if is_named(each, layer, name)) or suited
+    if optimize is Optimize.RAM:
+        suited = _least_ram(suited, layer, widths)
+    fastest = suited[0]
+    for each in suited[1:]:
+        if _is_faster(each, fastest, layer, core, widths):
+            fastest = each
+    return fastest
 
 
-__all__ = ["DSP_CORES", "TECHNIQUES", "Direct", "Optimize", "Technique", "Widths", "candidates", "choose"]
+def _least_ram(suited: tuple[Technique, ...], layer: Layer, widths: Widths) -> tuple[Technique, ...]:
+    spans = [each.span_bytes(layer, widths) for each in suited]
+    return tuple(each for each, span in zip(suited, spans, strict=True) if span == min(spans))
+
+
+def _is_faster(one: Technique, other: Technique, layer: Layer, core: str, widths: Widths) -> bool:
+    """Return whether `one` takes fewer cycles by the table, in which both have to be."""
+    cycles, others = (predicted_cycles(each, layer, core, widths) for each in (one, other))
+    return cycles is not None and others is not None and cycles < others
+
+
+def predicted_cycles(technique: Technique, layer: Layer, core: str, widths: Widths) -> float | None:
+    """Return the cycles of a kernel by the table, None where it was never measured."""
+    costs = load_cycle_table().measured(core, max(widths.x, widths.w), technique.cost_kind(layer))
+    return costs.cycles(technique.work(layer)) if costs else None
+
+
+__all__ = [
+    "DSP_CORES",
+    "TECHNIQUES",
+    "Direct",
+    "Optimize",
+    "Scheme",
+    "Technique",
+    "Widths",
+    "candidates",
+    "choose",
+    "is_named",
+    "predicted_cycles",
+]
