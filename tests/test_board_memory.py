@@ -161,3 +161,11 @@ def test_offsets_follow_the_moves() -> None:
     assert memory.offset(move.tensor, move.turn - 1) == memory.arena.offsets[Place(move.tensor)]
     assert memory.offset(move.tensor, move.turn) == memory.arena.offsets[Place(move.tensor, moves=1)]
     assert memory.offset(NETWORK_INPUT, 0) == memory.arena.offsets[Place(NETWORK_INPUT)]
+
+
+def test_the_networks_input_is_there_before_all_else() -> None:
+    graph = drifting()
+    memory = memory_of(graph, optimize=Optimize.RAM)
+    blocks = Schedule(graph, BitWidths.all(graph, 8), whole(graph), memory.techniques, moves=memory.moves).blocks()
+    assert all(block.first <= block.last for block in blocks)
+    assert min(memory.moves).tensor != NETWORK_INPUT

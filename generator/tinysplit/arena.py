@@ -110,6 +110,8 @@ class Order(Generic[Key]):
         """Return where a block may begin, given the offsets of those before it, the lowest place first."""
         rules, highest = self.rules[number], limit_bytes - self.blocks[number].size_bytes
         ends = {0, *(offsets[rule.other] - end for rule in rules for end in rule.ends())}
+        if highest < inf:
+            ends.add(int(highest))  # at the end, so that outputs may lie before it
         return sorted(
             at for at in ends if 0 <= at <= highest and all(rule.allows(offsets[rule.other] - at) for rule in rules)
         )
@@ -135,9 +137,8 @@ def place(blocks: Sequence[Block[Key]]) -> Arena[Key]:
     best = min(
         (arena for order in orders for arena in _improved(order, least_bytes)), key=lambda arena: arena.size_bytes
     )
-    for order in map(Order, orders[2:]):
-        best = _searched(order, least_bytes, best)
-    return best
+    searched = (_searched(order, least_bytes, best) for order in map(Order, orders[2:]))
+    return min((best, *searched), key=lambda arena: arena.size_bytes)
 
 
 def least_at(blocks: Sequence[Block[Key]], step: int) -> int:
@@ -156,7 +157,8 @@ def _first_orders(blocks: Sequence[Block[Key]]) -> list[list[Block[Key]]]:
     by_size = sorted(blocks, key=lambda block: (-block.size_bytes, block.first))
     by_length = sorted(blocks, key=lambda block: (block.first - block.last, -block.size_bytes))
     by_time = sorted(blocks, key=lambda block: (block.first, -block.size_bytes))
-    return [by_size, by_length, by_time[::-1], by_time]
+    by_end = sorted(blocks, key=lambda block: (-block.last, block.first))  # output, input, buffers of each step
+    return [by_size, by_length, by_end, by_time[::-1], by_time]
 
 
 def _improved(blocks: list[Block[Key]], least_bytes: int) -> Iterator[Arena[Key]]:

@@ -18,6 +18,9 @@ from tinysplit.techniques.traversal import ANYWHERE, Lead
 MOVE_CYCLES = 8  # of a word that moves, counted in the loop that GCC makes for Cortex-M0+ and M4
 
 
+BEFORE_ALL = -1  # tick at which the network's input is there
+
+
 class Place(NamedTuple):
     """What lies in an arena: the output of layer `tensor` (or NETWORK_INPUT), or that layer's scratch memory.
 
@@ -86,10 +89,11 @@ class Schedule:
         run_ticks, move_ticks = self._ticks
         for tensor, (first, last) in self._lifetimes.items():
             ticks = [move_ticks[move] for move in self.moves if move.tensor == tensor]
-            times = zip([run_ticks[first], *ticks], [*ticks, run_ticks[last]], strict=True)
-            for moves, (begin, end) in enumerate(times):
+            begin = BEFORE_ALL if tensor == NETWORK_INPUT else run_ticks[first]
+            times = zip([begin, *ticks], [*ticks, run_ticks[last]], strict=True)
+            for moves, (start, end) in enumerate(times):
                 leads = ((Place(tensor, moves=moves - 1), ANYWHERE),) if moves else tuple(self._leads(tensor))
-                yield Block(Place(tensor, moves=moves), self._bytes(tensor), begin, end, leads)
+                yield Block(Place(tensor, moves=moves), self._bytes(tensor), start, end, leads)
         for number, technique in self.techniques.items():
             scratch_bytes = technique.scratch_bytes(self._layer(number), self._layer_widths(number))
             if scratch_bytes:
@@ -129,7 +133,7 @@ class Schedule:
     def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
         """The first and the last step in which each tensor is needed.
 
-        The network's input is there before the first step, the network's output stays after the last.
+        The network's output stays after the last; its input is there before the first.
         """
         uses: dict[int, list[int]] = {}
         for turn, step in enumerate(self.steps):
@@ -137,8 +141,6 @@ class Schedule:
             reads = self.graph.predecessors[step.item] if is_run else ()
             for tensor in (*reads, step.tensor):
                 uses.setdefault(tensor, []).append(self.turns[step.item] if is_run else turn)
-        if NETWORK_INPUT in uses:
-            uses[NETWORK_INPUT].append(0)
         if len(self.graph.layers) - 1 in uses:
             uses[len(self.graph.layers) - 1].append(len(self.steps))
         return {tensor: (min(turns), max(turns)) for tensor, turns in uses.items()}
