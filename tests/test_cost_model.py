@@ -105,7 +105,7 @@ def test_costs_of_the_network_that_will_run() -> None:
 def test_a_board_needs_the_same_memory_in_every_company() -> None:
     """Kernels of Cortex-M0+ and Cortex-M4 pack weights in their own ways; neither pays for the other's."""
     graph = mobilenet_v1(0.25)
-    pair = boards("nucleo_g071rb", "nucleo_f401re")
+    pair = boards("nucleo_g071rb", "nucleo_l4r5zi")
     together = make_problem(graph, pair, CostSettings())
     for device, board in enumerate(pair):
         alone = make_problem(graph, (board,), CostSettings())
