@@ -45,9 +45,11 @@ def test_a_limit_out_of_reach(limit: dict[str, Any], objective: Objective, says:
 
 
 def test_latency_and_energy_contradict_each_other() -> None:
-    """The fast board needs more energy than the slow one."""
-    fastest, frugal = (least(PROBLEM, objective) for objective in (Objective.LATENCY, Objective.ENERGY))
-    both = replace(PROBLEM, max_latency_s=fastest * 1.01, max_energy_j=frugal * 1.01)
+    """A fast board that draws so much that it needs more energy than the slow one."""
+    slow, fast = PROBLEM.devices
+    thirsty = replace(PROBLEM, devices=(slow, replace(fast, run_w=10 * fast.run_w)))
+    fastest, frugal = (least(thirsty, objective) for objective in (Objective.LATENCY, Objective.ENERGY))
+    both = replace(thirsty, max_latency_s=fastest * 1.01, max_energy_j=frugal * 1.01)
     needed = least(replace(both, max_energy_j=1e9), Objective.ENERGY)
     assert reason(both) == (
         "the limits contradict each other: of the splits that answer within "
