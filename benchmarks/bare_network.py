@@ -69,10 +69,15 @@ class BareRun:
         return sum(self.code_bytes) + sum(kernel.weights_bytes for kernel in self.kernels)
 
 
-def run_bare(quantized: QuantizedGraph, board_name: str, x: IntArray, folder: Path, level: str = "") -> BareRun:
-    """Build and run the network for the core of a board; `level` replaces the optimisation level of its projects."""
+def run_bare(
+    quantized: QuantizedGraph, board_name: str, x: IntArray, folder: Path, level: str = "", named: str | None = None
+) -> BareRun:
+    """Build and run the network for the core of a board.
+
+    `level` replaces the optimisation level of its projects, `named` is the technique or scheme of layers that allow it.
+    """
     board = enlarged(load_board(board_name))
-    kernels = tuple(Kernel.choose(layer, board.device.core) for layer in quantized.layers)
+    kernels = tuple(Kernel.choose(layer, board.device.core, named) for layer in quantized.layers)
     numbered = dict(enumerate(kernels, 1))
     texts = {"layers.h": render_header(numbered), "main.c": _main(quantized, kernels, x)}
     texts |= {file_name(kernel.quantized, number): render_layer(kernel, number) for number, kernel in numbered.items()}

@@ -1,6 +1,7 @@
 """Cycles, arena and flash of whole networks on one core, beside what peers need, and of each layer beside its limit.
 
     .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
+                                        [--technique NAME]
 
 Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states, boards of no special clock), with the
 flags that projects are built with, and its output is compared with the integer reference.
@@ -9,7 +10,7 @@ flags that projects are built with, and its output is compared with the integer 
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -92,7 +93,7 @@ class Row:
     layers: tuple[LayerRow, ...]
 
 
-def measure(cores: list[str], widths: list[int], level: str) -> Iterator[Row]:
+def measure(cores: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
     """Yield all rows; networks that are not there are left out. Raises CheckFailedError for a wrong output."""
     for network in NETWORKS:
         if not network.model.exists():
@@ -102,7 +103,7 @@ def measure(cores: list[str], widths: list[int], level: str) -> Iterator[Row]:
             quantized, x = _quantized(network, graph, bits)
             for core in cores:
                 with tempfile.TemporaryDirectory() as folder:
-                    run = run_bare(quantized, BOARDS[core], quantize_input(quantized, x), Path(folder), level)
+                    run = run_bare(quantized, BOARDS[core], quantize_input(quantized, x), Path(folder), level, name)
                 yield _row(network.name, core, bits, quantized, x, run, level)
 
 
@@ -131,7 +132,7 @@ def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarr
         cycles=cycles,
         macc=macc,
         cycles_per_macc=round(cycles / macc, 3),
-        arena_bytes=_arena_bytes(quantized.graph, BOARDS[core], bits),
+        arena_bytes=_arena_bytes(quantized.graph, BOARDS[core], bits, run.kernels),
         flash_bytes=run.flash_bytes,
         peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
         peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8
@@ -146,11 +147,14 @@ def _layer(index: int, core: str, bits: int, kernel: Kernel, cycles: int) -> Lay
     return LayerRow(index + 1, layer.kind, str(layer.out_shape), technique, cycles, layer.macc, round(rate, 2), shown)
 
 
-def _arena_bytes(graph: Graph, board_name: str, bits: int) -> int:
+def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[Kernel]) -> int:
     """Return the arena of the whole network on one board with enough memory, input and output included."""
-    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits)
-    problem = make_problem(graph, (board,), settings)
-    (plan,) = make_plan(graph, bits, (board,), problem, (0,) * len(graph.layers), settings.link_settings).boards
+    techniques = tuple((number, kernel.technique.name) for number, kernel in enumerate(kernels))
+    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits, techniques=techniques)
+    problem, assignment = make_problem(graph, (board,), settings), (0,) * len(graph.layers)
+    (plan,) = make_plan(
+        graph, bits, (board,), problem, assignment, settings.link_settings, techniques=techniques
+    ).boards
     return plan.arena.size_bytes
 
 
@@ -181,9 +185,10 @@ def main() -> None:
     parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
     parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
     parser.add_argument("--level", default="", help="another optimisation level: -O3")
+    parser.add_argument("--technique", help="this technique or scheme for every layer that allows it: winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
-    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level))
+    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.technique))
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return

@@ -12,7 +12,7 @@ from layer_cases import quantize_one, with_zero_points
 from test_kernels import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from tinysplit.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.quantized import QuantizedLayer
-from tinysplit.techniques import Widths, choose
+from tinysplit.techniques import Widths, candidates, choose
 
 CORE = "cortex-m4"
 CASES = 12
@@ -104,7 +104,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
 def test_c_equals_the_integer_reference(maker: Maker, technique: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     layers = [quantized(rng, maker(rng), bits) for _ in range(CASES)]
-    assert {choose(each.layer, CORE, Widths.all(bits)).name for each in layers} == {technique}
+    assert {candidates(each.layer, CORE, Widths.all(bits))[0].name for each in layers} == {technique}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
@@ -137,7 +137,33 @@ def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
         bias=np.zeros(4, np.float32),
         window=Window((1, 1)),
     )
-    assert {choose(layer, CORE, Widths.all(8)).name for layer in (depthwise, pointwise)} == {"direct"}
+    assert {candidates(layer, CORE, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
+
+
+def tiled_conv(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([4, 8, 20])))
+    height, width = (2 * rng.integers(1, 6, 2)).tolist()
+    pads = Pads(*rng.integers(0, 3, 4).tolist())
+    in_shape = Shape(
+        height + 2 - pads.top - pads.bottom, width + 2 - pads.left - pads.right, fields["in_shape"].channels
+    )
+    if min(in_shape) < 1:
+        return tiled_conv(rng)
+    outputs = int(rng.choice([4, 8, 12]))
+    weights = floats(rng, outputs, 3, 3, in_shape.channels)
+    fields["in_shape"] = in_shape
+    return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=Window((3, 3), pads=pads))
+
+
+@pytest.mark.parametrize("has_zero_points", [False, True])
+def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    layers = [quantized(rng, tiled_conv(rng), 8) for _ in range(CASES)]
+    if has_zero_points:
+        layers = [with_zero_points(rng, each) for each in layers]
+    assert all(choose(each.layer, CORE, Widths.all(8), name="winograd").name == "winograd" for each in layers)
+    assert "winograd" not in {choose(each.layer, CORE, Widths.all(8)).name for each in layers}
+    assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Og", "-O1", "-Os", "-O3"])

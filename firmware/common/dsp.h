@@ -59,6 +59,7 @@ DSP_TWO(high_halves, "pkhtb %0, %2, %1, asr #16")
 
 /* Half by half, byte by byte. */
 DSP_TWO(add_halves, "sadd16 %0, %1, %2")
+DSP_TWO(subtract_halves, "ssub16 %0, %1, %2")
 DSP_TWO(max_bytes, "ssub8 %0, %1, %2\n\tsel %0, %1, %2")
 
 /* The smaller of each unsigned byte of the first word and 255 minus that of the second. */

@@ -61,6 +61,11 @@ static inline uint32_t dsp_twin_add_halves(uint32_t first, uint32_t second) {
   return dsp_twin_pack(low, dsp_twin_half(first, 1) + dsp_twin_half(second, 1));
 }
 
+static inline uint32_t dsp_twin_subtract_halves(uint32_t first, uint32_t second) {
+  const int32_t low = dsp_twin_half(first, 0) - dsp_twin_half(second, 0);
+  return dsp_twin_pack(low, dsp_twin_half(first, 1) - dsp_twin_half(second, 1));
+}
+
 static inline int32_t dsp_twin_low_low(uint32_t x, uint32_t w, int32_t sum) {
   return dsp_twin_add(sum, dsp_twin_half(x, 0) * dsp_twin_half(w, 0));
 }

@@ -14,6 +14,7 @@ from tinysplit.techniques.scheme import Scheme
 from tinysplit.techniques.sliding import Sliding
 from tinysplit.techniques.unpacked import Unpacked
 from tinysplit.techniques.wide import Wide
+from tinysplit.techniques.winograd import Winograd
 
 TECHNIQUES: tuple[Technique, ...] = (
     DualMac(),
@@ -24,6 +25,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Wide(),
     Sliding(),
     Direct(),
+    Winograd(),
 )
 
 
@@ -51,9 +53,10 @@ def choose(
 
     With the `name` of a technique or scheme only those of that name count, where there are any.
     """
-    suited = candidates(layer, core, widths)
+    every = candidates(layer, core, widths)
+    suited = tuple(each for each in every if each.is_automatic)
     if name:
-        suited = tuple(each for each in suited if is_named(each, layer, name)) or suited
+        suited = tuple(each for each in every if is_named(each, layer, name)) or suited
     if optimize is Optimize.RAM:
         suited = _least_ram(suited, layer, widths)
     fastest = suited[0]

@@ -45,6 +45,7 @@ class Technique(ABC):
     """
 
     name: ClassVar[str]
+    is_automatic: ClassVar[bool] = True  # chosen without being named
     walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
 
     @abstractmethod
