@@ -39,6 +39,9 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
     assert report["warnings"] == []
     text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
     assert "variance" in text
+    lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
+    assert len(lines) == 1 + len(report["layers"]) + len(weighted)  # each is one line of 80 columns
+    assert "…" not in text
     assert "variance" not in run("quantize", MODEL, "--samples", SAMPLES)
 
 

@@ -17,7 +17,8 @@ from tinysplit.range_analysis import Statistics, decibels
 from tinysplit.tables import plain_table
 
 SPARKS = " ▁▂▃▄▅▆▇█"
-SPARK_COLUMNS = 24
+SPARK_COLUMNS = 12
+NAME_LENGTH = 32  # its end tells a layer from others
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +86,8 @@ def weights_snr_db(quantized: QuantizedLayer) -> float:
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:
-    """Print a line a layer, with `analysis` the statistics behind it, and the quality."""
-    numbers = ("bits", "weights", "SNR dB", "division", "correction")
-    table = plain_table("#", "layer", "kind", "input", "output", numbers=numbers)
-    for number, layer in enumerate(report.quantized.layers, 1):
-        formats = layer.formats
-        inputs = ", ".join(str(values) for values in formats.inputs)
-        table.add_row(
-            str(number), layer.layer.name[-32:], layer.layer.kind, inputs, str(formats.y), *_weight_cells(layer)
-        )
-    console.print(table)
+    """Print a line a layer and one for its weights, with `analysis` the statistics behind them, and the quality."""
+    console.print(_formats(report.quantized), "", _weights(report.quantized), sep="\n")
     if analysis:
         console.print()
         _print_analysis(report, console)
@@ -106,19 +99,30 @@ def print_quantization(report: QuantizeReport, console: Console, *, analysis: bo
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def _weight_cells(quantized: QuantizedLayer) -> tuple[str, ...]:
-    formats = quantized.formats
-    if formats.weight_bits is None or formats.requantization is None:
-        return (str(formats.y.bits), "", "", "", "")
-    limit = 1 << (formats.weight_bits - 1)
-    corrections = formats.requantization.corrections
-    return (
-        str(formats.y.bits),
-        str(formats.weight_bits),
-        f"{weights_snr_db(quantized):.1f}",
-        _span(formats.weight_scales * limit),
-        _span(corrections),
-    )
+def _formats(quantized: QuantizedGraph) -> Table:
+    table = plain_table("#", "layer", "kind", "input", "output", numbers=("bits",))
+    for number, layer in enumerate(quantized.layers, 1):
+        inputs = ", ".join(str(values) for values in layer.formats.inputs)
+        y = layer.formats.y
+        table.add_row(str(number), _short(layer), layer.layer.kind, inputs, str(y), str(y.bits))
+    return table
+
+
+def _weights(quantized: QuantizedGraph) -> Table:
+    table = plain_table("#", "weights of", numbers=("bits", "SNR dB", "division", "correction"))
+    for number, layer in enumerate(quantized.layers, 1):
+        formats = layer.formats
+        if formats.weight_bits is None or formats.requantization is None:
+            continue
+        limit = 1 << (formats.weight_bits - 1)
+        factors = (formats.weight_scales * limit, formats.requantization.corrections)
+        cells = (str(formats.weight_bits), f"{weights_snr_db(layer):.1f}", *(_span(numbers) for numbers in factors))
+        table.add_row(str(number), _short(layer), *cells)
+    return table
+
+
+def _short(quantized: QuantizedLayer) -> str:
+    return quantized.layer.name[-NAME_LENGTH:]
 
 
 def _span(numbers: NDArray[np.float64]) -> str:
@@ -127,23 +131,24 @@ def _span(numbers: NDArray[np.float64]) -> str:
 
 
 def _print_analysis(report: QuantizeReport, console: Console) -> None:
-    table = plain_table("values", "format", numbers=("min", "max", "mean", "variance", "SNR dB", "histogram"))
-    graph = report.quantized.graph
-    formats = [report.quantized.input_format, *(layer.formats.y for layer in report.quantized.layers)]
-    for name, values in zip(graph.value_names, formats, strict=True):
-        _add_statistics(table, name, str(values), report.statistics[name], report.statistics[name].snr_db(values))
-    for layer in report.quantized.layers:
+    table = plain_table("numbers", "format", numbers=("min", "max", "mean", "variance", "SNR dB", "histogram"))
+    graph, layers = report.quantized.graph, report.quantized.layers
+    formats = [report.quantized.input_format, *(layer.formats.y for layer in layers)]
+    for number, (name, values) in enumerate(zip(graph.value_names, formats, strict=True)):
+        label = f"output of {number}" if number else "input"
+        _add_statistics(table, label, str(values), report.statistics[name], report.statistics[name].snr_db(values))
+    for number, layer in enumerate(layers, 1):
         if "weights" in layer.layer.parameters:
             statistics = Statistics.of(layer.layer.parameters["weights"])
             text = f"{layer.formats.weight_bits} bits"
-            _add_statistics(table, f"weights of {layer.layer.name}", text, statistics, weights_snr_db(layer))
+            _add_statistics(table, f"weights of {number}", text, statistics, weights_snr_db(layer))
     console.print(table)
 
 
-def _add_statistics(table: Table, name: str, values: str, statistics: Statistics, snr_db: float) -> None:
+def _add_statistics(table: Table, label: str, values: str, statistics: Statistics, snr_db: float) -> None:
     numbers = (statistics.minimum, statistics.maximum, statistics.mean, statistics.variance)
-    cells = (*(f"{number:.4g}" for number in numbers), f"{snr_db:.1f}", _sparkline(statistics))
-    table.add_row(name[-36:], values, *cells)
+    cells = (*(f"{number:.3g}" for number in numbers), f"{snr_db:.1f}", _sparkline(statistics))
+    table.add_row(label, values, *cells)
 
 
 def _sparkline(statistics: Statistics) -> str:

@@ -6,10 +6,13 @@ from rich.table import Table
 
 
 def plain_table(*labels: str, numbers: Sequence[str] = ()) -> Table:
-    """Return a table without lines: columns of words to the left, then columns of `numbers` to the right."""
+    """Return a table without lines: columns of words to the left, then columns of `numbers` to the right.
+
+    Where the console is too narrow, words go on in the next line; numbers stay whole.
+    """
     table = Table(box=None, pad_edge=False)
     for heading in labels:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in numbers:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     return table
