@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
 from tinysplit.fixed_point import ACCUMULATOR_MAX
-from tinysplit.float_reference import run_float_values, value_ranges
+from tinysplit.float_reference import run_float_values
 from tinysplit.integer_reference import quantize_input, run_layers
 from tinysplit.layers import Add, Concat, Mul, Shape
 from tinysplit.layers.joining import Alignment
@@ -17,6 +17,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.qformat import IntArray, QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedLayer
+from value_ranges import value_ranges
 
 BEFORE_SOFTMAX = -2
 PAIR = Shape(1, 1, 2)

@@ -1,4 +1,4 @@
-"""ONNX Runtime as the float reference: outputs, inner values and ranges."""
+"""ONNX Runtime as the float reference: outputs and inner values."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import pytest
 from onnx_builder import OnnxBuilder, conv, weights
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.errors import InputError
-from tinysplit.float_reference import run_float, run_float_values, value_ranges
+from tinysplit.float_reference import run_float, run_float_values
 from tinysplit.onnx_import import import_model
 from tinysplit.samples import load_samples
 
@@ -39,27 +39,6 @@ def test_outputs_and_inner_values(tmp_path: Path, batch: int | str) -> None:
     dense = onnx.numpy_helper.to_array(onnx.load(path).graph.initializer[2])
     np.testing.assert_allclose(values["value_1"].reshape(6, 12) @ dense, outputs, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(run_float(path, x), outputs)
-
-
-def test_ranges_are_those_of_all_samples(tmp_path: Path) -> None:
-    path = network(tmp_path, "n")
-    x = weights(7, 2, 4, 4)
-    names = ["x", "value_0", "value_1", "value_3"]
-    ranges = value_ranges(path, names, x)
-    values = run_float_values(path, x, names)
-    assert ranges == {name: (values[name].min(), values[name].max()) for name in names}
-    assert ranges["x"] == (x.min(), x.max())
-    assert ranges["value_1"][0] == 0
-    assert value_ranges(path, ["x"], x) == {"x": ranges["x"]}
-
-
-def test_a_range_shows_a_nan(tmp_path: Path) -> None:
-    builder = OnnxBuilder([1, 3])
-    builder.node("Sqrt")
-    path = builder.save(tmp_path)
-    assert np.isnan(
-        value_ranges(path, ["value_0"], np.array([[1, 2, 3], [-1, 0, 0], [1, 1, 1]], np.float32))["value_0"]
-    ).all()
 
 
 def test_what_onnx_runtime_refuses_is_one_line(tmp_path: Path) -> None:

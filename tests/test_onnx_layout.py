@@ -7,11 +7,12 @@ import pytest
 
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
-from tinysplit.float_reference import run_float, value_ranges
+from tinysplit.float_reference import run_float
 from tinysplit.integer_reference import run_integer
 from tinysplit.layers import Conv, Dense, MaxPool, Shape, Softmax
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize import choose_formats, quantize
+from value_ranges import value_ranges
 
 
 def test_network_with_channels_last_throughout(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from onnx.backend.test.case.test_case import TestCase as NodeTest
 
 from test_kernels import run_on_host
 from tinysplit.errors import InputError
-from tinysplit.float_reference import value_ranges
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.integer_reference import quantize_input, run_layers
 from tinysplit.kernels import Kernel
@@ -29,6 +28,7 @@ from tinysplit.onnx_import.operators import JOINING, OPERATORS
 from tinysplit.qformat import IntArray
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
+from value_ranges import value_ranges
 
 BITS = 16
 LAST_OPSET = 21  # that ONNX Runtime knows

@@ -1,4 +1,4 @@
-"""The float network as ONNX Runtime computes it: the reference for accuracy, and the ranges of values.
+"""The float network as ONNX Runtime computes it: the reference for accuracy, and where ranges of values come from.
 
 Samples run one by one on one thread: models with a fixed batch run like those with a symbolic one, and two runs give
 the same bits.
@@ -33,17 +33,6 @@ def run_float_values(model: Path, x: Floats, names: Iterable[str]) -> dict[str, 
     wanted = tuple(dict.fromkeys(names))
     runs = list(run_samples(model, x, wanted))
     return {name: np.stack([_without_batch(run[i]) for run in runs]) for i, name in enumerate(wanted)}
-
-
-def value_ranges(model: Path, names: Iterable[str], x: Floats) -> dict[str, tuple[float, float]]:
-    """Return minimum and maximum of the named values (the network's input among them, if named) over all samples."""
-    wanted = tuple(dict.fromkeys(names))
-    low, high = np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
-    for run in run_samples(model, x, wanted):
-        # fmin and fmax would hide a NaN, which has to be seen
-        low = np.minimum(low, [value.min() for value in run])
-        high = np.maximum(high, [value.max() for value in run])
-    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(wanted)}
 
 
 def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
