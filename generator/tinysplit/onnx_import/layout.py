@@ -1,7 +1,8 @@
 """Where the elements of an ONNX value lie in the activation that a board holds.
 
 Everything that only moves data (Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Pad) is an operation on an array of
-indices, so that it costs nothing on a board: its effect is absorbed by the next layer's weights or window.
+indices. It costs nothing on a board where the next layer's weights or window absorb it; elsewhere `Chain.moved` and
+`Chain.padded` make it a layer.
 """
 
 from collections.abc import Sequence
