@@ -3,18 +3,22 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf, isclose, isfinite
 from random import Random
+from time import perf_counter
 
 import pytest
 
 from brute_force import BruteForce
 from random_problems import Kinds, random_problem
+from test_label_search import large_problem
 from tinysplit.errors import CheckFailedError
+from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.links import Links
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 
 N_INSTANCES = 600
+SOON_S = 3.0  # that a busy machine may take longer
 KINDS = Kinds(periods=(Period.LOAD,))
 
 
@@ -90,16 +94,40 @@ def star(direct: tuple[tuple[float, ...], ...]) -> Problem:
 
 
 def test_what_a_forbidden_link_carried_is_passed_on() -> None:
-    # The ring 1-2-3-1 of three links; with one UART at board 2 what goes from 1 to 2 to 3 needs board 3 in between.
+    # The ring 1-2-3-1 of three links; with one UART at board 2 what goes from 1 to 2 to 3 needs board 3 in
+    # between, or from 2 to 3 board 1.
     problem = star(((0.0, 0.1, 0.5), (0.1, 0.0, 0.1), (0.5, 0.1, 0.0)))
     assert solve_within_links(problem, (2, 2, 2), "auto").objective == pytest.approx(3.2)
     split = solve_within_links(problem, (2, 1, 2), "auto")
     assert split.assignment == (0, 1, 2)
     assert split.objective == pytest.approx(3 + (0.5 + 0.1) + 0.1)
-    assert split.route(split.cuts[0]) == (0, 2, 1)
+    assert sorted(len(split.route(cut)) for cut in split.cuts) == [2, 3]
 
 
 def test_no_split_within_the_uarts_is_one_line() -> None:
-    problem = replace(star(((0.0, 0.1, 0.5), (0.1, 0.0, 0.1), (0.5, 0.1, 0.0))), must_use_all=True)
+    problem = star(((0.0, 0.1, 0.5), (0.1, 0.0, 0.1), (0.5, 0.1, 0.0)))
+    full = replace(problem, devices=tuple(replace(device, flash_bytes=1) for device in problem.devices))
     with pytest.raises(CheckFailedError, match=r"no split gets by .* UARTs \(board 1 \(b0\) has 1, board 2"):
+        solve_within_links(full, (1, 1, 1), "auto")
+
+
+def test_too_few_uarts_for_all_boards_are_said_at_once() -> None:
+    problem = replace(star(((0.0, 0.1, 0.5), (0.1, 0.0, 0.1), (0.5, 0.1, 0.0))), must_use_all=True)
+    why = "no split gets by with the boards' link UARTs: 2 links at least join 3 boards and take 4 UARTs, .* have 3:"
+    with pytest.raises(InfeasibleError, match=why):
         solve_within_links(problem, (1, 1, 1), "auto")
+
+
+def test_many_boards_with_few_uarts_have_a_split_in_time() -> None:
+    base = large_problem(24, 6, 1)
+    roomy = tuple(replace(device, flash_bytes=2 * device.flash_bytes) for device in base.devices)
+    fast = tuple(tuple(tuple(s / 20 for s in row) for row in table) for table in base.transfer_seconds)
+    problem = replace(base, devices=roomy, transfer_seconds=fast, must_use_all=True)
+    counts = (2, 1, 3, 2, 1, 1)
+    start = perf_counter()
+    split = solve_within_links(problem, counts, "auto", time_limit_s=3.0)
+    assert perf_counter() - start < 3.0 + SOON_S
+    assert keeps_limits(problem, split.assignment, counts)
+    assert problem.is_feasible(split.assignment)
+    assert 0 < split.lower_bound <= split.objective
+    assert split.gap < 0.3

@@ -7,7 +7,7 @@ import pytest
 
 from brute_force import BruteForce
 from random_problems import Kinds, random_problem
-from test_label_search import large_problem
+from test_label_search import large_problem, powered
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split import race as race_module
 from tinysplit.split import solve as module
@@ -73,6 +73,12 @@ def test_auto_picks_by_shape_and_objective(change: Callable[[Problem], Problem],
     assert split.proved
     few = solve(change(large_problem(5, 2, 0)))
     assert (few.solver, few.picked_because) == ("full", "auto: 2^5 candidates are few enough to look at each")
+
+
+def test_auto_knows_energy_on_more_boards_than_labels_can_take_sets_of() -> None:
+    split = solve(powered(large_problem(60, 11, 0), 0.001), time_limit_s=1.0)
+    assert (split.solver, split.problem.is_feasible(split.assignment)) == ("branch-and-bound", True)
+    assert 0 < split.lower_bound <= split.objective
 
 
 def test_every_solver_has_a_name_and_no_other_is_known() -> None:

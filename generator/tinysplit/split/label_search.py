@@ -70,11 +70,16 @@ def _check_scope(problem: Problem) -> None:
         raise UsageError(
             f"labels knows the period load only, not {problem.period_definition}: take --solver branch-and-bound"
         )
-    if _idle_counts(problem) and len(problem.devices) > MAX_DEVICES_IN_SETS:
+    if has_too_many_sets(problem):
         raise UsageError(
             f"labels looks at each set of boards where they draw idle power, and has too many with more than "
             f"{MAX_DEVICES_IN_SETS} boards: take --solver branch-and-bound"
         )
+
+
+def has_too_many_sets(problem: Problem) -> bool:
+    """Return whether there are too many sets of boards that may be powered, each of which labels would look at."""
+    return _idle_counts(problem) and len(problem.devices) > MAX_DEVICES_IN_SETS
 
 
 def _idle_counts(problem: Problem) -> bool:

@@ -3,7 +3,7 @@
 The solvers know pairs of boards, not how many of them one board takes part in. So a split that gives a board too many
 neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
 each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
-keeps all limits the best one.
+keeps all limits the best one. What is found over few links (`link_sets.py`) is there from the start.
 
 Where boards pass tensors on, what a forbidden link carried takes the fastest way that is left. That keeps other boards
 busy, so that a period, energy or RAM may even get less: there the bound is what layers cost at least (`floors.py`).
@@ -19,12 +19,13 @@ from time import perf_counter
 from tinysplit.errors import CheckFailedError
 from tinysplit.split.floors import floor_value
 from tinysplit.split.infeasible import InfeasibleError
+from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
 from tinysplit.split.links import Pair, pair_of
 from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
-Links = frozenset[Pair]
+SETS_SHARE = 0.75  # of the time, until when sets of links are tried
 
 
 def solve_within_links(
@@ -38,13 +39,38 @@ def solve_within_links(
     start = perf_counter()
     if min(link_counts) >= len(problem.devices) - 1:
         return solve(problem, solver, time_limit_s=time_limit_s)
+    _check_counts(problem, link_counts)
     # Half of the time, here and below: alternatives need some, too.
-    first = solve(problem, solver, time_limit_s=time_limit_s / 2)
+    first = _try(problem, solver, time_limit_s / 2)
     search = _Search(problem, link_counts, solver, start + time_limit_s)
+    if first is None or _crowded_links(first, link_counts):
+        sets_until = start + SETS_SHARE * time_limit_s
+        search.best = search_link_sets(problem, link_counts, solver, first, sets_until)
     found = search.run(first)
     if found is None:
         raise _nothing_found(problem, link_counts, is_sure=search.lost_bound == inf)
     return replace(found, spent_s=perf_counter() - start)
+
+
+def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
+    """Raise InfeasibleError where all boards must be used and cannot be joined."""
+    n_links, n_uarts = len(problem.devices) - 1, sum(link_counts)
+    if problem.must_use_all and n_uarts < 2 * n_links:
+        raise InfeasibleError(
+            f"no split gets by with the boards' link UARTs: {n_links} links at least join {n_links + 1} boards and "
+            f"take {2 * n_links} UARTs, and the boards have {n_uarts}: leave boards out, name boards with "
+            "more, or let the best split leave boards out (--use-any)"
+        )
+
+
+def _try(problem: Problem, solver: str, time_limit_s: float) -> Split | None:
+    """Return what `solver` finds, None for nothing in time; InfeasibleError where there is nothing."""
+    try:
+        return solve(problem, solver, time_limit_s=time_limit_s)
+    except InfeasibleError:
+        raise
+    except CheckFailedError:
+        return None
 
 
 @dataclass(order=True)
@@ -53,21 +79,23 @@ class _Node:
 
     bound: float
     number: int
-    forbidden: Links = field(compare=False)
+    forbidden: LinkSet = field(compare=False)
     split: Split = field(compare=False)
 
 
 class _Search:
     def __init__(self, problem: Problem, link_counts: Sequence[int], solver: str, deadline: float) -> None:
         self.problem, self.link_counts, self.solver, self.deadline = problem, link_counts, solver, deadline
-        self.seen: set[Links] = {frozenset()}
+        self.seen: set[LinkSet] = {frozenset()}
         self.lost_bound = inf  # of the problems that there was no time for
+        self.best: Split | None = None  # that keeps all limits
 
-    def run(self, first: Split) -> Split | None:
-        """Return the best split that keeps all limits, None for none."""
-        queue = [_Node(first.lower_bound, 0, frozenset(), first)]
-        best: Split | None = None
-        bound, explored = inf, first.explored  # bound: of the problems that need no alternatives
+    def run(self, first: Split | None) -> Split | None:
+        """Return the best split that keeps all limits, None for none; `first` None was not found in time."""
+        queue = [_Node(first.lower_bound, 0, frozenset(), first)] if first else []
+        self.lost_bound = inf if first else floor_value(self.problem)
+        best, explored = self.best, sum(split.explored for split in (self.best, first) if split)
+        bound = inf  # of the problems that need no alternatives
         while queue and (best is None or queue[0].bound < best.objective):
             node = heapq.heappop(queue)
             crowded = _crowded_links(node.split, self.link_counts)
@@ -86,7 +114,7 @@ class _Search:
             best, problem=best.problem if self.problem.links else self.problem, lower_bound=bound, explored=explored
         )
 
-    def _open(self, alternatives: Iterable[Links], bound: float) -> Iterator[_Node]:
+    def _open(self, alternatives: Iterable[LinkSet], bound: float) -> Iterator[_Node]:
         for forbidden in alternatives:
             if forbidden in self.seen:
                 continue
@@ -101,34 +129,18 @@ class _Search:
                 continue
             yield _Node(max(bound, split.lower_bound), len(self.seen), forbidden, split)
 
-    def _solve_without(self, forbidden: Links, time_limit_s: float) -> Split:
+    def _solve_without(self, forbidden: LinkSet, time_limit_s: float) -> Split:
         if time_limit_s <= 0:
             raise CheckFailedError("out of time")
-        return solve(_without(self.problem, forbidden), self.solver, time_limit_s=time_limit_s)
-
-
-def _without(problem: Problem, forbidden: Links) -> Problem:
-    """Return the problem in which nothing goes over the links of these pairs."""
-    if problem.links:
-        links = problem.links.without(forbidden)
-        return replace(problem, links=links, transfer_seconds=links.transfer_seconds)
-    transfers = tuple(
-        tuple(
-            tuple(inf if pair_of(a, b) in forbidden else seconds for b, seconds in enumerate(row))
-            for a, row in enumerate(table)
-        )
-        for table in problem.transfer_seconds
-    )
-    return replace(problem, transfer_seconds=transfers)
+        return solve(without_links(self.problem, forbidden), self.solver, time_limit_s=time_limit_s)
 
 
 def _crowded_links(split: Split, link_counts: Sequence[int]) -> list[Pair]:
     """Return the links of the first device that has more neighbours than UARTs; none where all is well."""
     neighbours: dict[int, set[int]] = defaultdict(set)
-    for cut in split.cuts:
-        for hop in split.problem.hops(cut):
-            neighbours[hop.sender].add(hop.receiver)
-            neighbours[hop.receiver].add(hop.sender)
+    for a, b in link_seconds(split):
+        neighbours[a].add(b)
+        neighbours[b].add(a)
     for device, others in sorted(neighbours.items()):
         if len(others) > link_counts[device]:
             return [pair_of(device, other) for other in sorted(others)]

@@ -12,7 +12,7 @@ from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
 from tinysplit.split.graph_search import graph_search
 from tinysplit.split.infeasible import InfeasibleError, explain_timeout
-from tinysplit.split.label_search import label_search
+from tinysplit.split.label_search import has_too_many_sets, label_search
 from tinysplit.split.milp import check_linear
 from tinysplit.split.period import Period
 from tinysplit.split.problem import Problem
@@ -86,6 +86,8 @@ def _pick(problem: Problem) -> tuple[str, str]:
     if not problem.is_chain:
         return "graph", f"{candidates} too many to look at, and layers have branches"
     is_load = problem.period_definition is Period.LOAD or not problem.asks_for_period
+    if has_too_many_sets(problem):
+        return "branch-and-bound", f"{candidates} too many to look at, sets of powered boards as well"
     return "labels" if is_load else "branch-and-bound", f"{candidates} too many to look at"
 
 

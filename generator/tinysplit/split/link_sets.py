@@ -1,0 +1,120 @@
+"""Splits over few links: sets of links of which no board has more than it has UARTs, one after the other.
+
+Whatever uses no other links than such a set keeps all limits. A set begins with links that join all boards, where that
+can be: as long as every part that is joined keeps a free UART, and all UARTs suffice for the n - 1 links of a tree,
+the rest can be joined, too. Then come links between boards that have UARTs left. Links that the best split so far uses
+are taken first, the others at random, from a fixed seed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import inf, isfinite
+from random import Random
+from time import perf_counter
+
+from tinysplit.errors import CheckFailedError
+from tinysplit.split.links import Pair, pair_of
+from tinysplit.split.problem import Problem
+from tinysplit.split.solve import solve
+from tinysplit.split.split import Split
+
+LinkSet = frozenset[Pair]
+
+MAX_SETS = 40
+TRIES_LEFT = 4  # that should fit into the time left
+FORGOTTEN = 0.3  # of the links of the best split, each time
+
+
+def search_link_sets(
+    problem: Problem, link_counts: Sequence[int], solver: str, begin_with: Split | None, deadline: float
+) -> Split | None:
+    """Return the best split found within some sets of links until `deadline`; `begin_with` need not keep limits."""
+    best: Split | None = None
+    rng, seen, explored = Random(0), set[LinkSet](), 0  # noqa: S311 (no secret)
+    for number in range(MAX_SETS):
+        known = best or begin_with
+        used = link_seconds(known) if known else {}
+        links = _draw(problem, link_counts, _ranking(problem, used, rng, forgotten=FORGOTTEN if number else 0.0))
+        left_s = deadline - perf_counter()
+        if links in seen:
+            continue
+        if left_s <= 0:
+            break
+        seen.add(links)
+        found = _solve_over(problem, links, solver, left_s / TRIES_LEFT)
+        if found:
+            explored += found.explored
+            best = min(best or found, found, key=lambda split: split.objective)
+    return replace(best, explored=explored) if best else None
+
+
+def link_seconds(split: Split) -> Mapping[Pair, float]:
+    """Return how long each link of `split` is taken."""
+    taken: dict[Pair, float] = defaultdict(float)
+    for cut in split.cuts:
+        for hop in split.problem.hops(cut):
+            taken[pair_of(hop.sender, hop.receiver)] += hop.seconds
+    return taken
+
+
+def without_links(problem: Problem, forbidden: LinkSet) -> Problem:
+    """Return the problem in which nothing goes over the links of these pairs."""
+    if problem.links:
+        links = problem.links.without(forbidden)
+        return replace(problem, links=links, transfer_seconds=links.transfer_seconds)
+    transfers = tuple(
+        tuple(
+            tuple(inf if pair_of(a, b) in forbidden else seconds for b, seconds in enumerate(row))
+            for a, row in enumerate(table)
+        )
+        for table in problem.transfer_seconds
+    )
+    return replace(problem, transfer_seconds=transfers)
+
+
+def _solve_over(problem: Problem, links: LinkSet, solver: str, time_limit_s: float) -> Split | None:
+    others = frozenset(combinations(range(len(problem.devices)), 2)) - links
+    try:
+        return solve(without_links(problem, others), solver, time_limit_s=time_limit_s)
+    except CheckFailedError:  # nothing there, or not in time: the next set may have something
+        return None
+
+
+def _ranking(problem: Problem, used: Mapping[Pair, float], rng: Random, *, forgotten: float) -> list[Pair]:
+    """Return all links, those of `used` that carry most first but for some that are forgotten, the others at random."""
+    table = problem.links.direct if problem.links else problem.transfer_seconds
+    pairs = [(a, b) for a, b in combinations(range(len(problem.devices)), 2) if any(isfinite(t[a][b]) for t in table)]
+    rng.shuffle(pairs)
+    return sorted(pairs, key=lambda pair: -used.get(pair, 0.0) if rng.random() >= forgotten else 0.0)
+
+
+def _draw(problem: Problem, link_counts: Sequence[int], ranking: Sequence[Pair]) -> LinkSet:
+    """Return links that join all boards as far as that can be, and others while UARTs are left."""
+    free = list(link_counts)
+    part = list(range(len(problem.devices)))  # of the boards joined so far, by board
+    chosen = set[Pair]()
+    for a, b in _joining(ranking, free, part):
+        chosen.add((a, b))
+        free[a], free[b] = free[a] - 1, free[b] - 1
+        part[:] = [part[a] if number == part[b] else number for number in part]
+    for a, b in ranking:
+        if (a, b) not in chosen and free[a] and free[b]:
+            chosen.add((a, b))
+            free[a], free[b] = free[a] - 1, free[b] - 1
+    return frozenset(chosen)
+
+
+def _joining(ranking: Sequence[Pair], free: Sequence[int], part: Sequence[int]) -> Iterator[Pair]:
+    """Yield links between parts that leave the joined part a free UART, or nothing to join; both lists change."""
+    left = True
+    while left:
+        left = False
+        for a, b in ranking:
+            if part[a] == part[b] or not (free[a] and free[b]):
+                continue
+            joined_free = sum(count for count, number in zip(free, part, strict=True) if number in {part[a], part[b]})
+            if joined_free > 2 or len(set(part)) == 2:  # noqa: PLR2004 (the two ends; the last two parts)
+                yield a, b
+                left = True
