@@ -16,6 +16,7 @@ from tinysplit.techniques.unpacked import Unpacked
 from tinysplit.techniques.wide import Wide
 from tinysplit.techniques.winograd import Winograd
 
+TABLE_ERROR = 0.1  # of predictions for layers of one kind: what is nearer counts as equal
 TECHNIQUES: tuple[Technique, ...] = (
     DualMac(),
     Planes(),
@@ -72,9 +73,9 @@ def _least_ram(suited: tuple[Technique, ...], layer: Layer, widths: Widths) -> t
 
 
 def _is_faster(one: Technique, other: Technique, layer: Layer, core: str, widths: Widths) -> bool:
-    """Return whether `one` takes fewer cycles by the table, in which both have to be."""
+    """Return whether `one` takes fewer cycles by the table, in which both have to be, by more than its error."""
     cycles, others = (predicted_cycles(each, layer, core, widths) for each in (one, other))
-    return cycles is not None and others is not None and cycles < others
+    return cycles is not None and others is not None and cycles < (1 - TABLE_ERROR) * others
 
 
 def predicted_cycles(technique: Technique, layer: Layer, core: str, widths: Widths) -> float | None:
