@@ -4,7 +4,6 @@ Results go to stdout (tables, or JSON with --json), messages and progress to std
 failed, 2 usage, 3 bad input, 4 tool or hardware, 130 interrupted.
 """
 
-import json
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,10 +24,9 @@ from tinysplit.explore.command import explore
 from tinysplit.onnx_import import import_model
 from tinysplit.options import (
     Baud,
-    Bits,
     BitsOrAuto,
-    BitsPerByte,
     BoardNames,
+    CalibrationCount,
     Every,
     HostTransfers,
     Json,
@@ -41,7 +39,6 @@ from tinysplit.options import (
     Model,
     ObjectiveOption,
     OptimizeOption,
-    Paper,
     PeriodOption,
     SamplesFile,
     SolverOption,
@@ -52,6 +49,7 @@ from tinysplit.options import (
     check_bits,
     check_time_limit,
     cost_settings,
+    emit,
     parse_techniques,
 )
 from tinysplit.project import Project
@@ -59,16 +57,11 @@ from tinysplit.project_report import print_project
 from tinysplit.published.print_reproduction import print_reproduction
 from tinysplit.quantize_command import quantize
 from tinysplit.reproduce import reproduce as reproduce_tables
-from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
-from tinysplit.split.print_arrivals import print_arrivals
-from tinysplit.split.print_front import print_front
-from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.split_file import read_split, write_split
+from tinysplit.split_commands import arrivals, pareto, split
 from tinysplit.techniques import Optimize
-from tinysplit.wire import BITS_PER_BYTE
 from tinysplit_hil.tables import print_measurement
 
 messages = Console(stderr=True)
@@ -121,9 +114,6 @@ def _options(
     pass
 
 
-CalibrationCount = Annotated[
-    int, typer.Option("--calibration-count", help="The Q formats are chosen on so many first samples.", min=1)
-]
 Folder = Annotated[Path, typer.Argument(help="A folder made by `tinysplit generate`.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to generate into (new, empty or generated before).")]
 RigSpec = Annotated[
@@ -132,18 +122,11 @@ RigSpec = Annotated[
 Count = Annotated[int, typer.Option("--count", help="So many first samples run on the boards.", min=1)]
 
 
-def _emit(as_json: bool, data: dict[str, Any], show: Any) -> None:  # noqa: ANN401 (any printer of a table)
-    if as_json:
-        typer.echo(json.dumps(data, indent=2))
-    else:
-        show(Console())
-
-
 @app.command()
 def boards(as_json: Json = False) -> None:
     """List the known boards with their memories, clock and UARTs."""
     known = load_boards()
-    _emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
+    emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
 
 
 @app.command()
@@ -154,97 +137,13 @@ def analyze(
 ) -> None:
     """Show the layers of a network with their shapes, MACC, weights and activations."""
     analysis = analyze_graph(import_model(model), check_bits(bits))
-    _emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
+    emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
 
 
-@app.command()
-def split(
-    model: Model,
-    board: BoardNames,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The split file to write.")] = Path("split.json"),
-    bits: Bits = 8,
-    baud: Baud = 115200,
-    bits_per_byte: BitsPerByte = BITS_PER_BYTE,
-    link: LinkOption = None,
-    host_transfers: HostTransfers = False,
-    optimize: OptimizeOption = Optimize.CYCLES,
-    objective: ObjectiveOption = Objective.LATENCY,
-    period: PeriodOption = None,
-    max_latency: MaxLatency = None,
-    max_period: MaxPeriod = None,
-    max_energy: MaxEnergy = None,
-    every: Every = None,
-    use_all: UseAll = None,
-    paper: Paper = False,
-    solver: SolverOption = AUTO,
-    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
-    as_json: Json = False,
-) -> None:
-    """Decide which board runs which layers."""
-    settings = cost_settings(
-        len(board),
-        bits=bits,
-        baud=baud,
-        bits_per_byte=bits_per_byte,
-        links=link,
-        host_transfers=host_transfers,
-        optimize=optimize,
-        objective=objective,
-        period=period,
-        max_latency=max_latency,
-        max_period=max_period,
-        max_energy=max_energy,
-        every=every,
-        use_all=use_all,
-        paper=paper,
-    )
-    limit_s = check_time_limit(time_limit)
-    report = pipeline.split_graph(import_model(model), board, settings, solver, messages, time_limit_s=limit_s)
-    write_split(out, report.file)
-    _emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
-
-
-@app.command()
-def pareto(
-    model: Model,
-    board: BoardNames,
-    against: Annotated[Against, typer.Option(help="What latency is weighed against.")],
-    bits: Bits = 8,
-    baud: Baud = 115200,
-    link: LinkOption = None,
-    host_transfers: HostTransfers = False,
-    optimize: OptimizeOption = Optimize.CYCLES,
-    period: PeriodOption = None,
-    max_latency: MaxLatency = None,
-    max_period: MaxPeriod = None,
-    max_energy: MaxEnergy = None,
-    every: Every = None,
-    use_all: UseAll = None,
-    solver: SolverOption = AUTO,
-    time_limit: TimeLimit = DEFAULT_FRONT_LIMIT_S,
-    as_json: Json = False,
-) -> None:
-    """Find all best compromises of latency against energy or throughput."""
-    settings = cost_settings(
-        len(board),
-        bits=bits,
-        baud=baud,
-        links=link,
-        host_transfers=host_transfers,
-        optimize=optimize,
-        period=period,
-        max_latency=max_latency,
-        max_period=max_period,
-        max_energy=max_energy,
-        every=every,
-        use_all=use_all,
-    )
-    limit_s = check_time_limit(time_limit)
-    front = pipeline.pareto_front(import_model(model), board, settings, against, solver, messages, time_limit_s=limit_s)
-    _emit(as_json, front.to_json(), lambda console: print_front(front, console))
-
-
+app.command()(split)
+app.command()(pareto)
 app.command()(explore)
+app.command()(arrivals)
 app.command()(quantize)
 
 
@@ -252,21 +151,8 @@ app.command()(quantize)
 def reproduce(as_json: Json = False) -> None:
     """Compute the published tables of seeds 000 and 001, ours beside theirs."""
     reproduction = reproduce_tables()
-    _emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
+    emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
     reproduction.check()
-
-
-@app.command()
-def arrivals(
-    model: Model,
-    split_file: Annotated[Path, typer.Option("--split", help="The file that `tinysplit split` wrote.")],
-    frame_rate: Annotated[float, typer.Option(help="So many inputs come a second, evenly.")],
-    count: Annotated[int, typer.Option(help="So many inputs come.", min=1)] = 50,
-    as_json: Json = False,
-) -> None:
-    """Simulate inputs at a frame rate: through a split, and whole networks on whichever board is free."""
-    report = pipeline.arrivals(import_model(model), read_split(split_file), frame_rate, count)
-    _emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))
 
 
 @app.command()
@@ -291,14 +177,14 @@ def generate(
     project = pipeline.generate_folder(
         graph, split_made, samples, calibration_count, model, out, messages, goal, techniques
     )
-    _emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
+    emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
 @app.command()
 def build(folder: Folder, as_json: Json = False) -> None:
     """Build every board's project and hold its memories against the promise."""
     report = pipeline.build_folder(Project.read(folder), folder, messages)
-    _emit(as_json, report.to_json(), lambda console: print_build(report, console))
+    emit(as_json, report.to_json(), lambda console: print_build(report, console))
     report.check()
 
 
@@ -308,7 +194,7 @@ def measure(
 ) -> None:
     """Run samples on the boards; print L, T and I estimated beside measured, and check every output."""
     report = pipeline.measure_folder(Project.read(folder), folder, samples, rig, count, messages)
-    _emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
+    emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
 
@@ -376,5 +262,5 @@ def run(
         chosen if isinstance(chosen, Goal) else None,
     )
     report = pipeline.run(request, messages)
-    _emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))
+    emit(as_json, report.to_json(), lambda console: pipeline.print_run(report, console))
     report.check()

@@ -1,10 +1,13 @@
-"""Options that several commands share, and what those of the splitting problem mean together."""
+"""Options that several commands share, what those of the splitting problem mean together, and how results go out."""
 
+import json
+from collections.abc import Callable
 from math import inf, isfinite
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from tinysplit.auto_widths import Goal
 from tinysplit.cost_model import CostSettings
@@ -112,7 +115,18 @@ Paper = Annotated[
     bool,
     typer.Option("--paper", help="Cost the float32 network as the published tables do (Table 3's CpM, 8 bits a byte)."),
 ]
+CalibrationCount = Annotated[
+    int, typer.Option("--calibration-count", help="The Q formats are chosen on so many first samples.", min=1)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout in place of tables.")]
+
+
+def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -> None:
+    """Put a result on stdout: as JSON, or as `show` prints it."""
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        show(Console())
 
 
 def check_bits(bits: int) -> int:

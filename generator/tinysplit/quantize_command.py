@@ -1,6 +1,5 @@
 """`tinysplit quantize`: the formats of every layer, without generating anything."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -9,7 +8,17 @@ from rich.console import Console
 from tinysplit import pipeline
 from tinysplit.auto_widths import Goal
 from tinysplit.onnx_import import import_model
-from tinysplit.options import BitsOrAuto, Json, MaxDrop, MinSnr, Model, SamplesFile, bits_or_goal
+from tinysplit.options import (
+    BitsOrAuto,
+    CalibrationCount,
+    Json,
+    MaxDrop,
+    MinSnr,
+    Model,
+    SamplesFile,
+    bits_or_goal,
+    emit,
+)
 from tinysplit.quantize_report import print_quantization
 from tinysplit.samples import load_samples
 
@@ -18,9 +27,7 @@ def quantize(
     model: Model,
     samples: SamplesFile,
     bits: BitsOrAuto = "8",
-    calibration_count: Annotated[
-        int, typer.Option("--calibration-count", help="The formats are chosen on so many first samples.", min=1)
-    ] = 100,
+    calibration_count: CalibrationCount = 100,
     board: Annotated[str, typer.Option("--board", "-b", help="auto: the board that has to be fast.")] = "nucleo_f446re",
     max_drop: MaxDrop = Goal.max_drop,
     min_snr: MinSnr = Goal.min_snr_db,
@@ -33,7 +40,4 @@ def quantize(
     graph = import_model(model)
     messages = Console(stderr=True)
     found = pipeline.quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
-    if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2))
-    else:
-        print_quantization(found, Console(), analysis=report)
+    emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=report))

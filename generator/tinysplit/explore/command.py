@@ -1,6 +1,5 @@
 """`tinysplit explore`: its options, and what becomes of them."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from tinysplit.explore.prices import read_prices
 from tinysplit.explore.print_exploration import print_exploration, progress
 from tinysplit.explore.workers import DaskCluster, LocalProcesses
 from tinysplit.onnx_import import import_model
-from tinysplit.options import Every, Json, check_bits, check_time_limit
+from tinysplit.options import Every, Json, check_bits, check_time_limit, emit
 
 ALL = "all"
 
@@ -62,8 +61,5 @@ def explore(
     crew = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
     with progress(Console(stderr=True)) as show:
         exploration = explore_space(graphs, space, settings, asked_prices, journal, crew, limit_s, show)
-    if as_json:
-        typer.echo(json.dumps(exploration.to_json(), indent=2))
-    else:
-        print_exploration(exploration, Console())
+    emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
     exploration.check()
