@@ -25,7 +25,7 @@ from tinysplit.boards import load_board
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport
 from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit
+from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit, load_cycle_table
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
@@ -154,6 +154,15 @@ def _table(findings: Findings) -> CycleTable:
     )
 
 
+def _keep_unmeasured(table: CycleTable) -> None:
+    """Add from the table in use the plain kernels that no network shows, as a faster technique takes their layers."""
+    for core, widths in load_cycle_table().cores.items():
+        for bits, kinds in widths.items():
+            table.cores[core][bits].update(
+                {kind: kinds[kind] for kind in kinds.keys() - table.cores[core][bits].keys()}
+            )
+
+
 def _whole_kb(sizes: Sequence[int]) -> int:
     """Round up: tables of the schedule add some bytes a layer."""
     return -(-max(sizes) // KB) * KB
@@ -186,6 +195,7 @@ def main() -> None:
                 calibrate(graph, board, bits, findings)
     table = _table(findings)
     _print_errors(console, table, findings)
+    _keep_unmeasured(table)
     TABLE.write_text(json.dumps(table.model_dump(), indent=2) + "\n", encoding="utf-8")
 
 

@@ -143,7 +143,8 @@ class NetworkBuilder:
         return Graph.of_layers(self.name, self.layers, hashlib.sha256(self.name.encode()).hexdigest())
 
     def _random(self, *shape: int) -> NDArray[np.float32]:
-        return self.rng.uniform(-1, 1, shape).astype(np.float32)
+        """Return numbers spread like trained weights: some kernels are faster where most are far from the largest."""
+        return self.rng.standard_normal(shape).astype(np.float32)
 
     def _join(self, kind: type[Layer], others: tuple[str, ...], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
         return self._add(kind, others, other_shapes=tuple(self.shapes[name] for name in others), **fields)
