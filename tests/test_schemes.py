@@ -3,13 +3,20 @@
 import numpy as np
 import pytest
 
+from example import MODEL
 from tinysplit import techniques
+from tinysplit.bit_widths import BitWidths
+from tinysplit.boards import load_board
+from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.cycles import CycleTable, KernelCosts, load_cycle_table
 from tinysplit.errors import UsageError
 from tinysplit.layers import Conv, Dense, DepthwiseConv, MaxPool
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.window import Pads, Window
+from tinysplit.memory_report import describe_memory
+from tinysplit.onnx_import import import_model
 from tinysplit.options import parse_techniques
+from tinysplit.plan import BoardPlan, make_plan
 from tinysplit.techniques import Optimize, Widths, candidates, choose
 from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.scheme import Scheme, SchemeRule
@@ -140,6 +147,30 @@ def test_techniques_and_schemes_can_be_named() -> None:
     assert choose(layer, "cortex-m0plus", BYTES, name="planes").name == "sliding"  # a board that it is not for
     assert choose(layer, "cortex-m4", BYTES, Optimize.RAM).name == "direct"
     assert choose(layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
+
+
+def planned(board: str, named: tuple[tuple[int, str], ...]) -> BoardPlan:
+    graph, boards = import_model(MODEL), (load_board(board),)
+    settings = CostSettings(techniques=named)
+    problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
+    plan = make_plan(graph, 8, boards, problem, assignment, settings.link_settings, techniques=named)
+    return plan.boards[0]
+
+
+def test_what_is_named_is_planned_and_said() -> None:
+    own = planned("nucleo_f401re", ((2, "direct"),))
+    assert [own.memory.techniques[number].name for number in (0, 2)] == ["dual_mac", "direct"]
+    described = describe_memory(import_model(MODEL), BitWidths.all(import_model(MODEL), 8), own, 2)
+    assert (described.technique, described.scheme) == ("direct", "interleaved")
+    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was asked for")
+    assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
+
+
+def test_what_a_board_cannot_compute_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"layer 3 \(.*\) cannot be dual_mac on nucleo_g071rb; it can be: packed"):
+        planned("nucleo_g071rb", ((2, "dual_mac"),))
+    with pytest.raises(UsageError, match=r"--technique names layer 41; .* has 7"):
+        planned("nucleo_g071rb", ((40, "direct"),))
 
 
 def test_names_on_the_command_line() -> None:
