@@ -35,7 +35,7 @@ from tinysplit.platformio_project import COMPILER
 from tinysplit.project import Project
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
-from tinysplit.techniques import Technique, Widths, choose
+from tinysplit.techniques import TECHNIQUES, Technique, Widths, candidates, is_named
 from tinysplit.transfers import link_seconds
 from tinysplit.units import KB
 from tinysplit_hil.measure import measure
@@ -45,6 +45,7 @@ COMMAND = "benchmarks/calibrate_cycles.py"
 TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "data" / TABLE_NAME
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # a family each
 BAUD = 1_000_000
+NAMED = [technique.name for technique in TECHNIQUES if not technique.is_automatic]
 VALUE_RANGE = (-8.0, 8.0)
 
 
@@ -61,19 +62,28 @@ class Findings:
     flags: set[str] = field(default_factory=set)
 
 
-def calibrate(graph: Graph, board: Board, bits: int, findings: Findings) -> None:
-    """Run `graph` on two boards of a kind and add what is found."""
+def calibrate(graph: Graph, board: Board, bits: int, findings: Findings, name: str | None) -> None:
+    """Run `graph` on two boards of a kind and add what is found; with a technique's `name` what it is found for."""
+    core, widths = board.device.core, Widths.all(bits)
+    named = [
+        (number, name)
+        for number, layer in enumerate(graph.layers)
+        if name and any(is_named(each, layer, name) for each in candidates(layer, core, widths))
+    ]
+    if name and not named:
+        return
     settings = CostSettings(bits=bits, baud=BAUD)
     quantized = _quantize(graph, bits)
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
     problem = make_problem(graph, (board, board), settings)
-    plan = make_plan(graph, bits, (board, board), problem, assignment, settings.link_settings)
+    plan = make_plan(graph, bits, (board, board), problem, assignment, settings.link_settings, techniques=named)
     with _folder() as folder:
         project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
-        _add_sizes(BuildReport.read(project, elfs), graph, board, bits, findings)
-        _add_times(project, folder, quantized, board, findings)
+        counted = [number + 1 for number, _ in named] or [layer.number for layer in project.layers]
+        _add_sizes(BuildReport.read(project, elfs), project, graph, board, counted, findings)
+        _add_times(project, folder, quantized, board, counted, findings)
         ini = ConfigParser(interpolation=None)
         ini.read(folder / project.boards[0].directory / "platformio.ini", encoding="utf-8")
         findings.flags.update(flag for flag in ini["env"]["build_flags"].split() if flag.startswith("-O"))
@@ -89,18 +99,23 @@ def _folder() -> Iterator[Path]:
         yield Path(name) / "out"
 
 
-def _add_sizes(report: BuildReport, graph: Graph, board: Board, bits: int, findings: Findings) -> None:
+def _add_sizes(
+    report: BuildReport, project: Project, graph: Graph, board: Board, counted: Sequence[int], findings: Findings
+) -> None:
     for built in report.boards:
         sizes = built.sizes
         kernels = sum(sizes.layer_code_bytes.values())
         own = (sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes)
         findings.firmware[board.device.family].append(own)
-        for number, n_bytes in sizes.layer_code_bytes.items():
-            key = (board.device.core, str(bits), _kind(graph.layers[number - 1], board.device.core, bits))
-            findings.code_bytes[key] = max(findings.code_bytes[key], n_bytes)
+        for number in sizes.layer_code_bytes.keys() & set(counted):
+            kind = _technique(project, number).cost_kind(graph.layers[number - 1])
+            key = (board.device.core, str(project.bits), kind)
+            findings.code_bytes[key] = max(findings.code_bytes[key], sizes.layer_code_bytes[number])
 
 
-def _add_times(project: Project, folder: Path, quantized: QuantizedGraph, board: Board, findings: Findings) -> None:
+def _add_times(
+    project: Project, folder: Path, quantized: QuantizedGraph, board: Board, counted: Sequence[int], findings: Findings
+) -> None:
     x_format, shape = quantized.input_format, quantized.graph.in_shape
     rng = np.random.default_rng(1)
     inputs = rng.integers(x_format.low, x_format.high, (1, *shape), dtype=x_format.dtype, endpoint=True)
@@ -108,17 +123,18 @@ def _add_times(project: Project, folder: Path, quantized: QuantizedGraph, board:
         measured = measure(project, rig, inputs)
     core = board.device.core
     for layer in measured.layers:
-        own = quantized.graph.layers[layer.number - 1]
-        technique = choose(own, core, Widths.all(project.bits))
-        findings.cycles[core, str(project.bits)].append((technique, own, layer.cycles.mean))
+        if layer.number in counted:
+            technique, own = _technique(project, layer.number), quantized.graph.layers[layer.number - 1]
+            findings.cycles[core, str(project.bits)].append((technique, own, layer.cycles.mean))
     uart = board.link_uarts[0]
     for cut, time in zip(project.cuts, measured.cuts, strict=True):
         beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
         findings.link_cycles[core].append(max(0.0, beyond_s) * board.clock.core_hz / 2)  # two boards add it
 
 
-def _kind(layer: Layer, core: str, bits: int) -> str:
-    return choose(layer, core, Widths.all(bits)).cost_kind(layer)
+def _technique(project: Project, number: int) -> Technique:
+    name = project.layers[number - 1].memory.technique
+    return next(technique for technique in TECHNIQUES if technique.name == name)
 
 
 def _table(findings: Findings) -> CycleTable:
@@ -192,7 +208,8 @@ def main() -> None:
         for bits in (8, 16):
             for graph in calibration_networks():
                 console.print(f"{board.name}, {bits} bits, {graph.name}", highlight=False)
-                calibrate(graph, board, bits, findings)
+                for name in (None, *NAMED):
+                    calibrate(graph, board, bits, findings, name)
     table = _table(findings)
     _print_errors(console, table, findings)
     _keep_unmeasured(table)
