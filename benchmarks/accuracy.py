@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from tinysplit import pipeline
 from tinysplit.auto_widths import Goal
 from tinysplit.fidelity import Fidelity
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
+from tinysplit.quantize_model import auto_limits, quantize_model
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
 
@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 def measure() -> Iterator[Row]:
     """Yield all rows; networks that are not there are left out."""
-    limits = pipeline.auto_limits([BOARD], Goal())
+    limits = auto_limits([BOARD], Goal())
     for network in NETWORKS:
         if not network.model.exists():
             continue
@@ -73,7 +73,7 @@ def measure() -> Iterator[Row]:
         widths: dict[str, int | Limits] = {"8": 8, "16": 16} | ({"auto": limits} if network.samples else {})
         for name, bits in widths.items():
             quiet = Console(quiet=True)
-            found = pipeline.quantize_model(graph, network.model, samples, CALIBRATION_COUNT, bits, quiet)
+            found = quantize_model(graph, network.model, samples, CALIBRATION_COUNT, bits, quiet)
             yield Row(network.name, name, found.fidelity)
 
 

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from accuracy import CALIBRATION_COUNT, NETWORKS, Network
 from bare_network import BareRun, build_flags, enlarged, run_bare
-from tinysplit import pipeline
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError
@@ -28,6 +27,7 @@ from tinysplit.integer_reference import quantize_input, run_layers
 from tinysplit.kernels import Kernel
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
+from tinysplit.quantize_model import quantize_graph
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
@@ -114,7 +114,7 @@ def _quantized(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
     else:
         shape = (8, *graph.sample_shape)
         x = np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32)
-    return pipeline.quantize_graph(graph, network.model, Samples(x, None), bits, Console(quiet=True)), x[:1]
+    return quantize_graph(graph, network.model, Samples(x, None), bits, Console(quiet=True)), x[:1]
 
 
 def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarray, run: BareRun, level: str) -> Row:

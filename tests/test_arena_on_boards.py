@@ -12,10 +12,12 @@ from onnx_builder import OnnxBuilder, conv
 from test_branches_on_boards import QUIET
 from tinysplit import pipeline
 from tinysplit.board_memory import BoardMemory
+from tinysplit.boards import load_all
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.generate import generate
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
+from tinysplit.quantize_model import quantize_graph
 from tinysplit.samples import Samples
 from tinysplit.techniques import Optimize
 from tinysplit_hil.report import MeasureReport
@@ -28,8 +30,8 @@ def run(
 ) -> tuple[BoardMemory, MeasureReport]:
     """Generate, build and measure a network on one board; return how its memory was planned, too."""
     graph, out = import_model(model), folder / "out"
-    quantized = pipeline.quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
-    boards = pipeline.load_all([board])
+    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    boards = load_all([board])
     problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
     plan = make_plan(
         graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize

@@ -11,11 +11,13 @@ from rich.console import Console
 from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
 from tinysplit import pipeline
+from tinysplit.boards import load_all
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.generate import generate
 from tinysplit.link_settings import LinkSetting
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
+from tinysplit.quantize_model import quantize_graph
 from tinysplit.samples import Samples
 from tinysplit_hil.report import MeasureReport
 
@@ -34,8 +36,8 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
     graph, out = import_model(model), folder / "out"
-    quantized = pipeline.quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
-    loaded = pipeline.load_all(boards)
+    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    loaded = load_all(boards)
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
     )

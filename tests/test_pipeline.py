@@ -10,6 +10,7 @@ from rich.console import Console
 from example import CALIBRATION, MODEL, SAMPLES, build_example
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
+from tinysplit.boards import load_all
 from tinysplit.cost_model import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.split.split_file import SplitFile
@@ -69,7 +70,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     split = pipeline.split_graph(graph, ("nucleo_g071rb", "nucleo_f401re"), settings, "auto", QUIET)
     assignment = (0, 0, 1, 1, 0, 1, 1)
     solved = replace(split.solved, assignment=assignment)
-    boards = pipeline.load_all(("nucleo_g071rb", "nucleo_f401re"))
+    boards = load_all(("nucleo_g071rb", "nucleo_f401re"))
     split_file = SplitFile.of(solved, graph, boards, settings)
     project = pipeline.generate_folder(graph, split_file, CALIBRATION, 100, MODEL, out, QUIET)
     pipeline.build_folder(project, out, QUIET).check()

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import example
+from tinysplit.boards import load_all
 from tinysplit.cli import app
 from tinysplit.cost_model import make_problem
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import load_all
 from tinysplit.split.split_file import read_split
 
 MODEL = str(example.MODEL)
@@ -96,6 +96,8 @@ def test_pareto(against: str) -> None:
         (("--link", "1-2:fast"), USAGE, "write BOARD-BOARD:BAUD"),
         (("--link", "1-2:50000000"), USAGE, "cannot make 50000000 baud within 2%"),
         (("--paper", "--link", "1-2:9600"), USAGE, "--link"),
+        (("--paper", "--bits-per-byte", "10"), USAGE, "--bits-per-byte"),
+        (("--solver", "stages"), USAGE, "stages finds the least period, no latency"),
         (("--paper", "--use-any"), USAGE, "--use-any"),
         (("--paper", "--host-transfers"), USAGE, "--host-transfers"),
         (("--every", "0"), USAGE, "--every 0: name seconds above zero"),

@@ -1,7 +1,7 @@
 """Boards by name: boards/<name>.toml and the facts of its device, joined into one Board."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -27,6 +27,11 @@ def board_names() -> list[str]:
 def load_boards() -> tuple[Board, ...]:
     """Return all boards by name."""
     return tuple(load_board(name) for name in board_names())
+
+
+def load_all(names: Sequence[str]) -> tuple[Board, ...]:
+    """Return the boards of these names; UsageError for an unknown one."""
+    return tuple(load_board(name) for name in names)
 
 
 @lru_cache

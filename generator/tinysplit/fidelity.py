@@ -13,8 +13,7 @@ from tinysplit.integer_reference import CHUNK, quantize_input, run_layers
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import decibels
 from tinysplit.samples import Samples
-
-PERCENT = 100.0
+from tinysplit.units import PERCENT
 
 
 def scores_layer(graph: Graph) -> int:

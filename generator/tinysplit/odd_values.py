@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics
+from tinysplit.units import PERCENT
 
 LARGEST_VANISHING = 0.9  # of the values that are not 0 anyway
-PERCENT = 100
 
 
 def odd_values(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:

@@ -8,30 +8,26 @@ from typing import Any
 import onnx
 from rich.console import Console
 
-from tinysplit.auto_widths import BoardLimits, Goal, Limits, choose_widths
+from tinysplit.auto_widths import Goal
 from tinysplit.bit_widths import BitWidths
-from tinysplit.boards import load_board
+from tinysplit.boards import load_all
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
-from tinysplit.cost_model import CostSettings, free_memory, make_problem
+from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.errors import CheckFailedError, InputError, UsageError
-from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.float_reference import run_float
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.integer_reference import quantize_input, run_integer
-from tinysplit.odd_values import odd_values
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
-from tinysplit.quantize import choose_formats, quantize, widest
-from tinysplit.quantize_report import QuantizeReport
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.range_analysis import clipped_ranges, value_statistics
+from tinysplit.quantize import quantize
+from tinysplit.quantize_model import auto_limits, quantize_graph
 from tinysplit.remedies import remedies
-from tinysplit.samples import Samples, load_samples
+from tinysplit.samples import load_samples
 from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.not_splitting import not_splitting
@@ -213,9 +209,8 @@ def generate_folder(
     check_split_matches(split, graph, boards)
     check_output_folder(out)
     samples = load_samples(calibration, graph).first(calibration_count)
-    settings = replace(
-        split.settings, paper=False, techniques=techniques
-    )  # what runs is the quantized network, whatever found the split
+    # What runs is the quantized network, whatever found the split.
+    settings = replace(split.settings, paper=False, techniques=techniques)
     bits = auto_limits(split.board_names, goal, split.devices) if goal else settings.bits
     quantized = quantize_graph(graph, model, samples, bits, messages)
     widths = BitWidths.of_quantized(quantized)
@@ -234,50 +229,6 @@ def generate_folder(
         project = generate(quantized, plan, settings.baud, len(samples.x), onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)
     return project
-
-
-def quantize_graph(
-    graph: Graph, model: Path, samples: Samples, bits: int | Limits, messages: Console
-) -> QuantizedGraph:
-    """Return the network in the formats that lose least on the samples; `bits` 8, 16 or what auto has to keep."""
-    with steps(messages, f"calibrating on {len(samples.x)} samples"):
-        statistics = value_statistics(model, graph.value_names, samples.x)
-        if isinstance(bits, Limits):
-            quantized = choose_widths(graph, statistics, FloatScores.of(graph, model, samples), bits).quantized
-        else:
-            formats = choose_formats(graph, clipped_ranges(statistics, bits), bits)
-            quantized = quantize(graph, formats, widest(formats))
-    for text in odd_values(quantized, statistics):
-        messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
-    return quantized
-
-
-def quantize_model(
-    graph: Graph, model: Path, samples: Samples, calibration_count: int, bits: int | Limits, messages: Console
-) -> QuantizeReport:
-    """Quantize on the first `calibration_count` samples and measure on all; `bits` 8, 16 or what auto has to keep."""
-    calibration = samples.first(calibration_count)
-    with steps(messages, f"statistics of {len(calibration.x)} samples"):
-        statistics = value_statistics(model, graph.value_names, calibration.x)
-    with steps(messages, f"quantizing, and measuring on {len(samples.x)} samples"):
-        floats = FloatScores.of(graph, model, samples)
-        if isinstance(bits, Limits):
-            scores = FloatScores(calibration, floats.scores[:calibration_count])
-            auto = choose_widths(graph, statistics, scores, bits)
-            return QuantizeReport(auto.quantized, statistics, Fidelity.of(auto.quantized, floats), auto)
-        formats = choose_formats(graph, clipped_ranges(statistics, bits), bits)
-        quantized = quantize(graph, formats, widest(formats))
-        return QuantizeReport(quantized, statistics, Fidelity.of(quantized, floats))
-
-
-def auto_limits(board_names: Sequence[str], goal: Goal, assignment: Sequence[int] = ()) -> Limits:
-    """Return what `--bits auto` has to keep on boards, on the first of them where there is no assignment."""
-    boards = load_all(board_names)
-    free = [free_memory(board) for board in boards]
-    limits = (
-        BoardLimits(board.device.core, own.flash_bytes, own.ram_bytes) for board, own in zip(boards, free, strict=True)
-    )
-    return Limits(goal, tuple(limits), tuple(assignment))
 
 
 def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
@@ -318,11 +269,6 @@ def measure_folder(
         floats = run_float(model, samples.x)
     outputs = check_outputs(quantized, measurement.outputs, integers, floats, samples.y)
     return MeasureReport(project, measurement, outputs)
-
-
-def load_all(names: Sequence[str]) -> tuple[Board, ...]:
-    """Return the boards of these names; UsageError for an unknown one."""
-    return tuple(load_board(name) for name in names)
 
 
 def read_split_for(path: Path, bits: int | None) -> SplitFile:

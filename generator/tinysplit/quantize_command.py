@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tinysplit import pipeline
 from tinysplit.auto_widths import Goal
 from tinysplit.onnx_import import import_model
 from tinysplit.options import (
@@ -19,6 +18,7 @@ from tinysplit.options import (
     bits_or_goal,
     emit,
 )
+from tinysplit.quantize_model import auto_limits, quantize_model
 from tinysplit.quantize_report import print_quantization
 from tinysplit.samples import load_samples
 
@@ -36,8 +36,8 @@ def quantize(
 ) -> None:
     """Show the fixed-point formats of every layer, and how good the network is in them."""
     chosen = bits_or_goal(bits, max_drop, min_snr)
-    widths = pipeline.auto_limits([board], chosen) if isinstance(chosen, Goal) else chosen
+    widths = auto_limits([board], chosen) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
     messages = Console(stderr=True)
-    found = pipeline.quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
+    found = quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
     emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=report))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.auto_widths import AutoWidths
-from tinysplit.fidelity import PERCENT, Fidelity
+from tinysplit.fidelity import Fidelity
 from tinysplit.odd_values import odd_values
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics, decibels
@@ -172,9 +172,8 @@ def _print_auto(auto: AutoWidths, console: Console) -> None:
 
 def _quality(fidelity: Fidelity) -> Iterator[str]:
     yield f"{fidelity.samples} samples: {fidelity.snr_db:.1f} dB before the softmax, agreement {fidelity.agreement:.3f}"
-    if fidelity.top1 is not None and fidelity.float_top1 is not None:
-        drop = PERCENT * (fidelity.float_top1 - fidelity.top1)
-        yield f"top-1 {fidelity.top1:.3f}, float {fidelity.float_top1:.3f}: {drop:.2f} points lost"
+    if fidelity.drop_points is not None:
+        yield f"top-1 {fidelity.top1:.3f}, float {fidelity.float_top1:.3f}: {fidelity.drop_points:.2f} points lost"
 
 
 def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:

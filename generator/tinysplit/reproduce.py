@@ -26,10 +26,9 @@ from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.period import Period, period_s
 from tinysplit.split.problem import Objective
-from tinysplit.units import KB
+from tinysplit.units import KB, PERCENT
 
 MILLION = 1_000_000
-PERCENT = 100
 ROUNDING = 1e-9  # relative
 COSTS = (Convention.EIGHT_BITS, Convention.LAST_TWO)
 
