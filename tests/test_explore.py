@@ -73,6 +73,11 @@ def test_every_candidate_comes_once_and_boards_may_come_twice() -> None:
 def test_boards_that_cannot_make_a_baud_rate_do_not_talk_at_it() -> None:
     space = replace(SPACE, bauds=(10_000_000,), bits=(8,))
     assert {candidate.boards for candidate in space.candidates() if candidate.baud} <= {("nucleo_f401re",) * 2}
+    assert list(replace(space, bauds=(115200,)).notes()) == []
+    slow, fast = replace(space, bauds=(1, 10_000_000)).notes()
+    assert slow == "note: none of the boards makes 1 baud, so no set of several boards is looked at with it"
+    assert fast.startswith("note: ")
+    assert list(replace(space, max_boards=1).notes()) == []
 
 
 @pytest.mark.parametrize("names", [("nucleo_f401re",), ("nucleo_g071rb", "nucleo_g071rb", "nucleo_l412kb")])
@@ -196,12 +201,41 @@ def test_what_is_no_journal_stays_as_it_is(text: str, tmp_path: Path) -> None:
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("figure", "value"),
+    [
+        ("latency_s", "NaN"),
+        ("energy_j", "Infinity"),
+        ("period_s", "-1.0"),
+        ("latency_s", '"1"'),
+        ("energy_j", "true"),
+        ("proved", "1"),
+        ("assignment", "[1]"),
+        ("assignment", "[]"),
+    ],
+)
+def test_points_that_no_split_has_are_damage(figure: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, {}) as journal:
+        journal.add([Outcome(Candidate("m", 8, 0, ("b",)), (Point(1.0, 2.0, 3.0, (0,), True),))])
+    header, line = path.read_text().splitlines()
+    outcome = json.loads(line)
+    outcome["points"][0][figure] = "HERE"
+    path.write_text(f"{header}\n{json.dumps(outcome).replace(json.dumps('HERE'), value)}\n")
+    with pytest.raises(InputError, match="line 2, is no line of an exploration"):
+        Journal(path, {})
+
+
 def test_prices_decide_the_front(tmp_path: Path, expected: Exploration) -> None:
     path = tmp_path / "prices.toml"
     path.write_text("nucleo_g071rb = 10\nnucleo_f401re = 14.5\nnucleo_l412kb = 11\n")
     dear = replace(expected, prices=read_prices(path, BOARDS))
     assert dear.price(("nucleo_g071rb", "nucleo_f401re")) == 24.5
-    path.write_text("nucleo_g071rb = -1\n")
+    for price in ("-1", "nan", "inf", "true", '"ten"'):
+        path.write_text(f"nucleo_g071rb = {price}\n")
+        with pytest.raises(InputError, match=r"gives nucleo_g071rb the price .*: a price is a number that is not below"):
+            read_prices(path, BOARDS)
+    path.write_text("nucleo_f401re = 1\n")
     with pytest.raises(InputError, match="has no price for nucleo_g071rb: add a line"):
         read_prices(path, BOARDS)
     path.write_text("not toml")
@@ -212,6 +246,8 @@ def test_prices_decide_the_front(tmp_path: Path, expected: Exploration) -> None:
 def test_bad_spaces() -> None:
     with pytest.raises(UsageError, match="--max-boards 0"):
         replace(SPACE, max_boards=0)
+    with pytest.raises(UsageError, match="--max-boards 65: a split has at most 64 boards"):
+        replace(SPACE, max_boards=65)
     with pytest.raises(UsageError, match="names a board twice"):
         replace(SPACE, boards=(*BOARDS, BOARDS[0]))
     with pytest.raises(InputError, match="are the same file"):

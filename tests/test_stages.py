@@ -13,8 +13,8 @@ from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.period import Period, period_s
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, sub_models
-from tinysplit.split.solve import solve
-from tinysplit.split.stage_dp import algorithm_1_least_repair, stage_search
+from tinysplit.split.solve import SOLVERS, solve
+from tinysplit.split.stage_dp import stage_search
 
 
 def with_period(problem: Problem, period: Period = Period.LOAD) -> Problem:
@@ -65,7 +65,7 @@ def test_periods_of_pipelines_are_the_same(definition: Period) -> None:
 
 def test_only_periods() -> None:
     for problem in (by_hand(), with_period(by_hand(), Period.OLD)):
-        with pytest.raises(UsageError, match="take --objective throughput"):
+        with pytest.raises(UsageError, match="--solver stages"):
             stage_search(problem)
 
 
@@ -100,7 +100,16 @@ def test_algorithm_1_by_hand() -> None:
         for name, seconds in (("a", (1.0, 3.0)), ("b", (2.0, 1.0)), ("c", (4.0, 1.0)))
     )
     problem = Problem(layers, (DeviceLimits("x", 3, 1), DeviceLimits("y", 3, 1)), equal_links(layers, 2, 0.5))
-    assert algorithm_1_least_repair(problem) == (0, 1, 1)
+    split = solve(with_period(problem), "algorithm-1")
+    assert (split.assignment, split.solver) == ((0, 1, 1), "algorithm-1")
+    assert split.lower_bound <= split.objective
+
+
+def test_algorithm_1_knows_no_memory() -> None:
+    problem = two_stages()
+    tight = replace(problem, devices=(DeviceLimits("a", 2, 1), DeviceLimits("b", 0, 1)))
+    with pytest.raises(CheckFailedError, match="the schedule of algorithm-1, which knows no memory, does not fit"):
+        solve(tight, "algorithm-1")
 
 
 def test_algorithm_1_is_seldom_optimal() -> None:
@@ -108,7 +117,7 @@ def test_algorithm_1_is_seldom_optimal() -> None:
     for seed in range(200):
         problem = with_period(heterogeneous(8, 3, seed))
         ours = stage_search(problem).objective
-        theirs = period_s(problem, algorithm_1_least_repair(problem), Period.LOAD)
+        theirs = period_s(problem, SOLVERS["algorithm-1"](problem).assignment, Period.LOAD)
         worse += theirs > ours * (1 + 1e-9)
     assert worse > 150
 

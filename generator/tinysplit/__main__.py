@@ -12,6 +12,7 @@ def main() -> None:
 
         app()
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be there yet)
         sys.exit(INTERRUPTED)
 
 

@@ -38,7 +38,9 @@ MinSnr = Annotated[
     float, typer.Option("--min-snr", help="auto, samples without labels: dB before the softmax that have to stay.")
 ]
 Baud = Annotated[int, typer.Option(help="Baud rate of the links between the boards.", min=1)]
-BitsPerByte = Annotated[int, typer.Option(help="Bit times of a byte on a link: 10 for 8N1.", min=8, max=12)]
+BitsPerByte = Annotated[
+    int | None, typer.Option(help="Bit times of a byte on a link: 10 for 8N1 (the default).", min=8, max=12)
+]
 LinkOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -169,7 +171,7 @@ def cost_settings(
     *,
     bits: int,
     baud: int,
-    bits_per_byte: int = BITS_PER_BYTE,
+    bits_per_byte: int | None = None,
     links: list[str] | None = None,
     host_transfers: bool = False,
     optimize: Optimize = Optimize.CYCLES,
@@ -184,7 +186,7 @@ def cost_settings(
     paper: bool = False,
 ) -> CostSettings:
     """Return what the options of a command say; UsageError where they contradict each other."""
-    if paper and (use_all is False or bits_per_byte != BITS_PER_BYTE or links or host_transfers):
+    if paper and (use_all is False or bits_per_byte is not None or links or host_transfers):
         raise UsageError(
             "--paper uses every board, counts 8 bits a byte on links that are all alike, and no host: leave --use-any, "
             "--bits-per-byte, --link and --host-transfers out"
@@ -194,7 +196,7 @@ def cost_settings(
     return CostSettings(
         bits=check_bits(bits),
         baud=baud,
-        bits_per_byte=bits_per_byte,
+        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
         objective=objective,
         use_all=paper if use_all is None else use_all,
         paper=paper,

@@ -41,7 +41,6 @@ from tinysplit.split.solve import AUTO
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S
 from tinysplit.split.split_file import read_split, write_split
 from tinysplit.techniques import Optimize
-from tinysplit.wire import BITS_PER_BYTE
 
 messages = Console(stderr=True)
 
@@ -52,7 +51,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", help="The split file to write.")] = Path("split.json"),
     bits: Bits = 8,
     baud: Baud = 115200,
-    bits_per_byte: BitsPerByte = BITS_PER_BYTE,
+    bits_per_byte: BitsPerByte = None,
     link: LinkOption = None,
     host_transfers: HostTransfers = False,
     optimize: OptimizeOption = Optimize.CYCLES,

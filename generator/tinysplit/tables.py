@@ -16,3 +16,8 @@ def plain_table(*labels: str, numbers: Sequence[str] = ()) -> Table:
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 point", "2 points"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tinysplit.errors import InputError, UsageError
 from tinysplit.hardware import Board, check_baud
+from tinysplit.split.check_problem import MAX_DEVICES
 
 
 class Candidate(NamedTuple):
@@ -32,10 +33,22 @@ class Space:
         """Raise UsageError for what can be no exploration, InputError for a network that is named twice."""
         if self.max_boards < 1:
             raise UsageError(f"--max-boards {self.max_boards}: a set has at least one board")
+        if self.max_boards > MAX_DEVICES:
+            raise UsageError(f"--max-boards {self.max_boards}: a split has at most {MAX_DEVICES} boards")
         if len({board.name for board in self.boards}) < len(self.boards):
             raise UsageError("--boards-from names a board twice: --max-boards says how often it may be taken")
         if len(set(self.models)) < len(self.models):
             raise InputError("two of the models are the same file: name each network once")
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is not looked at, as some boards' link UARTs do not make a baud rate."""
+        for baud in self.bauds if self.max_boards > 1 else ():
+            talking = able_to_talk(self.boards, baud)
+            silent = [board.name for board in self.boards if board.name not in talking]
+            if not talking:
+                yield f"note: none of the boards makes {baud} baud, so no set of several boards is looked at with it"
+            elif silent:
+                yield f"note: with {baud} baud no set of boards has {', '.join(silent)}, which cannot make it"
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield every candidate once, in an order that does not change when more boards a set are allowed."""

@@ -43,6 +43,7 @@ def explore(
     as_json: Json = False,
 ) -> None:
     """Find the best compromises of latency, energy and price over many sets of boards."""
+    messages = Console(stderr=True)
     if scheduler and workers:
         raise UsageError("--workers is for this machine, --scheduler for a cluster: give one of them")
     names = board_names() if boards_from == ALL else [name.strip() for name in boards_from.split(",")]
@@ -56,10 +57,12 @@ def explore(
         tuple(dict.fromkeys(baud or [CostSettings().baud])),
         tuple(dict.fromkeys(map(check_bits, bits or [8]))),
     )
+    for note in space.notes():
+        messages.print(note, highlight=False, soft_wrap=True)
     settings = CostSettings(frame_period_s=every or 0.0)
     limit_s = check_time_limit(time_limit)
     crew = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with progress(Console(stderr=True)) as show:
+    with progress(messages) as show:
         exploration = explore_space(graphs, space, settings, asked_prices, journal, crew, limit_s, show)
     emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
     exploration.check()

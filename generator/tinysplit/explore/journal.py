@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -90,5 +91,20 @@ def _to_json(outcome: Outcome) -> dict[str, Any]:
 
 def _from_json(data: dict[str, Any]) -> Outcome:
     candidate = Candidate(data["model"], data["bits"], data["baud"], tuple(data["boards"]))
-    points = tuple(Point(**{**point, "assignment": tuple(point["assignment"])}) for point in data["points"])
+    points = tuple(_point(point, len(candidate.boards)) for point in data["points"])
+    if not isinstance(data["why_not"], str) or not isinstance(data["complete"], bool):
+        raise TypeError
     return Outcome(candidate, points, data["why_not"], data["complete"])
+
+
+def _point(data: dict[str, Any], n_boards: int) -> Point:
+    """Return a point; ValueError or TypeError for figures that no split has: undefined, negative, no numbers."""
+    point = Point(**{**data, "assignment": tuple(data["assignment"])})
+    is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
+    if not all(is_number) or type(point.proved) is not bool:
+        raise TypeError
+    if not all(0 <= figure < inf for figure in (point.latency_s, point.energy_j, point.period_s)):
+        raise ValueError
+    if not point.assignment or not all(type(board) is int and 0 <= board < n_boards for board in point.assignment):
+        raise ValueError
+    return point

@@ -22,6 +22,10 @@ def read_prices(path: Path, boards: Sequence[Board]) -> dict[str, float]:
         raise InputError(f"{path} is no TOML: {error}") from None
     for board in boards:
         price = data.get(board.name)
-        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < inf:
+        if price is None:
             raise InputError(f"{path} has no price for {board.name}: add a line like `{board.name} = 11.20`")
+        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < inf:
+            raise InputError(
+                f"{path} gives {board.name} the price {price!r}: a price is a number that is not below zero, like 11.20"
+            )
     return {board.name: float(data[board.name]) for board in boards}

@@ -8,20 +8,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tinysplit.explore.exploration import Compromise, Exploration
-from tinysplit.tables import plain_table
-from tinysplit.units import MS
+from tinysplit.tables import counted, plain_table
+from tinysplit.units import MILLI, MS
 
-MJ = 1000  # in a joule
 LINES_BETWEEN = 10  # where there is no terminal: every tenth of the candidates is a line
 
 
 def print_exploration(exploration: Exploration, console: Console) -> None:
     """Print the front of each network and width."""
     infeasible = sum(not outcome.points for outcome in exploration.outcomes)
-    console.print(f"{len(exploration.outcomes)} candidates, {infeasible} of them do not fit", highlight=False)
+    console.print(
+        f"{counted(len(exploration.outcomes), 'candidate')}, {infeasible} of them not feasible", highlight=False
+    )
     incomplete = sum(not outcome.complete for outcome in exploration.outcomes)
     if incomplete:
-        console.print(f"the fronts of {incomplete} candidates may lack points: give --time-limit more", highlight=False)
+        console.print(f"{counted(incomplete, 'front')} may lack points: give --time-limit more", highlight=False)
     for graph in exploration.graphs:
         for bits in exploration.space.bits:
             front = exploration.front(graph, bits)
@@ -40,7 +41,7 @@ def _print_front(front: Sequence[Compromise], price_heading: str, console: Conso
             " + ".join(str(counts[device]) for device in range(len(candidate.boards))),
             str(candidate.baud or "-"),
             f"{point.latency_s * MS:.2f}{'' if point.proved else ' *'}",
-            f"{point.energy_j * MJ:.3f}",
+            f"{point.energy_j * MILLI:.3f}",
             f"{compromise.price:g}",
         )
     console.print(table)

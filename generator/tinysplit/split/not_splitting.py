@@ -6,7 +6,7 @@ from math import inf
 
 from tinysplit.errors import CheckFailedError
 from tinysplit.hardware import board_title
-from tinysplit.split.problem import Objective, Problem, within
+from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.replication import Replication, replicate
 from tinysplit.split.split import Split
 from tinysplit.units import MILLI, MS
@@ -19,7 +19,7 @@ def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> It
     best = solved.objective
     if solved.problem.must_use_all:
         fewer = _over_fewer_boards(solved, solve)
-        if fewer is not None and fewer.objective < best:
+        if fewer is not None and is_better(fewer.objective, best):
             alone = f"{_names(solved, fewer.assignment)} alone would {_figure(solved, fewer.objective)}"
             together = f"all boards together {_figure(solved, best)}"
             yield f"note: {alone}, {together}; --use-any lets the best split leave boards out"
@@ -30,10 +30,10 @@ def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> It
         )
     copies = replicate(solved.problem)
     figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf
-    if copies and figure < best:
+    if copies and is_better(figure, best):
         yield (
             f"note: the whole network on {_names(solved, copies.devices)}, every input on one of them, would "
-            f"{_figure(solved, figure)}, this split {_figure(solved, best)}"
+            f"{_figure(solved, figure)}, this split {_third_person(_figure(solved, best))}"
         )
 
 
@@ -62,3 +62,7 @@ def _figure(solved: Split, value: float) -> str:
         return f"need {value * MILLI:.3f} mJ an inference"
     how = "in" if solved.problem.objective is Objective.LATENCY else "every"
     return f"answer {how} {value * MS:.2f} ms"
+
+
+def _third_person(figure: str) -> str:
+    return figure.replace(" ", "s ", 1)

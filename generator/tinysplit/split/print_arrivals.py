@@ -12,6 +12,9 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.tables import plain_table
 from tinysplit.units import MS
 
+MAX_INPUTS = 100_000  # simulated in some seconds
+LONGEST_S = 1e9  # 32 years, to a tenth of a microsecond
+
 
 @dataclass(frozen=True)
 class ArrivalReport:
@@ -37,6 +40,13 @@ def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: floa
     """Simulate `count` inputs at a frame rate; UsageError for a rate that is none."""
     if not 0 < per_second < float("inf"):
         raise UsageError(f"--frame-rate {per_second:g}: name a rate above zero")
+    if count > MAX_INPUTS:
+        raise UsageError(f"--count {count}: at most {MAX_INPUTS} inputs are simulated")
+    if (count - 1) / per_second > LONGEST_S:
+        raise UsageError(
+            f"--frame-rate {per_second:g}: {count} inputs would come for more than {LONGEST_S:g} s, and times so long "
+            "are not exact enough to see what a board does: name a higher rate"
+        )
     arrivals = frames(count, per_second)
     passages = {"split": through_split(problem, assignment, arrivals)}
     try:

@@ -5,7 +5,7 @@ from rich.console import Console
 from tinysplit.split.pareto import Against, Front, Point
 from tinysplit.split.print_split import layer_numbers
 from tinysplit.split.problem import sub_models
-from tinysplit.tables import plain_table
+from tinysplit.tables import counted, plain_table
 from tinysplit.units import MILLI, MS
 
 
@@ -17,7 +17,9 @@ def print_front(front: Front, console: Console) -> None:
         table.add_row(_layers(point), "yes" if point.proved else "no", *figures)
     console.print(table)
     end = "no split is missing" if front.complete else "time ran out: there may be more"
-    console.print(f"{len(front.points)} points of latency against {front.against} (estimated); {end}", highlight=False)
+    console.print(
+        f"{counted(len(front.points), 'point')} of latency against {front.against} (estimated); {end}", highlight=False
+    )
 
 
 def _heading(against: Against) -> str:

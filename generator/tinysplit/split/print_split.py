@@ -6,15 +6,18 @@ from rich.table import Table
 
 from tinysplit.split.problem import Cut, Objective, SubModel
 from tinysplit.split.split import Split
-from tinysplit.tables import plain_table
+from tinysplit.tables import counted, plain_table
 from tinysplit.units import MILLI, MS
 
+SMALL_GAP = 0.001
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
 def print_split(split: Split, console: Console) -> None:
     """Print boards with their layers and memories, cuts, figures, and how far they are proved."""
     console.print(_boards(split))
+    if unused := len(split.problem.devices) - len(set(split.assignment)):
+        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
     figures = split.figures
@@ -40,10 +43,12 @@ def _boards(split: Split) -> Table:
     for layer, device in zip(split.problem.layers, split.assignment, strict=True):
         seconds[device] += layer.seconds[device]
     for index, limits in enumerate(split.problem.devices):
+        if index not in split.assignment:
+            continue
         runs = [layer_numbers(run) for run in split.sub_models if run.device == index]
         table.add_row(
             f"{index + 1} {limits.name}",
-            ", ".join(runs) or "none",
+            ", ".join(runs),
             *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
             *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
             f"{seconds[index] * MS:.2f}",
@@ -82,10 +87,15 @@ def _energy(split: Split) -> str:
 
 def _proof(split: Split) -> str:
     picked = f" ({split.picked_because})" if split.picked_because else ""
-    work = f"{split.solver}{picked}: {split.explored} candidates explored in {split.spent_s:.2f} s"
+    work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"
-    return f"{work}, not proved: no {_bound(split)}, a gap of {split.gap:.1%}"
+    return f"{work}, not proved: no {_bound(split)}, a gap of {_gap(split.gap)}"
+
+
+def _gap(gap: float) -> str:
+    """Return a gap in percent, small ones with as many digits as show them."""
+    return f"{gap:.1%}" if gap >= SMALL_GAP else f"{100 * gap:.1g}%"
 
 
 def _bound(split: Split) -> str:

@@ -307,6 +307,11 @@ def within(value: float, limit: float) -> bool:
     return value <= limit * (1 + ROUNDING)
 
 
+def is_better(value: float, other: float) -> bool:
+    """Return whether `value` is below `other` by more than rounding."""
+    return value < other * (1 - ROUNDING)
+
+
 def crossings(assignment: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return (layer, sender, receiver) wherever the device changes behind a layer."""
     return [

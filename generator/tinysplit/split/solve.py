@@ -7,7 +7,8 @@ from typing import Protocol
 
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
-from tinysplit.split.branch_and_bound import branch_and_bound
+from tinysplit.split.algorithm_1 import algorithm_1_least_repair
+from tinysplit.split.branch_and_bound import branch_and_bound, branch_and_bound_as_published
 from tinysplit.split.dichotomic import dichotomic_search
 from tinysplit.split.full_search import full_search
 from tinysplit.split.graph_search import graph_search
@@ -55,6 +56,8 @@ SOLVERS: Mapping[str, Solver] = {
     "stages": stage_search,
     "graph": graph_search,
     HIGHS: _highs,
+    "branch-and-bound-published": branch_and_bound_as_published,  # this and the next one are kept for comparison
+    "algorithm-1": algorithm_1_least_repair,
 }
 
 

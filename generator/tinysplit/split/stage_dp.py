@@ -2,11 +2,8 @@
 
 `stage_search` is the dynamic programming that the seed means: the best pipeline over all orders of devices, each taken
 at most once, with memory. State: layers done, set of devices taken, device that goes on; O(2^d d^2 n^2).
-
-`algorithm_1_least_repair` is the seed's Algorithm 1 as printed, with no more changed than it needs to run.
 """
 
-from itertools import accumulate
 from math import inf, isfinite
 from time import perf_counter
 
@@ -54,8 +51,10 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
 
 def _check_scope(problem: Problem) -> None:
-    if problem.objective is not Objective.THROUGHPUT or problem.period_definition is Period.OLD:
-        raise UsageError("--solver stages finds the least period, but not the old one: take --objective throughput")
+    if problem.objective is not Objective.THROUGHPUT:
+        raise UsageError(f"--solver stages finds the least period, no {problem.objective}: take --objective throughput")
+    if problem.period_definition is Period.OLD:
+        raise UsageError("--solver stages does not know the old period: take another --period")
     if not problem.is_chain:
         raise UsageError("stages knows chains only, and this network has branches: take --solver graph")
     if problem.links and (problem.links.half_duplex or _has_relays(problem.links)):
@@ -149,31 +148,3 @@ def _computing(problem: Problem, device: int) -> Floats:
                 break
             table[first, layer + 1] = seconds
     return table
-
-
-def algorithm_1_least_repair(problem: Problem) -> Assignment:
-    """Return the schedule of seed 001's Algorithm 1, feasible or not: it knows no memory and no rules.
-
-    Repaired: D[j] is the output of layer l (j is undefined); I, undefined too, is the output of layer 1. Kept: devices
-    in their order, the first column without transfers, a transfer behind the last layer, layer 1 on any device, and a
-    schedule of each layer's own least entry in place of the way that leads to the best one.
-    """
-    layers, n_devices = range(len(problem.layers)), len(problem.devices)
-    seconds = [[layer.seconds[device] for layer in problem.layers] for device in range(n_devices)]
-    sums = [[0.0, *accumulate(column)] for column in seconds]
-
-    def sending(layer: int, device: int) -> float:
-        other = device + 1 if device + 1 < n_devices else device - 1
-        return problem.transfer_seconds[layer][device][other]
-
-    table = [[inf] * n_devices for _ in layers]
-    for layer in layers:
-        table[layer][0] = sums[0][layer + 1]
-    for device in range(1, n_devices):
-        table[0][device] = seconds[device][0] + sending(0, device)
-        for layer in layers[1:]:
-            table[layer][device] = min(
-                max(table[i][device - 1], sums[device][layer + 1] - sums[device][i + 1] + sending(layer, device))
-                for i in range(layer)
-            )
-    return tuple(row.index(min(row)) for row in table)

@@ -68,9 +68,10 @@ def main() -> None:
 
 
 def _stdout_for_us_alone() -> BinaryIO:
-    """Return what stdout was, and let it be stderr from now on: HiGHS prints lines of debugging."""
+    """Return what stdout was, and let nothing else go there: HiGHS prints lines of debugging."""
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
     return output
 
 
