@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from tinysplit.graph import Graph
 from tinysplit.layers import Layer, Shape
@@ -75,18 +76,19 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
         table.add_row(
             str(layer.number), _shortened(layer.name), kind, str(layer.out_shape), *(f"{size:,}" for size in sizes)
         )
-    console.print(table)
-    console.print()
-    for totals in (analysis.totals, analysis.quantized):
-        console.print(_line(totals), highlight=False)
+    console.print(table, "", _totals_table(analysis.totals, analysis.quantized), sep="\n")
 
 
-def _line(totals: Totals) -> str:
-    numbers = "float32" if totals.bits == FLOAT_BITS else f"{totals.bits} bits"
-    return (
-        f"{numbers:>7}: depth {totals.depth}, params {totals.params:,}, macc {totals.macc:,}, "
-        f"weights {totals.weights_bytes / KB:.2f} KB, activations {totals.activations_bytes / KB:.2f} KB"
-    )
+def _totals_table(*widths: Totals) -> Table:
+    numbers = ("depth", "params", "macc", "weights KB", "activations KB")
+    table = plain_table("whole network", numbers=numbers)
+    for totals in widths:
+        table.add_row(
+            "float32" if totals.bits == FLOAT_BITS else f"{totals.bits} bits",
+            *(f"{count:,}" for count in (totals.depth, totals.params, totals.macc)),
+            *(f"{size / KB:.2f}" for size in (totals.weights_bytes, totals.activations_bytes)),
+        )
+    return table
 
 
 def _shortened(name: str) -> str:
