@@ -34,11 +34,11 @@ def calibration_networks() -> tuple[Graph, ...]:
         .conv(24, (3, 3), 2)
         .average_pool(2)
     )
-    heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(176).conv(36).conv(20, (3, 3)).conv(260)
+    heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(170).conv(36).conv(150)
     return (
         _joined(),
         _moved(),
-        heavy.conv(28).conv(24, (3, 3)).average_pool().dense(10).softmax().graph(),
+        heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
         deep.average_pool().dense(96).dense(7).softmax().graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
