@@ -233,7 +233,7 @@ def test_prices_decide_the_front(tmp_path: Path, expected: Exploration) -> None:
     assert dear.price(("nucleo_g071rb", "nucleo_f401re")) == 24.5
     for price in ("-1", "nan", "inf", "true", '"ten"'):
         path.write_text(f"nucleo_g071rb = {price}\n")
-        with pytest.raises(InputError, match=r"gives nucleo_g071rb the price .*: a price is a number that is not below"):
+        with pytest.raises(InputError, match=r"gives nucleo_g071rb the price .*: a price is a number"):
             read_prices(path, BOARDS)
     path.write_text("nucleo_f401re = 1\n")
     with pytest.raises(InputError, match="has no price for nucleo_g071rb: add a line"):

@@ -94,11 +94,11 @@ def least_between_blocks(problem: Problem) -> float:
 
 
 def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
-    problem = resnet(("nucleo_l452re",) * 3, CostSettings(objective=Objective.THROUGHPUT, baud=2_000_000))
+    problem = resnet(("nucleo_l452re",) * 2, CostSettings(objective=Objective.THROUGHPUT, baud=2_000_000))
     split = graph_search(problem)
     assert split.proved
     assert len(single_tensors(problem)) < len(problem.layers) - 5  # three blocks have layers inside
-    assert split.objective < 0.98 * least_between_blocks(problem)
+    assert split.objective < 0.99 * least_between_blocks(problem)
 
 
 def test_resnet_needs_a_cut_inside_a_block_where_ram_is_short() -> None:
@@ -223,3 +223,14 @@ def test_bounds_of_ways_are_admissible(definition: Period) -> None:
                 n_ways += 1
                 assert bound <= problem.value(way) * (1 + 1e-9) + 1e-12, (seed, way)
     assert n_ways > 100
+
+
+def test_many_boards_keep_the_time_limit() -> None:
+    tight = random_network(60, 48, 2, 1)
+    needed = sum(layer.flash_bytes[0] for layer in tight.layers)
+    problem = replace(tight, devices=tuple(replace(device, flash_bytes=needed // 4) for device in tight.devices))
+    start = perf_counter()
+    split = graph_search(problem, time_limit_s=1.0)
+    assert perf_counter() - start < 4.0  # on a busy machine, too
+    assert problem.is_feasible(split.assignment)
+    assert 0 < split.lower_bound <= split.objective

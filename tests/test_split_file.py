@@ -172,5 +172,5 @@ def test_print_without_cut_and_proof() -> None:
     whole = solve(make_problem(GRAPH, BOARDS, CostSettings()))
     text = printed(replace(whole, lower_bound=whole.objective / 2, picked_because=""))
     assert "cut after layer" not in text
-    assert "none" in text
+    assert "1 board without layers" in text
     assert f"not proved: no split is below {whole.objective * 500:.2f} ms, a gap of 50.0%" in text

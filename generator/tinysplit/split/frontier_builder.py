@@ -23,7 +23,7 @@ from tinysplit.split.period import Period
 from tinysplit.split.problem import Problem
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
-ARCS_A_LOOK = 4096  # between two looks at the clock
+ARCS_A_LOOK, MOVES_A_LOOK = 4096, 256  # between two looks at the clock
 FREE = -1  # no device
 
 Node = tuple[tuple[Need, ...], int]  # of the tensors that later layers read; the device that the next layer must take
@@ -39,18 +39,17 @@ class FrontierBuilder:
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
         sees_order = problem.asks_for_period and problem.period_definition in {Period.SPAN, Period.PAPER}
         self.is_ordered = sees_order and bool(problem.links or problem.host_seconds)
-        self.moves = [
-            list(moves_of(problem, columns, layer, self.bytes[layer], is_ordered=self.is_ordered)) for layer in layers
-        ]
-        self.costs = [np.array([move.costs for move in moves]) for moves in self.moves]
-        least = [(costs @ columns.average).min(initial=inf) for costs in self.costs if len(costs)]
-        self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
+        self.moves: list[list[Move]] = []
+        self.costs: list[Floats] = []
+        self.least_left = np.zeros(0)
 
     def build(self, most_nodes: int, best: float, deadline: float) -> Frontier | None:
         """Return all ways that may be better than `best`, by at most `most_nodes` nodes behind each layer.
 
         None where there is no time for it.
         """
+        if not self._find_moves(deadline):
+            return None
         readers = self.problem.readers[NETWORK_INPUT]
         needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
         entry = np.array([self.columns.of_input(need.devices()) for need in needs])
@@ -80,6 +79,21 @@ class FrontierBuilder:
             nodes, alive = numbers.number, behind
             scores = _scores(scores, steps[-1], self.columns.average, len(nodes))
         return without_dead_ends(Frontier(entry, begun, tuple(steps), left_out))
+
+    def _find_moves(self, deadline: float) -> bool:
+        """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
+        for layer in range(len(self.moves), len(self.problem.layers)):
+            moves: list[Move] = []
+            held_bytes = self.bytes[layer]
+            for move in moves_of(self.problem, self.columns, layer, held_bytes, is_ordered=self.is_ordered):
+                moves.append(move)
+                if not len(moves) % MOVES_A_LOOK and perf_counter() > deadline:
+                    return False
+            self.moves.append(moves)
+            self.costs.append(np.array([move.costs for move in moves]))
+        least = [(costs @ self.columns.average).min(initial=inf) for costs in self.costs if len(costs)]
+        self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
+        return True
 
     def _most_promising(
         self, nodes: Mapping[Node, int], alive: Sequence[int], bounds: Floats, most: int

@@ -47,9 +47,10 @@ def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     builder = FrontierBuilder(problem, columns)
     for device in range(len(problem.devices)):
         incumbent.offer((device,) * len(problem.layers))
+    incumbent.offer_runs(deadline)
     lower_bound = floor_value(problem)
     for most_nodes in MOST_NODES:
-        frontier = builder.build(most_nodes, incumbent.value, inf if most_nodes == MOST_NODES[0] else deadline)
+        frontier = builder.build(most_nodes, incumbent.value, deadline)
         if frontier is None:
             break
         is_last = frontier.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]

@@ -27,6 +27,16 @@ class Incumbent:
             if value < self.value:
                 self.assignment, self.value = assignment, value
 
+    def offer_runs(self, deadline: float) -> None:
+        """Offer pipelines over the first one, two, three, ... boards: runs of about as many seconds, where flash lets.
+
+        They are there at once, however many boards there are.
+        """
+        for n_devices in range(1, min(len(self.problem.devices), len(self.problem.layers)) + 1):
+            self.offer(_runs(self.problem, n_devices))
+            if perf_counter() > deadline:
+                return
+
     def improve(self, deadline: float) -> None:
         """Move single layers to other devices while that helps."""
         while self.assignment != self._improved_from and perf_counter() < deadline:
@@ -39,3 +49,19 @@ class Incumbent:
     def is_proved_by(self, lower_bound: float) -> bool:
         """Return whether nothing better is left, but for rounding."""
         return lower_bound >= self.value * (1 - ROUNDING)
+
+
+def _runs(problem: Problem, n_devices: int) -> Assignment:
+    """Return a run of layers on each of the first devices, that ends with its share of seconds or its flash."""
+    least = [min(row) for row in problem.usable_seconds]
+    share_s, device, taken_s, taken_bytes = sum(least) / n_devices, 0, 0.0, 0
+    assignment: list[int] = []
+    for number, (layer, seconds) in enumerate(zip(problem.layers, least, strict=True)):
+        is_full = taken_bytes + layer.flash_bytes[device] > problem.devices[device].flash_bytes
+        is_late = taken_s + seconds / 2 > (device + 1) * share_s
+        has_to = len(problem.layers) - number <= n_devices - 1 - device  # each of the others gets a layer
+        if assignment and assignment[-1] == device and device + 1 < n_devices and (is_full or is_late or has_to):
+            device, taken_bytes = device + 1, 0
+        taken_s, taken_bytes = taken_s + seconds, taken_bytes + layer.flash_bytes[device]
+        assignment.append(device)
+    return tuple(assignment)
