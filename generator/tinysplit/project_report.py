@@ -1,38 +1,26 @@
-"""A generated folder as a table: what each board holds, and how the boards are to be wired."""
+"""A generated folder as tables: what each board holds, how layers are computed and why, how boards are to be wired."""
 
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 
 from tinysplit.project import Project
+from tinysplit.split.print_split import layer_numbers
+from tinysplit.split.problem import sub_models
 from tinysplit.tables import plain_table
 
 
-def _print_layers(project: Project, console: Console) -> None:
-    table = plain_table("layer", "scheme", "technique", numbers=("scratch", "flash read", "RAM read", "cycles"))
-    for layer in project.layers:
-        memory = layer.memory
-        numbers = (memory.scratch_bytes, memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
-        named = (f"{layer.number} {layer.kind}", memory.scheme or "", memory.technique)
-        table.add_row(*named, *(str(value) for value in numbers))
-    console.print(table)
-    for layer in project.layers:
-        memory = layer.memory
-        moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
-        line = f"layer {layer.number}, output at {memory.output_offset}{moves}: {memory.why}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
 def print_project(project: Project, out: Path, console: Console) -> None:
-    """Print the boards with their layers, weights and arena, and one line a wire."""
-    table = plain_table("board", "project", "layers", numbers=("weights bytes", "arena bytes"))
+    """Print the boards with their layers, weights and arena, how each layer is computed, and one line a wire."""
+    console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
+    runs = sub_models([layer.board for layer in project.layers])
+    table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
     for board in project.boards:
-        layers = [str(layer.number) for layer in project.layers if layer.board == board.number]
-        directory = str(out / board.directory)
-        title = f"{board.number} {board.name}"
-        table.add_row(title, directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
-    console.print(table)
-    _print_layers(project, console)
+        layers = [layer_numbers(run) for run in runs if run.device == board.number]
+        table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
+    console.print(table, "", _layers(project), "", sep="\n")
+    _print_reasons(project, console)
     for link in project.links:
         ends = [
             f"board {board} {uart} ({connector})"
@@ -43,3 +31,23 @@ def print_project(project: Project, out: Path, console: Console) -> None:
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _layers(project: Project) -> Table:
+    numbers = ("flash\nread", "RAM\nread", "\ncycles")
+    table = plain_table("\n#", "\nkind", "\nscheme", "\ntechnique", numbers=numbers)
+    for layer in project.layers:
+        memory = layer.memory
+        named = (str(layer.number), layer.kind, memory.scheme or "", memory.technique)
+        reads = (memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
+        table.add_row(*named, *(str(value) for value in reads))
+    return table
+
+
+def _print_reasons(project: Project, console: Console) -> None:
+    for layer in project.layers:
+        memory = layer.memory
+        moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
+        scratch = f", {memory.scratch_bytes} bytes of scratch" if memory.scratch_bytes else ""
+        line = f"layer {layer.number}, output at {memory.output_offset}{scratch}{moves}: {memory.why}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
