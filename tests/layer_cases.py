@@ -112,6 +112,15 @@ def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> Qua
         return quantized
 
 
+def with_other_scales(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedLayer:
+    """Return a layer with scales that are no powers of two, as imported quantized networks have them."""
+    layer, formats = quantized.layer, quantized.formats
+    *inputs, wanted = (
+        ValueFormat(values.bits, values.scale * rng.uniform(1, 2)) for values in (*formats.inputs, formats.y)
+    )
+    return replace(quantized, formats=replace(formats, inputs=tuple(inputs), y=layer.output_format(inputs, wanted)))
+
+
 def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[IntArray]:
     """Return an array N x H x W x C for every input: extremes, extremes at random, random values, a few small ones.
 

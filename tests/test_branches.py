@@ -1,5 +1,6 @@
 """Networks with branches in integers: by hand, and against ONNX Runtime within what rounding allows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,15 @@ from numpy.typing import NDArray
 
 from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
+from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX
 from tinysplit.float_reference import run_float_values
+from tinysplit.graph import Graph
 from tinysplit.integer_reference import quantize_input, run_layers
 from tinysplit.layers import Add, Concat, Mul, Shape
-from tinysplit.layers.joining import Alignment
+from tinysplit.layers.joining import Alignment, product_requantization
 from tinysplit.onnx_import import import_model
-from tinysplit.qformat import IntArray, QFormat
+from tinysplit.qformat import IntArray, QFormat, ValueFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedLayer
 from value_ranges import value_ranges
@@ -64,6 +67,47 @@ def test_alignment_never_leaves_32_bits() -> None:
 def test_powers_of_two_are_exact() -> None:
     assert Alignment.of([0.5, 2.0], [0, 0], 0, 128) == ((1, 4), 1, 1)
     assert Alignment.of([1.0, 1.0], [0, 0], 0, 1 << 15) == ((1, 1), 0, 0)
+
+
+def test_aligned_values_are_as_near_as_their_last_step() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(500):
+        ratios = (rng.choice([-1, 1], 2) * 2.0 ** rng.uniform(-12, 0, 2)).tolist()
+        x = rng.integers(-(1 << 15), 1 << 15, (100, 2))
+        factors, offset, shift = Alignment.of(ratios, [0, 0], 0, 1 << 15)
+        aligned = (offset + (x * factors).sum(axis=1)) >> shift
+        assert np.abs(aligned - x @ ratios).max() <= 0.5 + 2  # a step an input: 16 bits and a sign leave factors 14
+
+
+def test_products_are_as_near_as_their_last_step_and_stay_in_32_bits() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(500):
+        bits, y_bits = rng.choice([8, 16], 2), int(rng.choice([8, 16]))
+        low = (-(2 ** (bits - 1))).tolist()
+        largest, zero_point = low[0] * low[1], int(rng.integers(-(1 << (y_bits - 1)), 1 << (y_bits - 1)))
+        ratio = 2.0 ** rng.uniform(-4, y_bits - 1) / largest  # products fill the output, or a part of it
+        found = product_requantization(ratio, ValueFormat(y_bits, 1.0, zero_point), largest)
+        products = rng.integers(low[0], -low[0], 1000) * rng.integers(low[1], -low[1], 1000)
+        products[0] = largest
+        y = found.apply(products + found.sum_rounding, zero_point) - zero_point
+        assert np.abs(y - ratio * products).max() <= 0.5 + 1
+        assert found.largest(np.array([largest + found.sum_rounding]), zero_point) <= ACCUMULATOR_MAX
+
+
+@pytest.mark.parametrize("scale", [2.0**-11, 2.0**-11 * 1.4, 2.0**-11 * 1.45, 2.0**-14 * 1.7])
+def test_mul_of_16_bits_in_any_scale(scale: float) -> None:
+    layer = Mul(name="square", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
+    quantized = QuantizedLayer(layer, LayerFormats((QFormat(16, 13), QFormat(16, 13)), ValueFormat(16, scale)))
+    x = np.random.default_rng(4).integers(-(1 << 15), 1 << 15, (500, 1, 1, 2)).astype(np.int16)
+    wanted = np.clip((x * 2.0**-13) ** 2 / scale, -(1 << 15), (1 << 15) - 1)
+    assert np.abs(layer.integer_reference(quantized, x, x) - wanted).max() <= 4
+
+
+def test_mul_of_wide_zero_points_is_refused_by_name() -> None:
+    layer = Mul(name="square", inputs=("x", "x"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
+    graph = replace(Graph.of_layers("square", [layer]), own_formats={"x": ValueFormat(16, 0.1, -(1 << 15))})
+    with pytest.raises(InputError, match="layer 'square': no 16-bit format"):
+        choose_formats(graph, {"x": (0.0, 6.0), "y": (0.0, 36.0)}, 16)
 
 
 def signal_to_noise_db(path: Path, x: NDArray[np.float32], bits: int, index: int = -1) -> float:

@@ -14,6 +14,7 @@ from layer_cases import (
     quantize_one,
     random_mixed,
     random_quantized,
+    with_other_scales,
     with_zero_points,
 )
 from tinysplit import resources
@@ -160,6 +161,13 @@ def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Pa
     rng = np.random.default_rng(3)
     layers = [with_zero_points(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
     assert sum(quantized.formats.x.zero_point != 0 for quantized in layers) > CASES_A_KIND // 2
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("kind", ["add", "average_pool", "concat", "mul", "prelu"])  # that bring values to other scales
+def test_c_equals_the_integer_reference_with_other_scales(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    layers = [with_other_scales(rng, random_quantized(rng, kind, bits)) for bits in (8, 16) for _ in range(4)]
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from math import floor, frexp, log2
 from typing import NamedTuple
 
-from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_SHIFT
+from tinysplit.fixed_point import ACCUMULATOR_MAX, MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.qformat import ValueFormat
 
 SPARE_BITS = 29  # of 31: what sums of aligned values may fill
+LEAST_REACH = 1 / 8  # steps: products that reach less all become 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,3 +79,31 @@ class Alignment(NamedTuple):
             factors, shift = [factor // 2 for factor in factors], shift - 1
         zeros = sum(factor * zero for factor, zero in zip(factors, zero_points, strict=True))
         return cls(tuple(factors), (y_zero_point << shift) + ((1 << shift) >> 1) - zeros, shift)
+
+
+def product_requantization(ratio: float, y: ValueFormat, largest: int) -> Requantization:
+    """Return how products of at most `largest` become integers of `y`, `ratio` of them each, with the least error.
+
+    A first shift takes bits of the products that a factor needs: none where the ratio is a power of two.
+    """
+    ratio = max(ratio, LEAST_REACH / largest)
+    most = min(y.high + abs(y.zero_point), ratio * largest)
+
+    def error(found: Requantization) -> float:
+        """Return how many steps a product is off at most, before it is rounded."""
+        step = ratio * 2.0**found.pre_shift
+        return (step / 2 if found.pre_shift else 0.0) + most * abs(found.factors[0] * 2.0**-found.post_shift / step - 1)
+
+    candidates = (_shifted_product(ratio, y, largest, pre_shift) for pre_shift in range(MAX_SHIFT + 1))
+    return min((found for found in candidates if found.post_shift >= 0 and found.factors[0]), key=error)
+
+
+def _shifted_product(ratio: float, y: ValueFormat, largest: int, pre_shift: int) -> Requantization:
+    """Return the factor with most bits behind a first shift; its other shift is below 0 where there is none."""
+    shifted, step = (largest >> pre_shift) + 2, ratio * 2.0**pre_shift
+    room = max(ACCUMULATOR_MAX - shifted, 1) / (shifted * step + abs(y.zero_point) + 1)
+    shift = min(floor(log2(min(room, (MAX_FACTOR - 1) / step))), MAX_SHIFT)
+    factor = round(step * 2.0**shift)
+    while shift > 0 and factor and factor % 2 == 0:
+        factor, shift = factor // 2, shift - 1
+    return Requantization((factor,), shift, pre_shift)

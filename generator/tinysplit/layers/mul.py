@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tinysplit.layers.joining import Alignment, Elementwise, coarse_enough, reach
+from tinysplit.fixed_point import Requantization
+from tinysplit.layers.base import Bounds
+from tinysplit.layers.joining import Elementwise, coarse_enough, product_requantization, reach
 from tinysplit.qformat import IntArray, ValueFormat
 
 if TYPE_CHECKING:
@@ -19,20 +22,30 @@ class Mul(Elementwise):
 
     kind: ClassVar[str] = "mul"
 
-    def alignment(self, formats: "LayerFormats") -> Alignment:
+    def requantization(self, formats: "LayerFormats") -> Requantization:
         """Return how the products are brought to the output's format."""
         first, second = formats.inputs
-        ratio = first.scale * second.scale / formats.y.scale
-        largest = (abs(first.zero_point) - first.low) * (abs(second.zero_point) - second.low)
-        return Alignment.of([ratio], [0], formats.y.zero_point, largest)
+        return product_requantization(first.scale * second.scale / formats.y.scale, formats.y, _largest(formats))
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of the product fit in 32 bits."""
         return coarse_enough(wanted, reach(inputs[0]) * reach(inputs[1]))
 
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - formats do
+        """See `Layer.sum_bounds`: the largest product, and what it becomes before the last shift."""
+        requantization = self.requantization(formats)
+        products = np.array([_largest(formats) + requantization.sum_rounding])
+        return np.array([requantization.largest(products, formats.y.zero_point)])
+
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
-        (factor,), offset, shift = self.alignment(quantized.formats)
         formats = quantized.formats
+        requantization = self.requantization(formats)
         first, second = (x.astype(np.int64) - q.zero_point for x, q in zip(inputs, formats.inputs, strict=True))
-        return quantized.clamped((offset + factor * first * second) >> shift)
+        products = first * second + requantization.sum_rounding
+        return quantized.clamped(requantization.apply(products, formats.y.zero_point))
+
+
+def _largest(formats: "LayerFormats") -> int:
+    """Return the largest absolute value of a product."""
+    return prod(max(x.high - x.zero_point, x.zero_point - x.low) for x in formats.inputs)
