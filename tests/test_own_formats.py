@@ -88,6 +88,24 @@ def assert_weights_are_those_of_the_file(graph: Graph, path: Path, constants: li
     assert sorted(map(bytes, wanted)) == sorted(map(bytes, found))
 
 
+@pytest.mark.parametrize(("groups", "axis", "is_kept"), [(1, 1, True), (2, 1, True), (1, 0, False)])
+def test_weights_of_transposed_convolutions_are_kept(tmp_path: Path, groups: int, axis: int, is_kept: bool) -> None:
+    builder = OnnxBuilder([1, 4, 5, 5])
+    stored = np.random.default_rng(5).integers(-127, 128, (4, 3, 3, 3)).astype(np.int8)
+    steps = builder.constant(np.linspace(0.01, 0.02, stored.shape[axis]))
+    zeros = builder.constant(np.zeros(stored.shape[axis]), np.int8)
+    builder.node("DequantizeLinear", builder.constant(stored, np.int8), steps, zeros, axis=axis, name="w")
+    builder.nodes[-1].input.remove("x")
+    builder.node("ConvTranspose", "x", "@", group=groups, strides=[2, 2])
+    path = builder.save(tmp_path)
+    graph = import_model(path)
+    x = np.random.default_rng(6).normal(size=(8, 4, 5, 5)).astype(np.float32)
+    ranges = clipped_ranges(value_statistics(path, graph.value_names, x), 8)
+    (layer,) = quantize(graph, choose_formats(graph, ranges, 8), 8).layers
+    own = layer.constants["weights"]
+    assert np.array_equal(np.sort(own[own != 0]), np.sort(stored[stored != 0])) == is_kept
+
+
 def test_pairs_that_contradict_each_other_are_named(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 4])
     builder.node("QuantizeLinear", builder.constant(0.1), builder.constant(0, np.int8), name="q")

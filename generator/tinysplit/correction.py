@@ -53,8 +53,11 @@ def keep(
     """Return formats for weights that came as 8-bit integers in `steps`, an output channel or for all.
 
     The factors are rounded, but so little that the weights stay the same integers. Returns None where they are none of
-    -127 to 127 (zero points, or changed since), or where no factors keep the sums in 32 bits.
+    -127 to 127 (zero points, or changed since), where the steps are those of other channels, or where no factors keep
+    the sums in 32 bits.
     """
+    if steps.size not in {1, layer.out_shape.channels}:
+        return None
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
     limit = (1 << (KEPT_BITS - 1)) - 1
     if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:

@@ -17,7 +17,7 @@ from tinysplit.errors import InputError
 from tinysplit.qformat import ValueFormat
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Pad", "Dropout"}
-WEIGHTED = {"Conv", "Gemm", "MatMul"}
+WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 BITS = {"int8": (8, 0), "uint8": (8, 128), "int16": (16, 0), "uint16": (16, 32768)}  # bits, and what makes them signed
 
 
@@ -109,7 +109,10 @@ class _Network:
         return np.asarray(numpy_helper.to_array(self.constants[name]))
 
     def weight_step(self, node: NodeProto) -> NDArray[np.float64] | None:
-        """Return the scale of a node's 8-bit weights, an output channel or for all, None where they have none."""
+        """Return the scale of a node's 8-bit weights, an output channel or for all, None where they have none.
+
+        Weights of ConvTranspose have an axis of the channels of a group alone, so that all groups share scales.
+        """
         if node.op_type not in WEIGHTED or len(node.input) < 2:  # noqa: PLR2004 - activation and weights
             return None
         writer = self.writers.get(self.stored(node.input[1], {}))
@@ -117,4 +120,6 @@ class _Network:
             return None
         if self.constants[writer.input[0]].data_type not in (TensorProto.INT8, TensorProto.UINT8):
             return None
-        return self._array(writer, 1).astype(np.float64).ravel()
+        steps = self._array(writer, 1).astype(np.float64).ravel()
+        groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
+        return np.tile(steps, groups) if node.op_type == "ConvTranspose" and steps.size > 1 else steps
