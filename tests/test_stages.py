@@ -12,6 +12,7 @@ from test_split_solvers import by_hand, equal_links, problems
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.period import Period, period_s
+from tinysplit.split.print_arrivals import simulate_arrivals
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, sub_models
 from tinysplit.split.solve import SOLVERS, solve
 from tinysplit.split.stage_dp import stage_search
@@ -179,3 +180,16 @@ def test_nothing_holds_the_whole_network() -> None:
     problem = replace(two_stages(), devices=(DeviceLimits("a", 1, 1), DeviceLimits("b", 1, 1)))
     with pytest.raises(CheckFailedError, match="no board holds the whole network"):
         on_whole_networks(problem, frames(1, 25))
+
+
+@pytest.mark.parametrize(
+    ("per_second", "count", "why"),
+    [
+        (1e-300, 50, "--frame-rate 1e-300: 50 inputs would come for more than 1e"),
+        (0.0, 50, "name a rate above zero"),
+        (25.0, 100_001, "--count 100001: at most 100000 inputs"),
+    ],
+)
+def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        simulate_arrivals(two_stages(), (0, 1), per_second, count)

@@ -5,8 +5,6 @@ from enum import StrEnum
 from typing import Any
 
 from tinysplit.errors import CheckFailedError
-from tinysplit.published.figures import SEED_001_TABLE_2, PipelineRow
-from tinysplit.units import MS
 
 
 class Convention(StrEnum):
@@ -21,6 +19,8 @@ class Convention(StrEnum):
     LAST_TWO = "the last two layers are never cut apart"
     BUSIEST = "waiting time: the span of the board that is longest computing and sending, unlike formula 7"
     ARROW = "from the throughput of the same split without its intermediate sub-models"
+    STAGES = "the milliseconds are measured ones: the layer times that they come from are only a picture"
+    COPIES = "each device has the whole network and takes every input that it has time for; not in the document"
     ROOT = "every run leaves the root candidate; * where the latency is not the optimum"
     NODES = "feasible children, the cheapest first; the transfers made so far are in the bound"
 
@@ -32,7 +32,8 @@ Conventions = tuple[Convention, ...]
 class Row:
     """A published figure and ours with as many digits.
 
-    `ours` is "" where it cannot be computed; `why_not` says why it is known to differ.
+    `ours` is "" where it cannot be computed; `why_not` says why it is known to differ. `replicated` is what the whole
+    network on each device gives, "" where the quantity has none.
     """
 
     seed: str
@@ -43,6 +44,7 @@ class Row:
     ours: str
     conventions: Conventions
     why_not: str
+    replicated: str = ""
 
     @property
     def is_equal(self) -> bool:
@@ -59,43 +61,25 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON holds it."""
-        return {**asdict(self), "ours": self.ours or None, "difference": self.difference, "equal": self.is_equal}
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """Inferences a second of seed 001's pipeline and of the whole network on each device side by side."""
-
-    row: str
-    pipeline: float
-    replicated: float
-
-    @classmethod
-    def of(cls, row: PipelineRow) -> "SideBySide":
-        """Return both from the published milliseconds."""
-        return cls(
-            row=row.model,
-            pipeline=MS / max(row.nano_stage_ms, row.tpu_stage_ms),
-            replicated=MS / row.nano_ms + MS / row.tpu_ms,
-        )
+        return {
+            **asdict(self),
+            "published": self.published or None,
+            "ours": self.ours or None,
+            "replicated": self.replicated or None,
+            "difference": self.difference,
+            "equal": self.is_equal,
+        }
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows; those of seed 001 are arithmetic, as its layer times are only a picture."""
+    """All rows."""
 
     rows: tuple[Row, ...]
-    replications: tuple[SideBySide, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return all as JSON holds it."""
-        return {
-            "rows": [row.to_json() for row in self.rows],
-            "seed_001_table_2": [
-                {"published": asdict(published), "ours": asdict(ours)}
-                for published, ours in zip(SEED_001_TABLE_2, self.replications, strict=True)
-            ],
-        }
+        return {"rows": [row.to_json() for row in self.rows]}
 
     def check(self) -> None:
         """Raise CheckFailedError if a figure differs that is not known to."""
