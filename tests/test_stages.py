@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from test_split_solvers import by_hand, equal_links, problems
 from tinysplit.errors import CheckFailedError, UsageError
+from tinysplit.split.arrival_report import simulate_arrivals
 from tinysplit.split.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.period import Period, period_s
-from tinysplit.split.print_arrivals import simulate_arrivals
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, sub_models
 from tinysplit.split.solve import SOLVERS, solve
 from tinysplit.split.stage_dp import stage_search

@@ -28,12 +28,12 @@ from tinysplit.quantize import quantize
 from tinysplit.quantize_model import auto_limits, quantize_graph
 from tinysplit.remedies import remedies
 from tinysplit.samples import load_samples
+from tinysplit.split.arrival_report import ArrivalReport, simulate_arrivals
 from tinysplit.split.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.not_splitting import not_splitting
 from tinysplit.split.pareto import Against, Front, Solve
 from tinysplit.split.pareto import pareto_front as front_of
-from tinysplit.split.print_arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.print_split import print_split
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split

@@ -32,8 +32,8 @@ from tinysplit.options import (
     cost_settings,
     emit,
 )
+from tinysplit.split.arrival_report import print_arrivals
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
-from tinysplit.split.print_arrivals import print_arrivals
 from tinysplit.split.print_front import print_front
 from tinysplit.split.print_split import print_split
 from tinysplit.split.problem import Objective

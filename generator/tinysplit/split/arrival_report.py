@@ -60,7 +60,7 @@ def print_arrivals(report: ArrivalReport, console: Console) -> None:
     """Print a line a way: latency is from arrival to answer, waiting until a board begins."""
     first = next(iter(report.passages.values()))
     console.print(f"{len(first)} inputs, {report.per_second:g} a second (estimated)", highlight=False)
-    heading = ("mean latency ms", "largest", "mean waiting ms", "largest")
+    heading = ("mean latency ms", "largest ms", "mean waiting ms", "largest ms")
     table = plain_table("way", numbers=heading)
     for way, passages in report.passages.items():
         table.add_row(way, *(f"{seconds * MS:.2f}" for seconds in _summary(passages).values()))
