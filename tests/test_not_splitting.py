@@ -33,3 +33,4 @@ def test_copies_that_are_better_are_said() -> None:
         "note: the whole network on board 1 (b0) and board 2 (b1), every input on one of them, would answer every "
         "100.00 ms, this split answers every 200.00 ms"
     )
+    assert "the whole network on 7 boards, every input on one" in notes(alike(7, Objective.THROUGHPUT, 0.1))[-1]

@@ -12,6 +12,7 @@ from tinysplit.split.split import Split
 from tinysplit.units import MILLI, MS
 
 NOTE_LIMIT_S = 2.0
+MAX_NAMED = 6  # boards, in one line
 
 
 def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
@@ -53,7 +54,10 @@ def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) 
 
 
 def _names(solved: Split, devices: Iterable[int]) -> str:
-    return " and ".join(board_title(d + 1, solved.problem.devices[d].name) for d in sorted(set(devices)))
+    named = sorted(set(devices))
+    if len(named) > MAX_NAMED:
+        return f"{len(named)} boards"
+    return " and ".join(board_title(d + 1, solved.problem.devices[d].name) for d in named)
 
 
 def _figure(solved: Split, value: float) -> str:
