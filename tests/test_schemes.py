@@ -10,7 +10,8 @@ from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.cycles import CycleTable, KernelCosts, load_cycle_table
 from tinysplit.errors import UsageError
-from tinysplit.layers import Conv, Dense, DepthwiseConv, MaxPool
+from tinysplit.graph import Graph
+from tinysplit.layers import Conv, Dense, DepthwiseConv, Lookup, MaxPool, PRelu, Softmax
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.window import Pads, Window
 from tinysplit.memory_report import describe_memory
@@ -105,6 +106,17 @@ def test_what_kernels_read() -> None:
     assert loads(channels, "cortex-m0plus", "sliding").ram_bytes == 4 * (3 * 6 * 8) + 4 * 4 * 8
 
 
+def test_tables_are_read_an_entry_a_value() -> None:
+    shape = Shape(4, 4, 8)
+    lookup = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
+    assert loads(lookup, "cortex-m4", "direct") == Loads(128, 128)
+    assert loads(lookup, "cortex-m4", "direct", Widths.all(16)) == Loads(2 * 2 * 128, 2 * 128)  # two neighbours
+    softmax = Softmax(name="softmax", inputs=("x",), output="y", in_shape=shape)
+    assert loads(softmax, "cortex-m4", "direct") == Loads(2 * 2 * 128, 3 * 128)  # largest, sum, quotients
+    prelu = PRelu(name="prelu", inputs=("x",), output="y", in_shape=shape, slopes=np.ones(8, np.float32))
+    assert loads(prelu, "cortex-m4", "direct") == Loads(4 * 128, 128)
+
+
 def test_layers_without_a_window_have_no_scheme() -> None:
     pool = MaxPool(name="pool", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), window=Window((2, 2), (2, 2)))
     assert SchemeRule.of(pool, BYTES, 1000) == SchemeRule(Scheme.INTERLEAVED, 2 * 4 * 8, 1000)
@@ -164,6 +176,21 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert (described.technique, described.scheme) == ("direct", "interleaved")
     assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was asked for")
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
+
+
+def test_layers_without_a_window_say_why_they_have_no_scheme() -> None:
+    lookup = Lookup(name="tanh", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), operator="Tanh", function=np.tanh)
+    graph, boards = Graph.of_layers("tanh", [lookup]), (load_board("nucleo_f401re"),)
+    settings = CostSettings()
+    plan = make_plan(graph, 8, boards, make_problem(graph, boards, settings), (0,), settings.link_settings)
+    described = describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], 0)
+    assert described.scheme is None
+    assert described.why == "no window, so no scheme: value by value; over the network's input"
+
+
+def test_a_layer_is_named_once() -> None:
+    with pytest.raises(UsageError, match="--technique 1=dual_mac: layer 1 is named twice"):
+        parse_techniques(["1=direct", "1=dual_mac"])
 
 
 def test_what_a_board_cannot_compute_is_refused() -> None:

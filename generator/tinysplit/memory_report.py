@@ -71,6 +71,8 @@ def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) ->
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
     if rule:
         yield str(rule)
+    else:
+        yield "no window, so no scheme: value by value" if layer.is_elementwise(0) else "no window, so no scheme"
     fastest = choose(layer, core, widths)
     if number in board_plan.named:
         yield f"{board_plan.named[number]} was asked for"

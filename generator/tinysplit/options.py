@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,6 +140,8 @@ def check_bits(bits: int) -> int:
 
 def bits_or_goal(bits: str, max_drop: float, min_snr_db: float) -> int | Goal:
     """Return 8, 16, or for auto what it has to keep; UsageError for anything else."""
+    if isnan(min_snr_db):
+        raise UsageError("--min-snr nan: name a number")
     if bits == AUTO_BITS:
         return Goal(max_drop, min_snr_db)
     if bits not in {"8", "16"}:
@@ -162,6 +164,8 @@ def parse_techniques(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
         number, _, name = text.partition("=")
         if not number.isdecimal() or int(number) < 1 or name not in known:
             raise UsageError(f"--technique {text}: name a layer's number and one of {', '.join(known)}, as in 3=direct")
+        if int(number) - 1 in named:
+            raise UsageError(f"--technique {text}: layer {number} is named twice, name it once")
         named[int(number) - 1] = name
     return tuple(sorted(named.items()))
 

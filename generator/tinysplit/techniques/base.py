@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
+from tinysplit.layers.lookup import Lookup
+from tinysplit.layers.softmax import Softmax
 from tinysplit.qformat import IntArray
-from tinysplit.techniques.loads import Loads, block_loads
+from tinysplit.techniques.loads import Loads, block_loads, table_loads
 from tinysplit.techniques.scheme import Scheme, usual_scheme
 from tinysplit.techniques.traversal import Lead, elementwise_lead
 
@@ -84,6 +86,8 @@ class Technique(ABC):
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """Return what the kernel reads: one output after the other, unless the technique says otherwise."""
+        if isinstance(layer, Lookup | Softmax):
+            return table_loads(layer, widths)
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:  # noqa: ARG002 - what techniques override

@@ -1,10 +1,17 @@
 """What kernels read: bytes of weights from flash and of values from RAM, which follow from their register blocks."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
+from tinysplit.layers.lookup import Lookup
+from tinysplit.layers.softmax import Softmax
+
+if TYPE_CHECKING:
+    from tinysplit.techniques.base import Widths
+
+BYTE_BITS = 8
 
 
 class Loads(NamedTuple):
@@ -26,6 +33,14 @@ def block_loads(
     passes = -(-height * width // pixels)
     shared = -(-out_channels // channels) if isinstance(layer, Conv | Dense) else out_channels
     return Loads(passes * weights_bytes, height * width * shared * window_values(layer) * value_bytes + copied_bytes)
+
+
+def table_loads(layer: Lookup | Softmax, widths: "Widths") -> Loads:
+    """Return the loads of a kernel that looks every value up: of its tables it reads single entries."""
+    is_long = widths.x > BYTE_BITS  # two entries, beside each other or of two tables
+    passes, entry_bytes, reads = (2, 2, 3) if isinstance(layer, Softmax) else (1, widths.y // BYTE_BITS, 1)
+    values = layer.in_shape.size
+    return Loads(values * passes * entry_bytes * (1 + is_long), values * reads * widths.x // BYTE_BITS)
 
 
 def window_values(layer: Layer) -> int:
