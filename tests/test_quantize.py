@@ -1,19 +1,22 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
 from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
+from onnx_builder import OnnxBuilder
 from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX, Requantization
 from tinysplit.graph import Graph
 from tinysplit.layers import Activation, AveragePool, Dense, Layer, MaxPool, Shape, Softmax, Window
 from tinysplit.odd_values import odd_values
+from tinysplit.onnx_import import import_model
 from tinysplit.qformat import QFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats
-from tinysplit.range_analysis import Statistics
+from tinysplit.range_analysis import Statistics, value_statistics
 
 NONE, RELU = Activation(), Activation(0.0, np.inf)
 
@@ -200,6 +203,23 @@ def test_constants_take_no_more_than_the_bytes_that_the_layers_promise() -> None
         factors = 0 if quantized.layer.kind == "softmax" or "corrections" in quantized.constants else 2
         channels = quantized.layer.out_shape.channels if "weights" in quantized.constants else 0
         assert quantized.weights_bytes == promised - factors * channels
+
+
+def test_odd_channels_are_named(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4, 5, 5])
+    scale = np.array([1000.0, 1.0, 1.0, 1.0], np.float32).reshape(4, 1, 1, 1)
+    builder.node("Conv", builder.constant(scale), builder.constant([0, 0, 0, -9]), group=4, name="scale")
+    builder.node("Relu")
+    path = builder.save(tmp_path)
+    x = np.random.default_rng(0).uniform(0, 1, (6, 4, 5, 5)).astype(np.float32)
+    x[:, 2] = 0.5
+    graph, statistics = import_model(path), value_statistics(path, import_model(path).value_names, x)
+    formats = choose_formats(graph, {name: values.range for name, values in statistics.items()}, 8)
+    assert list(odd_values(quantize(graph, formats, 8), statistics)) == [
+        "input 'x': channel 3 of 4 is constant in all samples: dead, or not excited by these",
+        "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead, or not excited by these",
+        "layer 'scale': channel 2 of 4 is within one step of Q10.-3, nothing beside channels that are much larger",
+    ]
 
 
 def test_odd_values_are_named() -> None:

@@ -1,6 +1,7 @@
 """`tinysplit quantize` on the example network."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import example
+from onnx_builder import OnnxBuilder
 from test_cli import BAD_INPUT, CHECK_FAILED, USAGE, run
 
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
@@ -36,7 +38,11 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
         assert sum(counts) > 0
         assert min(channel["minimum"] for channel in channels) == layer["weights"]["minimum"]
         assert len(layer["weights"]["steps"]) in {1, len(channels)}
-    assert report["warnings"] == []
+    assert [text.split(" of ")[0] for text in report["warnings"]] == [  # of which this network's ReLUs make nothing
+        "layer 'conv1': channels 1, 2, 4, 7, 14, 15",
+        "layer 'conv2': channels 3, 14, 17, 18, 22, 24, 25, 28 and 2 more",
+        "layer 'conv3': channels 1, 3, 4, 5, 17, 19, 20, 24 and 7 more",
+    ]
     text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
     assert "variance" in text
     lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
@@ -82,6 +88,18 @@ def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
     assert {layer["formats"]["output"]["bits"] for layer in layers} == {8, 16}
 
 
+def test_networks_that_are_mostly_noise_are_warned_of(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2])
+    builder.node("Gemm", builder.constant([[1, 1], [-1, -1]]), builder.constant([0, 0]), name="difference")
+    noise = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
+    np.savez(tmp_path / "close.npz", x=np.concatenate([100 + noise / 50, 100 - noise / 50], axis=1))
+    report = json.loads(
+        run("quantize", str(builder.save(tmp_path)), "--samples", str(tmp_path / "close.npz"), "--json")
+    )
+    assert report["fidelity"]["snr_db"] < 10
+    assert re.match("only .* dB before the softmax: the answers are mostly noise", report["warnings"][-1])
+
+
 def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
         np.savez(tmp_path / "black.npz", x=np.zeros_like(file["x"][:3]))
@@ -91,4 +109,5 @@ def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
 
 def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:
     assert "--bits 12" in run("quantize", MODEL, "--samples", SAMPLES, "--bits", "12", expect=USAGE)
+    assert "--min-snr nan" in run("quantize", MODEL, "--samples", SAMPLES, "--min-snr", "nan", expect=USAGE)
     assert "missing" in run("quantize", MODEL, "--samples", str(tmp_path / "no.npz"), expect=BAD_INPUT)

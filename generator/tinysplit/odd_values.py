@@ -2,19 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.layers.base import Shape
+from tinysplit.qformat import ValueFormat
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics
 from tinysplit.units import PERCENT
 
+NAMED_CHANNELS = 8
 LARGEST_VANISHING = 0.9  # of the values that are not 0 anyway
 
 
 def odd_values(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
-    """Yield a line for values that never change, for ranges that are too wide, and for weights that are zero."""
+    """Yield a line for values and channels that never change, for ranges too wide, and for weights that are zero."""
     graph = quantized.graph
     owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
-    for owner, name, values in zip(owners, graph.value_names, formats, strict=True):
+    shapes = [graph.layers[0].in_shape, *(layer.out_shape for layer in graph.layers)]
+    makes_channels = [True, *("weights" in layer.parameters for layer in graph.layers)]  # others pass on odd ones
+    for owner, name, shape, values, is_new in zip(
+        owners, graph.value_names, shapes, formats, makes_channels, strict=True
+    ):
         seen = statistics[name]
         if seen.is_constant:
             yield f"{owner}: all samples give the value {seen.minimum:g} only: they never excite it, give others"
@@ -23,8 +33,32 @@ def odd_values(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) 
                 f"{owner}: {PERCENT * share:.0f} % of its values become 0 in {values}: from {seen.minimum:g} to "
                 f"{seen.maximum:g} they differ too much for {values.bits} bits"
             )
+        elif is_new:
+            yield from _odd_channels(owner, shape, values, seen)
     for layer in quantized.layers:
         yield from _silent_channels(layer)
+
+
+def _odd_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics) -> Iterator[str]:
+    ranges = seen.channel_ranges(shape)
+    if ranges is None:
+        return
+    spans = ranges[1] - ranges[0]
+    if (spans == 0).any():
+        yield f"{owner}: {_channels(spans == 0)} constant in all samples: dead, or not excited by these"
+    faint = (spans > 0) & (spans < values.scale)
+    if faint.any():
+        yield f"{owner}: {_channels(faint)} within one step of {values}, nothing beside channels that are much larger"
+
+
+def _channels(chosen: NDArray[np.bool_]) -> str:
+    """Name channels from 1, the first few of many."""
+    numbers = (np.flatnonzero(chosen) + 1).tolist()
+    more = "" if len(numbers) <= NAMED_CHANNELS else f" and {len(numbers) - NAMED_CHANNELS} more"
+    named = ", ".join(map(str, numbers[:NAMED_CHANNELS]))
+    return (
+        f"channels {named}{more} of {chosen.size} are" if len(numbers) > 1 else f"channel {named} of {chosen.size} is"
+    )
 
 
 def _silent_channels(quantized: QuantizedLayer) -> Iterator[str]:

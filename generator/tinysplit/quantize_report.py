@@ -18,6 +18,7 @@ from tinysplit.tables import plain_table
 
 SPARKS = " ▁▂▃▄▅▆▇█"
 SPARK_COLUMNS = 12
+LOW_SNR_DB = 10
 NAME_LENGTH = 32  # its end tells a layer from others
 
 
@@ -32,8 +33,9 @@ class QuantizeReport:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about values and weights, by the layer's name."""
-        return list(odd_values(self.quantized, self.statistics))
+        """What is odd about values and weights, by the layer's name, and about the whole network."""
+        low = [f"only {self.fidelity.snr_db:.1f} dB before the softmax: the answers are mostly noise, try more bits"]
+        return [*odd_values(self.quantized, self.statistics), *(low if self.fidelity.snr_db < LOW_SNR_DB else ())]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON writes it."""

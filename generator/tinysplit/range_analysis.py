@@ -4,7 +4,7 @@ Seed 004 chooses the quantization factor from "a statistical metric of a range o
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import frexp, inf, log10
 from pathlib import Path
 from typing import Self
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.float_reference import run_samples
+from tinysplit.layers.base import Shape
 from tinysplit.qformat import FloatArray, QFormat, ValueFormat
 
 BINS = 2048  # at most, on either side of zero
@@ -41,6 +42,9 @@ class Statistics:
     bin_width: float
     first_bin: int
     bins: NDArray[np.int64] = field(repr=False)
+    extremes: FloatArray | None = field(
+        default=None, repr=False
+    )  # of arrays of one shape: lowest and highest, 2 x shape
 
     @classmethod
     def of(cls, numbers: FloatArray) -> Self:
@@ -64,7 +68,13 @@ class Statistics:
         places = np.concatenate([part.places(width) for part in (self, other)])
         bins = np.bincount(places - places.min(), np.concatenate([self.bins, other.bins])).astype(np.int64)
         low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)  # a NaN stays
-        return Statistics(count, float(low), float(high), mean, squares / count, width, int(places.min()), bins)
+        extremes = None
+        if self.extremes is not None and other.extremes is not None:
+            lows, highs = zip(self.extremes, other.extremes, strict=True)
+            extremes = np.stack([np.minimum(*lows), np.maximum(*highs)])
+        return Statistics(
+            count, float(low), float(high), mean, squares / count, width, int(places.min()), bins, extremes
+        )
 
     def places(self, width: float) -> NDArray[np.int64]:
         """Return the numbers of all bins in a histogram with wider bins."""
@@ -81,6 +91,23 @@ class Statistics:
     def is_constant(self) -> bool:
         """Whether all numbers are the same."""
         return self.minimum == self.maximum
+
+    def channel_ranges(self, shape: Shape) -> FloatArray | None:
+        """Return lowest and highest numbers of each channel of a value, 2 x channels.
+
+        ONNX may have channels first or last. Returns None where the axes do not say which are the channels.
+        """
+        if self.extremes is None:
+            return None
+        height, width, channels = shape
+        axes = [size for size in self.extremes.shape[1:] if size > 1]
+        if axes == [size for size in (channels, height, width) if size > 1]:
+            planes = self.extremes.reshape(2, channels, -1)
+        elif axes == [size for size in shape if size > 1]:
+            planes = self.extremes.reshape(2, -1, channels).swapaxes(1, 2)
+        else:
+            return None
+        return np.stack([planes[0].min(axis=1), planes[1].max(axis=1)])
 
     def snr_db(self, values: ValueFormat) -> float:
         """Return how far the error in this format lies below the numbers."""
@@ -119,7 +146,7 @@ def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) 
     found: dict[str, Statistics] = {}
     for run in run_samples(model, x, wanted):
         for name, value in zip(wanted, run, strict=True):
-            seen = Statistics.of(value)
+            seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
             found[name] = found[name] + seen if name in found else seen
     return found
 
