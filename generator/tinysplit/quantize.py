@@ -83,7 +83,7 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
     low, high = ranges[value]
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError(
-            f"{owner}: its values range from {low} to {high}; look for NaN or infinity in model and samples"
+            f"{owner}: the float network overflows (values from {low} to {high}); scale its samples or train it again"
         )
     return QFormat.for_range(bits, low, high)
 

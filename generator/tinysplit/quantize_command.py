@@ -31,7 +31,10 @@ def quantize(
     board: Annotated[str, typer.Option("--board", "-b", help="auto: the board that has to be fast.")] = "nucleo_f446re",
     max_drop: MaxDrop = Goal.max_drop,
     min_snr: MinSnr = Goal.min_snr_db,
-    report: Annotated[bool, typer.Option("--report", help="Show the statistics that the formats rest on.")] = False,
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Show the statistics that the formats rest on; --json has every channel's, too."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the fixed-point formats of every layer, and how good the network is in them."""
