@@ -147,8 +147,8 @@ def test_an_average_over_too_many_values_is_refused_by_name() -> None:
     [
         ({"y": (0.0, 1.0)}, "input 'x': no range was measured for 'x'"),
         ({"x": (0.0, 1.0)}, "layer 'fc': no range was measured for 'y'"),
-        ({"x": (0.0, np.nan), "y": (0.0, 1.0)}, "input 'x': the float network overflows (values from 0.0 to nan)"),
-        ({"x": (0.0, 1.0), "y": (-np.inf, 1.0)}, "layer 'fc': the float network overflows (values from -inf to 1.0)"),
+        ({"x": (0.0, np.nan), "y": (0.0, 1.0)}, "input 'x': the float network overflows .values from 0.0 to nan"),
+        ({"x": (0.0, 1.0), "y": (-np.inf, 1.0)}, "layer 'fc': the float network overflows .values from -inf to 1.0"),
     ],
 )
 def test_missing_and_broken_ranges_are_named(ranges: dict[str, tuple[float, float]], message: str) -> None:
