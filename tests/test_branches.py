@@ -1,6 +1,5 @@
 """Networks with branches in integers: by hand, and against ONNX Runtime within what rounding allows."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +8,8 @@ from numpy.typing import NDArray
 
 from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
-from tinysplit.errors import InputError
 from tinysplit.fixed_point import ACCUMULATOR_MAX
 from tinysplit.float_reference import run_float_values
-from tinysplit.graph import Graph
 from tinysplit.integer_reference import quantize_input, run_layers
 from tinysplit.layers import Add, Concat, Mul, Shape
 from tinysplit.layers.joining import Alignment, product_requantization
@@ -103,11 +100,16 @@ def test_mul_of_16_bits_in_any_scale(scale: float) -> None:
     assert np.abs(layer.integer_reference(quantized, x, x) - wanted).max() <= 4
 
 
-def test_mul_of_wide_zero_points_is_refused_by_name() -> None:
-    layer = Mul(name="square", inputs=("x", "x"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    graph = replace(Graph.of_layers("square", [layer]), own_formats={"x": ValueFormat(16, 0.1, -(1 << 15))})
-    with pytest.raises(InputError, match="layer 'square': no 16-bit format"):
-        choose_formats(graph, {"x": (0.0, 6.0), "y": (0.0, 36.0)}, 16)
+def test_mul_of_wide_zero_points_stays_in_32_bits() -> None:
+    layer = Mul(name="gate", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
+    a, b, y = ValueFormat(16, 1e-4, -1526), ValueFormat(16, 2.0**-16, -(1 << 15)), ValueFormat(16, 6e-5, -26509)
+    quantized = QuantizedLayer(layer, LayerFormats((a, b), y))
+    rng = np.random.default_rng(4)
+    xs = [rng.integers(-(1 << 15), 1 << 15, (500, 1, 1, 2)).astype(np.int16) for _ in range(2)]
+    wanted = np.clip(a.dequantize(xs[0]) * b.dequantize(xs[1]) / y.scale + y.zero_point, y.low, y.high)
+    assert np.abs(layer.integer_reference(quantized, *xs) - wanted).max() <= 4  # a step of `a` is 1.7
+    widest = ValueFormat(16, 1e-4, -(1 << 15))
+    assert layer.sum_bounds(LayerFormats((widest, widest), y), ())[0] <= ACCUMULATOR_MAX
 
 
 def signal_to_noise_db(path: Path, x: NDArray[np.float32], bits: int, index: int = -1) -> float:

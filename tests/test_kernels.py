@@ -171,6 +171,13 @@ def test_c_equals_the_integer_reference_with_other_scales(kind: str, tmp_path: P
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
+def test_c_equals_the_integer_reference_with_zero_points_of_16_bits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    layers = [with_zero_points(rng, random_quantized(rng, "mul", 16)) for _ in range(8)]
+    assert any(quantized.layer.is_halved(quantized.formats) for quantized in layers if isinstance(quantized.layer, Mul))
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
 def assert_c_equals_the_reference(tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer]) -> None:
     """Run every technique of the layers on the host."""
     kernels = all_kernels(layers)
