@@ -118,23 +118,12 @@ def _packing(quantized: "QuantizedLayer") -> Packing:
     return Packing.search(quantized)
 
 
-class Packed(Technique):
-    """Convolutions and fully connected layers of 8 bits; windows are copied to the scratch buffer, one at a time.
-
-    Flash holds the words as they are read.
-    """
-
-    name: ClassVar[str] = "packed"
-
-    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Technique.fits`."""
-        has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS
-        most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
-        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
+class OneWindow(Technique):
+    """What techniques share that copy the window of one pixel and compute four channels of it at a time."""
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
-        return aligned(max(padded_inputs(layer)[0], layer.out_shape.channels * widths.y // 8))
+        return aligned(max(padded_inputs(layer)[0] * widths.x // 8, layer.out_shape.channels * widths.y // 8))
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """See `Technique.lead`: the window of a pixel is copied, or its outputs are buffered."""
@@ -150,6 +139,21 @@ class Packed(Technique):
     def work(self, layer: Layer) -> Work:
         """See `Technique.work`."""
         return pixels_work(layer, 1)
+
+
+class Packed(OneWindow):
+    """Convolutions and fully connected layers of 8 bits; windows are copied to the scratch buffer, one at a time.
+
+    Flash holds the words as they are read.
+    """
+
+    name: ClassVar[str] = "packed"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS
+        most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
+        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`."""

@@ -5,27 +5,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
 from tinysplit.qformat import IntArray
-from tinysplit.split.memory import aligned
 from tinysplit.techniques import armv6m
-from tinysplit.techniques.base import Technique, Widths
-from tinysplit.techniques.loads import Loads, block_loads
-from tinysplit.techniques.packed import CHANNELS, Integers, is_pointwise, padded_inputs, pixels_work, windows_bytes
-from tinysplit.techniques.traversal import Lead, window_lead
+from tinysplit.techniques.base import Widths
+from tinysplit.techniques.packed import CHANNELS, HALF_WORD, Integers, OneWindow, is_pointwise, padded_inputs
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
 BITS = 16
-HALF_WORD = 0xFFFF
 LONGEST_UNROLL = 16  # so that the code of an iteration is not longer than constants may be away
 
 
-class Wide(Technique):
+class Wide(OneWindow):
     """Convolutions and fully connected layers of 16-bit values; windows are copied as `Packed` does it."""
 
     name: ClassVar[str] = "wide"
@@ -39,25 +34,6 @@ class Wide(Technique):
     def template(self, layer: Layer) -> str:
         """Return the template of packed kernels: only the function of pixels differs."""
         return f"layers/packed/{layer.kind}.c.j2"
-
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Technique.scratch_bytes`: the values of one window, or the outputs of one pixel."""
-        return aligned(max(padded_inputs(layer)[0] * 2, layer.out_shape.channels * widths.y // 8))
-
-    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Technique.lead`: as of `Packed`."""
-        if not isinstance(layer, Conv):
-            return super().lead(layer, k, widths)
-        return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
-
-    def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Technique.loads`: windows are copied, or read where they are."""
-        weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
-        return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
-
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`."""
-        return pixels_work(layer, 1)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - weights of 8 bits take 16, too
         """See `Technique.weights_bytes`."""
