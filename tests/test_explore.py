@@ -23,7 +23,7 @@ from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate
 from tinysplit.explore.exploration import Exploration, explore
-from tinysplit.explore.front import pareto_front
+from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
@@ -90,7 +90,7 @@ def test_fronts_against_brute_force() -> None:
     rng = random.Random(0)  # noqa: S311 (no secret)
     for _ in range(200):
         items = [tuple(rng.randrange(4) for _ in range(3)) for _ in range(rng.randrange(30))]
-        front = pareto_front(items, lambda item: item)
+        front = non_dominated(items, lambda item: item)
 
         def is_beaten(item: tuple[int, ...], items: Sequence[tuple[int, ...]] = items) -> bool:
             return any(other != item and all(a <= b for a, b in zip(other, item, strict=True)) for other in items)

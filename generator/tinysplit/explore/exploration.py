@@ -14,7 +14,7 @@ from tinysplit.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate, Space, able_to_talk
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point
-from tinysplit.explore.front import pareto_front
+from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.workers import Batch, Workers
 from tinysplit.graph import Graph
@@ -59,7 +59,7 @@ class Exploration:
             if (outcome.candidate.model, outcome.candidate.bits) == (graph.sha256, bits)
             for point in outcome.points
         )
-        return pareto_front(found, lambda compromise: compromise.quantities)
+        return non_dominated(found, lambda compromise: compromise.quantities)
 
     def check(self) -> None:
         """Raise CheckFailedError when nothing fits anywhere."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def pareto_front(items: Iterable[Item], quantities: Callable[[Item], Sequence[float]]) -> tuple[Item, ...]:
+def non_dominated(items: Iterable[Item], quantities: Callable[[Item], Sequence[float]]) -> tuple[Item, ...]:
     """Return those items of which no other is at most as large in all `quantities`; of equals the first one.
 
     The result is sorted by the quantities. O(n m) for n items and m on the front.
