@@ -11,6 +11,7 @@ from time import perf_counter
 from tinysplit.errors import UsageError
 from tinysplit.split.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.memory import within_ram
+from tinysplit.split.partial import assignment_of
 from tinysplit.split.period_search import PeriodSearch
 from tinysplit.split.problem import Problem
 from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
@@ -43,7 +44,7 @@ def branch_and_bound(
     search.run(time_limit_s)
     if search.best is None:
         raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
-    assignment = search.best.assignment()
+    assignment = assignment_of(search.best)
     best_s = problem.value(assignment)
     return Split(
         problem=problem,

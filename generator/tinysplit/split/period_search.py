@@ -25,9 +25,10 @@ from time import perf_counter
 
 from tinysplit.split.bounds import FlashLeft, LatencyBound, earlier_twins
 from tinysplit.split.links import Hop, Links, pair_of
+from tinysplit.split.partial import assignment_of
 from tinysplit.split.period import Period
 from tinysplit.split.period_bounds import PeriodBounds
-from tinysplit.split.problem import Assignment, Objective, Problem, within
+from tinysplit.split.problem import Objective, Problem, within
 from tinysplit.split.rates import in_joules
 
 NODES_BETWEEN_CLOCK_READINGS = 256
@@ -56,15 +57,6 @@ class _Node:
     starts: Times  # of the first thing that each device does, infinite if it has nothing to do
     longest_span: float
     parent: "_Node | None"
-
-    def assignment(self) -> Assignment:
-        """Return the devices of layers 0 to `layer`."""
-        devices: list[int] = []
-        node: _Node = self
-        while node.parent:
-            devices.append(node.device)
-            node = node.parent
-        return tuple(reversed(devices))
 
 
 class _Clock:
@@ -139,7 +131,7 @@ class PeriodSearch:
         search = PeriodSearch(replace(self.problem, period_definition=Period.LOAD))
         search.run(time_limit_s)
         if search.best:
-            self.best, self.best_s = search.best, self.problem.value(search.best.assignment())
+            self.best, self.best_s = search.best, self.problem.value(assignment_of(search.best))
 
     def _step(self) -> None:
         """Take the last open node and open its feasible children, the most promising one last."""
@@ -147,7 +139,7 @@ class PeriodSearch:
         if node.bound >= self.best_s * (1 - ROUNDING):
             return
         if node.layer == len(self.problem.layers) - 1:
-            assignment = node.assignment()
+            assignment = assignment_of(node)
             value = self.problem.value(assignment)
             if value < self.best_s and self.problem.is_feasible(assignment):
                 self.best, self.best_s = node, value

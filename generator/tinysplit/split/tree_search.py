@@ -6,7 +6,7 @@ from operator import mul
 from time import perf_counter
 
 from tinysplit.split.bounds import FlashLeft, LatencyBound, earlier_twins, fastest_devices
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Problem
 
 NODES_BETWEEN_CLOCK_READINGS = 1024
 MAX_REMEMBERED_STATES = 500_000  # about 150 MB
@@ -25,15 +25,6 @@ class _Node:
     free_value: float  # seconds, free flash at its prices
     used: int  # bit set of devices
     parent: "_Node | None"
-
-    def assignment(self) -> Assignment:
-        """Return the devices of layers 0 to `layer`."""
-        devices: list[int] = []
-        node: _Node = self
-        while node.parent:
-            devices.append(node.device)
-            node = node.parent
-        return tuple(reversed(devices))
 
 
 class TreeSearch:
