@@ -178,6 +178,16 @@ def test_c_equals_the_integer_reference_with_zero_points_of_16_bits(tmp_path: Pa
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
+@pytest.mark.parametrize("core", CORES)
+def test_flash_that_a_technique_promises_holds_its_constants_of_mixed_widths(core: str) -> None:
+    rng = np.random.default_rng(2)
+    for quantized in (random_mixed(rng, kind) for kind in sorted(set(MAKERS) - {"conv", "dense"}) for _ in range(12)):
+        widths = Widths.of(quantized.formats)
+        for technique in candidates(quantized.layer, core, widths):
+            needed = Kernel(quantized, technique).weights_bytes
+            assert needed <= technique.weights_bytes(quantized.layer, widths), (technique.name, quantized.layer.kind)
+
+
 def assert_c_equals_the_reference(tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer]) -> None:
     """Run every technique of the layers on the host."""
     kernels = all_kernels(layers)

@@ -45,8 +45,13 @@ class Lookup(Layer):
         return True
 
     def weights_bytes(self, bits: int) -> int:
-        """Return the bytes of the table."""
-        return 0 if bits == FLOAT_BITS else _entries(bits) * bits // 8
+        """Return the bytes of the table where input and output have the same width."""
+        return 0 if bits == FLOAT_BITS else self.table_bytes(bits, bits)
+
+    @staticmethod
+    def table_bytes(x_bits: int, y_bits: int) -> int:
+        """Return the bytes of the table: the input's width says how many entries, the output's how wide they are."""
+        return _entries(x_bits) * y_bits // 8
 
     def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
         """Return the `table`."""

@@ -74,7 +74,7 @@ class Technique(ABC):
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` in flash."""
-        return layer.weights_bytes(widths.w)
+        return layer.table_bytes(widths.x, widths.y) if isinstance(layer, Lookup) else layer.weights_bytes(widths.w)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads, in the order in which it reads them."""
