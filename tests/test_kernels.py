@@ -42,8 +42,8 @@ from tinysplit.layers import (
     Upsample,
     Window,
 )
-from tinysplit.qformat import IntArray
-from tinysplit.quantized import QuantizedLayer
+from tinysplit.qformat import IntArray, ValueFormat
+from tinysplit.quantized import LayerFormats, QuantizedLayer
 from tinysplit.techniques import DSP_CORES, Direct, Widths, candidates
 
 TESTS = Path(__file__).parent
@@ -178,6 +178,27 @@ def test_c_equals_the_integer_reference_with_zero_points_of_16_bits(tmp_path: Pa
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
+def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
+    """Return global averages of maps that no sum of 32 bits holds, square and long, and one of an odd scale."""
+    pools = [
+        AveragePool(
+            name="case", inputs=("x",), output="y", in_shape=Shape(height, width, 2), window=Window((height, width))
+        )
+        for height, width in ((300, 300), (1, 70_000), (70_000, 1))
+    ]
+    square, *_ = whole = [quantize_one(pool, (-1.0, 0.9), (-0.1, 0.1), 16) for pool in pools]
+    lanes = AveragePool(name="case", inputs=("x",), output="y", in_shape=Shape(4, 4, 4), window=Window((4, 4)))
+    formats = LayerFormats((ValueFormat.of(8, 1.1, -7),), ValueFormat.of(8, 0.0001, 3))
+    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer(lanes, formats)]
+
+
+def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    layers = very_large_pools(rng)
+    assert all(layer.layer.needs_64_bits(layer.formats) for layer in layers if isinstance(layer.layer, AveragePool))
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
 @pytest.mark.parametrize("core", CORES)
 def test_flash_that_a_technique_promises_holds_its_constants_of_mixed_widths(core: str) -> None:
     rng = np.random.default_rng(2)
@@ -203,7 +224,8 @@ def assert_c_equals_the_reference(tmp_path: Path, rng: np.random.Generator, laye
 @pytest.mark.parametrize("core", CORES)
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    kernels = all_kernels([random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS], (core,))
+    layers = [*(random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS), *very_large_pools(rng)]
+    kernels = all_kernels(layers, (core,))
     compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, kernels))
 
 

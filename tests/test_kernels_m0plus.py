@@ -14,10 +14,10 @@ from test_kernels import run_on_host
 from tinysplit.boards import load_board
 from tinysplit.fixed_point import ACCUMULATOR_MAX
 from tinysplit.kernels import Kernel, c_type, render_header, render_layer
-from tinysplit.layers import Activation, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
+from tinysplit.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedLayer
-from tinysplit.techniques import Technique, Widths, candidates
+from tinysplit.techniques import Direct, Technique, Widths, candidates
 from tinysplit.techniques.armv6m import CORE, UnsignedLayer
 from tinysplit.techniques.packed import HALF_WORD, Packed
 from tinysplit.techniques.sliding import Sliding
@@ -42,7 +42,7 @@ void *memset(void *to, int value, size_t size) {{
 
 void reset(void) {{
   for (int32_t i = 0; i < {samples}; i++) {{
-    layer_1({input}, ({y_type} *){output} + i * {out_size}, (void *){scratch});
+    layer_1({input}, ({y_type} *){output} + i * {out_size}{scratch});
   }}
   *(volatile uint32_t *){done} = 1;
   for (;;) {{
@@ -176,7 +176,7 @@ def run_on_virtual_board(folder: Path, kernel: Kernel, x: IntArray) -> bytes:
         out_size=layer.out_shape.size,
         output=f"{OUTPUT:#x}",
         done=f"{DONE:#x}",
-        scratch=f"{SCRATCH:#x}",
+        scratch=f", (void *){SCRATCH:#x}" if kernel.scratch_bytes else "",
     )
     board = load_board(BOARD)
     rig = VirtualRig([VirtualBoard(board, build(folder, board, program))])
@@ -202,6 +202,16 @@ def test_assembler_equals_the_integer_reference(kind: str, tmp_path: Path) -> No
         x = x[: max(1, (DONE - OUTPUT) // 2 // kernel.quantized.layer.out_shape.size)]
         output = run_on_virtual_board(tmp_path / str(number), kernel, x)
         assert output == reference(kernel, [x]), render_layer(kernel, 1)
+
+
+def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:
+    window = Window((8, 8))
+    layer = AveragePool(**common(np.random.default_rng(5), 8, 8, 2) | {"activation": Activation()}, window=window)
+    formats = LayerFormats((ValueFormat.of(16, 1.3, -77),), ValueFormat.of(16, 0.004, 5))
+    assert layer.needs_64_bits(formats)
+    kernel = Kernel(QuantizedLayer(layer, formats), Direct())
+    [x] = hard_inputs(np.random.default_rng(1), kernel.quantized)
+    assert run_on_virtual_board(tmp_path, kernel, x) == reference(kernel, [x])
 
 
 @pytest.mark.parametrize("x_low", [0, -128])

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
 from onnx_builder import OnnxBuilder
@@ -136,10 +136,16 @@ def test_a_layer_whose_weights_would_all_vanish_is_refused_by_name() -> None:
     quantize_one(layer, (-1.0, 1.0), (-9.0, 9.0), 8)
 
 
-def test_an_average_over_too_many_values_is_refused_by_name() -> None:
+@pytest.mark.parametrize("x", [np.full(90_000, 32767), np.full(90_000, -32768), np.arange(90_000) % 65_521 - 32_768])
+@pytest.mark.parametrize("y_largest", [0.9, 0.01])
+def test_an_average_over_very_many_values_is_as_precise_as_its_output(x: NDArray[np.int64], y_largest: float) -> None:
     layer = AveragePool(name="pool", inputs=("x",), output="y", in_shape=Shape(300, 300, 1), window=Window((300, 300)))
-    with pytest.raises(InputError, match=r"layer 'pool': no 16-bit format keeps its sums in 32 bits"):
-        quantize_one(layer, (-1.0, 1.0), (-1.0, 1.0), 16)
+    quantized = quantize_one(layer, (-0.9, 0.9), (-y_largest, y_largest), 16)
+    y = quantized.formats.y
+    average = layer.integer_reference(quantized, x.reshape(1, 300, 300, 1)).item()
+    assert layer.needs_64_bits(quantized.formats)
+    assert y.scale == {0.9: 2.0**-15, 0.01: 2.0**-21}[y_largest]
+    assert average == min(max(round(x.mean() * 2**-15 / y.scale), y.low), y.high)
 
 
 @pytest.mark.parametrize(

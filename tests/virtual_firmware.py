@@ -48,7 +48,7 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
         "-ffreestanding",
         f"-T{folder / 'link.ld'}",
     ]
-    subprocess.run([*command, *sources, "-o", str(elf)], check=True)
+    subprocess.run([*command, *sources, "-lgcc", "-o", str(elf)], check=True)
     return elf
 
 

@@ -39,4 +39,11 @@ static inline int32_t fixed_point_quotient(int32_t sum, int32_t count) {
   return quotient * count > numerator ? quotient - 1 : quotient;
 }
 
+/* The same for sums that pass 32 bits. */
+static inline int64_t fixed_point_long_quotient(int64_t sum, int64_t count) {
+  const int64_t numerator = sum + count / 2;
+  const int64_t quotient = numerator / count;
+  return quotient * count > numerator ? quotient - 1 : quotient;
+}
+
 #endif

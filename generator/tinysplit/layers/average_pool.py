@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 MOST_RATIO_BITS = 12
+LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,7 +26,8 @@ class AveragePool(Layer):
     """A pool over `window`, channel by channel.
 
     Averages are smaller than what they average, so the output may have more fraction bits than the input: the sum is
-    shifted left by the difference before the division.
+    shifted left by the difference before the division. Where a window is so large that its sums could pass 32 bits
+    with the formats chosen, they have 64.
     """
 
     kind: ClassVar[str] = "average_pool"
@@ -52,7 +54,7 @@ class AveragePool(Layer):
     def ratio(self, formats: "LayerFormats") -> tuple[int, int]:
         """Return steps of the output in one of the input, as a fraction of two integers.
 
-        Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, up to 12.
+        Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, 8 to 12, and 12 for longer sums.
         """
         ratio = formats.x.scale / formats.y.scale
         numerator, denominator = ratio.as_integer_ratio()
@@ -60,21 +62,38 @@ class AveragePool(Layer):
             return numerator, denominator
         reach = self.window.elements * (formats.x.high - formats.x.low) * max(ratio, 1.0)
         shift = min(MOST_RATIO_BITS, floor(log2(fixed_point.ACCUMULATOR_MAX / 2 / reach)))
+        shift = shift if shift >= LEAST_RATIO_BITS else MOST_RATIO_BITS
         return round(ratio * (1 << shift)), 1 << shift
 
+    def needs_64_bits(self, formats: "LayerFormats") -> bool:
+        """Return whether the values of a window, all at their largest, add up to more than 32 bits."""
+        multiplier, divisor = self.ratio(formats)
+        largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
+        return self.window.elements * (largest * multiplier + divisor) > fixed_point.ACCUMULATOR_MAX
+
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input."""
+        """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
+
+        Sums that pass 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
+        """
         x = inputs[0]
         if not isinstance(wanted, QFormat):
             return wanted
-        room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * (1 - x.low))
+        largest = 1 - x.low
+        room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * largest) or fixed_point.ACCUMULATOR_MAX // largest
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
 
     def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
-        """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor."""
+        """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
+
+        Of sums of 64 bits the averages and the fraction's two integers have 32.
+        """
         largest = max(abs(bound - formats.x.zero_point) for bound in bounds[0])
         multiplier, divisor = self.ratio(formats)
+        if self.needs_64_bits(formats):
+            average = largest * multiplier // divisor + 1 + abs(formats.y.zero_point)
+            return np.array([max(average, multiplier, divisor)])
         return np.array([self.window.elements * (largest * multiplier + divisor)])
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
