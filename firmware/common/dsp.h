@@ -61,6 +61,17 @@ DSP_TWO(high_halves, "pkhtb %0, %2, %1, asr #16")
 DSP_TWO(add_halves, "sadd16 %0, %1, %2")
 DSP_TWO(subtract_halves, "ssub16 %0, %1, %2")
 DSP_TWO(max_bytes, "ssub8 %0, %1, %2\n\tsel %0, %1, %2")
+DSP_TWO(min_bytes, "ssub8 %0, %1, %2\n\tsel %0, %2, %1")
+DSP_TWO(max_halves, "ssub16 %0, %1, %2\n\tsel %0, %1, %2")
+DSP_TWO(min_halves, "ssub16 %0, %1, %2\n\tsel %0, %2, %1")
+
+/* Half by half, byte by byte: the saturated sum, half of the sum and half of the difference, rounded down. */
+DSP_TWO(saturated_sum_bytes, "qadd8 %0, %1, %2")
+DSP_TWO(saturated_sum_halves, "qadd16 %0, %1, %2")
+DSP_TWO(half_sum_bytes, "shadd8 %0, %1, %2")
+DSP_TWO(half_sum_halves, "shadd16 %0, %1, %2")
+DSP_TWO(half_difference_bytes, "shsub8 %0, %1, %2")
+DSP_TWO(half_difference_halves, "shsub16 %0, %1, %2")
 
 /* The smaller of each unsigned byte of the first word and 255 minus that of the second. */
 DSP_TWO(cap_bytes, "uqadd8 %0, %1, %2\n\tuqsub8 %0, %0, %2")

@@ -38,14 +38,26 @@ static inline uint32_t dsp_twin_high_halves(uint32_t first, uint32_t second) {
   return dsp_twin_pack(dsp_twin_half(first, 1), dsp_twin_half(second, 1));
 }
 
-static inline uint32_t dsp_twin_max_bytes(uint32_t first, uint32_t second) {
-  uint32_t largest = 0;
-  for (int32_t i = 0; i < 4; i++) {
-    const int32_t a = dsp_twin_byte(first, i), b = dsp_twin_byte(second, i);
-    largest |= (uint32_t)(uint8_t)(a > b ? a : b) << (8 * i);
+/* Every lane of two words, signed, as `expression` of the lanes a and b says. */
+#define DSP_TWIN_LANES(name, lane, bits, expression) \
+  static inline uint32_t dsp_twin_##name(uint32_t first, uint32_t second) { \
+    uint32_t result = 0; \
+    for (int32_t i = 0; i < 32 / (bits); i++) { \
+      const int32_t a = dsp_twin_##lane(first, i), b = dsp_twin_##lane(second, i); \
+      result |= ((uint32_t)(expression) & (UINT32_MAX >> (32 - (bits)))) << ((bits) * i); \
+    } \
+    return result; \
   }
-  return largest;
-}
+#define DSP_TWIN_ALL_LANES(name, expression) \
+  DSP_TWIN_LANES(name##_bytes, byte, 8, expression) \
+  DSP_TWIN_LANES(name##_halves, half, 16, expression)
+
+DSP_TWIN_ALL_LANES(max, a > b ? a : b)
+DSP_TWIN_ALL_LANES(min, a < b ? a : b)
+DSP_TWIN_ALL_LANES(half_sum, (a + b) >> 1)
+DSP_TWIN_ALL_LANES(half_difference, (a - b) >> 1)
+DSP_TWIN_LANES(saturated_sum_bytes, byte, 8, a + b > 127 ? 127 : (a + b < -128 ? -128 : a + b))
+DSP_TWIN_LANES(saturated_sum_halves, half, 16, a + b > 32767 ? 32767 : (a + b < -32768 ? -32768 : a + b))
 
 static inline uint32_t dsp_twin_cap_bytes(uint32_t word, uint32_t room) {
   uint32_t capped = 0;

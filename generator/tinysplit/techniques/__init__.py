@@ -8,6 +8,7 @@ from tinysplit.techniques.base import DSP_CORES, Technique, Widths
 from tinysplit.techniques.byte_lanes import ByteLanes
 from tinysplit.techniques.direct import Direct
 from tinysplit.techniques.dual_mac import DualMac
+from tinysplit.techniques.lanes import Lanes
 from tinysplit.techniques.packed import Packed
 from tinysplit.techniques.planes import Planes
 from tinysplit.techniques.scheme import Scheme
@@ -21,6 +22,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     DualMac(),
     Planes(),
     ByteLanes(),
+    Lanes(),
     Packed(),
     Unpacked(),
     Wide(),

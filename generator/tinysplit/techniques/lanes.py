@@ -1,0 +1,70 @@
+"""Sums of values element by element on DSP cores: four bytes or two halves of a word are added in one instruction.
+
+Where both ratios of scales are powers of two, y = round(a / 2^j + b / 2^i) needs no sums of 32 bits. With i <= j:
+
+- i <= 0: a / 2^j is rounded by itself, in j halvings, of which the first adds half a step. It is added to b with
+  saturation; b * 2 + r is u + u + (r mod 2), where u = b + floor(r / 2): three saturated sums.
+- i > 0: what a has below the steps of b is dropped first, which the rounding of the sum behind it would do.
+"""
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tinysplit.layers.add import Add
+from tinysplit.layers.base import Layer
+from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+WORD_BITS = 32
+
+
+class LaneSum(NamedTuple):
+    """y = round(fine / 2^fine_bits + coarse / 2^coarse_bits) * 2^doublings; `fine_bits` is the larger, and not below 0.
+
+    `fine` and `coarse` are numbers of inputs.
+    """
+
+    fine: int
+    coarse: int
+    fine_bits: int
+    coarse_bits: int
+    doublings: int
+
+    @classmethod
+    def of(cls, quantized: "QuantizedLayer") -> "LaneSum | None":
+        """Return how lanes are added; None where ratios are no powers of two, or there are zero points."""
+        layer, formats = quantized.layer, quantized.formats
+        if not isinstance(layer, Add) or any(x.bits != formats.y.bits for x in formats.inputs):
+            return None
+        factors, offset, shift = layer.alignment(formats)
+        if any(factor < 0 or factor.bit_count() != 1 for factor in factors) or offset != (1 << shift) >> 1:
+            return None
+        powers = [factor.bit_length() - 1 for factor in factors]
+        (fine_bits, fine), (coarse_bits, coarse) = sorted(((shift - power, k) for k, power in enumerate(powers)))[::-1]
+        doublings = max(-fine_bits, 0)
+        found = cls(fine, coarse, fine_bits + doublings, coarse_bits + doublings, doublings)
+        return found if max(map(abs, found[2:])) < formats.y.bits else None
+
+
+class Lanes(Technique):
+    """Words of both inputs, from the first to the last; a few elements of other formats at a time."""
+
+    name: ClassVar[str] = "lanes"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        return (
+            core in DSP_CORES
+            and isinstance(layer, Add)
+            and widths.x == widths.y
+            and layer.in_shapes == (layer.out_shape, layer.out_shape)
+        )
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
+        """See `Technique.scratch_bytes`."""
+        return 0
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+        """See `Technique.facts`."""
+        return {"lanes": LaneSum.of(quantized), "in_a_word": WORD_BITS // quantized.formats.y.bits}
