@@ -27,7 +27,7 @@ CUT_TICKS = 1_280_000  # 20 ms
 Q7 = ProjectFormat(bits=8, scale=2**-7)
 NOTE = "fake boards"
 MEMORY = ProjectMemory(
-    scheme=None,
+    scheme="interleaved",
     flash_read_bytes=0,
     ram_read_bytes=0,
     technique="direct",

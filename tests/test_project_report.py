@@ -23,7 +23,7 @@ def test_each_layer_has_a_line_of_its_own(tmp_path: Path) -> None:
         row = next(line for line in lines if line.startswith(f"{layer.number}  {layer.kind}"))
         assert len(row) <= COLUMNS
         assert layer.memory.technique in row
-        assert (layer.memory.scheme or "") in row
+        assert layer.memory.scheme in row
         assert row.endswith(f" {layer.estimated_cycles}")
         assert any(line.startswith(f"layer {layer.number}, output at ") for line in lines)
     assert "…" not in text.getvalue()

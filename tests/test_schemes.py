@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from example import MODEL
+from layer_cases import MAKERS
 from tinysplit import techniques
 from tinysplit.bit_widths import BitWidths
 from tinysplit.boards import load_board
@@ -11,13 +12,14 @@ from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.cycles import CycleTable, KernelCosts, load_cycle_table
 from tinysplit.errors import UsageError
 from tinysplit.graph import Graph
-from tinysplit.layers import Conv, Dense, DepthwiseConv, Lookup, MaxPool, PRelu, Softmax
+from tinysplit.layers import Add, Conv, ConvTranspose, Dense, DepthwiseConv, Lookup, MaxPool, PRelu, Softmax, Upsample
 from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.window import Pads, Window
 from tinysplit.memory_report import describe_memory
 from tinysplit.onnx_import import import_model
 from tinysplit.options import parse_techniques
 from tinysplit.plan import BoardPlan, make_plan
+from tinysplit.project import ProjectMemory
 from tinysplit.techniques import Optimize, Widths, candidates, choose
 from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.scheme import Scheme, SchemeRule
@@ -117,7 +119,7 @@ def test_tables_are_read_an_entry_a_value() -> None:
     assert loads(prelu, "cortex-m4", "direct") == Loads(4 * 128, 128)
 
 
-def test_layers_without_a_window_have_no_scheme() -> None:
+def test_the_technique_may_have_another_scheme_than_the_rule() -> None:
     pool = MaxPool(name="pool", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), window=Window((2, 2), (2, 2)))
     assert SchemeRule.of(pool, BYTES, 1000) == SchemeRule(Scheme.INTERLEAVED, 2 * 4 * 8, 1000)
     schemes = {
@@ -125,6 +127,37 @@ def test_layers_without_a_window_have_no_scheme() -> None:
         for each in candidates(depthwise(Shape(4, 4, 8)), "cortex-m4", BYTES)
     }
     assert schemes == {"planes": Scheme.NON_INTERLEAVED, "direct": Scheme.INTERLEAVED}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_every_kind_of_layer_has_a_scheme(kind: str) -> None:
+    layer = MAKERS[kind](np.random.default_rng(0))
+    others = {
+        "elementwise": {"add", "mul", "lookup", "prelu"},
+        "copy": {"concat", "pad", "permute", "upsample"},
+        "1x1-non-interleaved": {"dense", "softmax"},
+    }
+    expected = {name for name, kinds in others.items() if kind in kinds}
+    expected = expected or {"interleaved", "non-interleaved", "1x1-non-interleaved"}
+    for core in ("cortex-m0plus", "cortex-m4"):
+        assert {each.scheme(layer).value for each in candidates(layer, core, BYTES)} <= expected
+    assert (SchemeRule.of(layer, BYTES, 1 << 20) is None) == (expected <= {"elementwise", "copy"})
+
+
+def test_a_transposed_convolution_reads_the_rows_that_its_kernel_spreads() -> None:
+    layer = ConvTranspose(
+        name="up",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(4, 5, 8),
+        weights=np.ones((2, 3, 3, 8), np.float32),
+        bias=np.zeros(2, np.float32),
+        stride=(2, 2),
+        dilation=(1, 1),
+        pads=Pads(),
+        growth=(0, 0),
+    )
+    assert SchemeRule.of(layer, BYTES, 1000) == SchemeRule(Scheme.INTERLEAVED, 2 * 5 * 8, 1000)
 
 
 def costs(per_macc: float) -> KernelCosts:
@@ -178,14 +211,29 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
 
 
-def test_layers_without_a_window_say_why_they_have_no_scheme() -> None:
-    lookup = Lookup(name="tanh", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), operator="Tanh", function=np.tanh)
-    graph, boards = Graph.of_layers("tanh", [lookup]), (load_board("nucleo_f401re"),)
-    settings = CostSettings()
-    plan = make_plan(graph, 8, boards, make_problem(graph, boards, settings), (0,), settings.link_settings)
-    described = describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], 0)
-    assert described.scheme is None
-    assert described.why == "no window, so no scheme: value by value; over the network's input"
+def described(*layers: Layer) -> list[ProjectMemory]:
+    """Return what the plan of a board says about the layers of a network."""
+    graph, boards = Graph.of_layers("net", layers), (load_board("nucleo_f401re"),)
+    settings, assignment = CostSettings(), (0,) * len(layers)
+    plan = make_plan(graph, 8, boards, make_problem(graph, boards, settings), assignment, settings.link_settings)
+    return [describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], number) for number in range(len(layers))]
+
+
+def test_elementwise_layers_say_whether_they_work_in_place() -> None:
+    shape = Shape(4, 4, 8)
+    tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
+    [alone] = described(tanh)
+    assert (alone.scheme, alone.why) == ("elementwise", "elementwise: value by value; over the network's input")
+    add = Add(name="add", inputs=("y", "x"), output="z", in_shape=shape, other_shapes=(shape,), signs=(1, 1))
+    branch, joined = described(tanh, add)
+    assert branch.why == "elementwise: value by value; not in place: layer 2 reads its input, too"
+    assert joined.scheme == "elementwise"
+    assert joined.why.startswith("elementwise: value by value; over the ")
+
+
+def test_layers_that_move_values_say_so() -> None:
+    [upsample] = described(Upsample(name="up", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), factors=(2, 2)))
+    assert (upsample.scheme, upsample.why.split(";")[0]) == ("copy", "copy: values only move")
 
 
 def test_a_layer_is_named_once() -> None:

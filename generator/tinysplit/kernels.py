@@ -178,8 +178,7 @@ def _description(kernel: Kernel) -> Iterator[str]:
     if str(layer.activation):
         yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
     scratch = f", {kernel.scratch_bytes} bytes of scratch" if kernel.scratch_bytes else ""
-    scheme = kernel.technique.scheme(layer)
-    yield f"{f'scheme: {scheme}, ' if scheme else ''}technique: {kernel.technique.name}{scratch}"
+    yield f"scheme: {kernel.technique.scheme(layer)}, technique: {kernel.technique.name}{scratch}"
 
 
 def _steps(scales: NDArray[np.float64]) -> str:

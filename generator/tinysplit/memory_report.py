@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import Place
+from tinysplit.board_memory import Place, readers_of
 from tinysplit.board_steps import StepKind
 from tinysplit.graph import Graph
 from tinysplit.layers.base import Layer
 from tinysplit.plan import BoardPlan
 from tinysplit.project import ProjectMemory
 from tinysplit.techniques import Technique, Widths, candidates, choose, predicted_cycles
-from tinysplit.techniques.scheme import SchemeRule
+from tinysplit.techniques.scheme import Scheme, SchemeRule
+
+NEED_NO_BUFFER = {Scheme.ELEMENTWISE: "value by value", Scheme.COPY: "values only move"}
 
 
 def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> ProjectMemory:
@@ -50,7 +52,15 @@ def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int
     if number in memory.bands:
         yield f"{memory.bands[number].count} bands, each used up by layer {memory.consumer(graph, number) + 1}"
     elif memory.producer(graph, number) is None:
-        yield from _overlaps(graph, widths, board_plan, number)
+        yield from _places(graph, widths, board_plan, number)
+
+
+def _places(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
+    """Say what a layer's output lies over, or why an elementwise layer's lies elsewhere."""
+    overlaps = list(_overlaps(graph, widths, board_plan, number))
+    yield from overlaps
+    if not overlaps and board_plan.memory.techniques[number].scheme(graph.layers[number]) is Scheme.ELEMENTWISE:
+        yield _not_in_place(graph, number)
 
 
 def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
@@ -65,20 +75,25 @@ def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
             yield f"over the output of layer {source + 1}{where}" if source >= 0 else f"over the network's input{where}"
 
 
+def _not_in_place(graph: Graph, number: int) -> str:
+    """Say why an elementwise layer does not write over an input."""
+    later = [reader for source in graph.predecessors[number] for reader in readers_of(graph, source) if reader > number]
+    reason = f"layer {min(later) + 1} reads its input, too" if later else "the arena is no smaller that way"
+    return f"not in place: {reason}"
+
+
 def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     """Say what seed 004's rule finds, and why the technique is another one than the fastest."""
     core, own = board_plan.board.device.core, board_plan.memory.techniques[number]
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
-    if rule:
-        yield str(rule)
-    else:
-        yield "no window, so no scheme: value by value" if layer.is_elementwise(0) else "no window, so no scheme"
+    scheme = own.scheme(layer)
+    yield str(rule) if rule else f"{scheme}: {NEED_NO_BUFFER[scheme]}"
     fastest = choose(layer, core, widths)
     if number in board_plan.named:
         yield f"{board_plan.named[number]} was asked for"
     elif own is not fastest:
         yield f"less RAM than {fastest.name}"
-    elif rule and own.scheme(layer) is not rule.scheme:
+    elif rule and scheme is not rule.scheme:
         yield f"{own.name} is faster"
     yield from _other_cycles(layer, core, widths, own)
 

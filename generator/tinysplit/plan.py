@@ -200,7 +200,7 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
         layer, board = graph.layers[number], boards[number]
         suited = candidates(layer, board.device.core, widths.of_layer(layer))
         if not any(is_named(each, layer, name) for each in suited):
-            known = ", ".join(f"{each.name} ({each.scheme(layer) or 'no scheme'})" for each in suited)
+            known = ", ".join(f"{each.name} ({each.scheme(layer)})" for each in suited)
             raise UsageError(f"layer {number + 1} ({layer.name}) cannot be {name} on {board.name}; it can be: {known}")
 
 

@@ -101,7 +101,7 @@ class ProjectFormats(FileModel):
 class ProjectMemory(FileModel):
     """How a layer is computed and lies in its board's arena, what its kernel reads, and why it is so."""
 
-    scheme: str | None  # of seed 004; None for a layer without a window
+    scheme: str
     technique: str
     flash_read_bytes: int  # a byte counts as often as it is read
     ram_read_bytes: int

@@ -38,7 +38,7 @@ def _layers(project: Project) -> Table:
     table = plain_table("\n#", "\nkind", "\nscheme", "\ntechnique", numbers=numbers)
     for layer in project.layers:
         memory = layer.memory
-        named = (str(layer.number), layer.kind, memory.scheme or "", memory.technique)
+        named = (str(layer.number), layer.kind, memory.scheme, memory.technique)
         reads = (memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
         table.add_row(*named, *(str(value) for value in reads))
     return table
@@ -48,6 +48,6 @@ def _print_reasons(project: Project, console: Console) -> None:
     for layer in project.layers:
         memory = layer.memory
         moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
-        scratch = f", {memory.scratch_bytes} bytes of scratch" if memory.scratch_bytes else ""
-        line = f"layer {layer.number}, output at {memory.output_offset}{scratch}{moves}: {memory.why}"
+        scratch = f"{memory.scratch_bytes} bytes" if memory.scratch_bytes else "none"
+        line = f"layer {layer.number}, output at {memory.output_offset}, buffer {scratch}{moves}: {memory.why}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)

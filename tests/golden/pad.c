@@ -1,7 +1,7 @@
 /* layer 3, pad example
  *
  * 4x4x2 Q2.5 -> 7x5x2 Q2.5, 0 MACC
- * technique: direct
+ * scheme: copy, technique: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -80,8 +80,8 @@ class Technique(ABC):
         """Return the arrays that the kernel reads, in the order in which it reads them."""
         return quantized.constants
 
-    def scheme(self, layer: Layer) -> Scheme | None:
-        """Return how the kernel of `layer` walks its values; None where it has no window."""
+    def scheme(self, layer: Layer) -> Scheme:
+        """Return how the kernel of `layer` walks its values."""
         return usual_scheme(layer)
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:

@@ -1,4 +1,7 @@
-"""Seed 004's processing schemes, and its rule which of them suits a layer: by what fits into memory of level 1."""
+"""How layers walk their values: seed 004's processing schemes, its rule which of them suits a layer, and two beside.
+
+The rule goes by what fits into memory of level 1. It has nothing to say of layers that sum nothing up.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
+from tinysplit.layers.conv_transpose import ConvTranspose
 from tinysplit.layers.dense import Dense
 from tinysplit.layers.depthwise_conv import DepthwiseConv
+from tinysplit.layers.softmax import Softmax
 from tinysplit.layers.window import Window
 
 if TYPE_CHECKING:
@@ -17,18 +22,22 @@ SUM_BYTES = 4
 
 
 class Scheme(StrEnum):
-    """How a layer with a window walks its values."""
+    """How a layer walks its values: the first three are those of seed 004."""
 
     INTERLEAVED = "interleaved"  # kernel rows with all channels
     NON_INTERLEAVED = "non-interleaved"  # one channel plane after the other
     POINTWISE = "1x1-non-interleaved"  # some pixels with all channels
+    ELEMENTWISE = "elementwise"  # one value after the other
+    COPY = "copy"  # values go where they lie in the output
 
 
-def usual_scheme(layer: Layer) -> Scheme | None:
-    """Return how values that lie as height x width x channels are walked; None for a layer without a window."""
-    if isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.window.elements == 1):
+def usual_scheme(layer: Layer) -> Scheme:
+    """Return how values that lie as height x width x channels are walked."""
+    if isinstance(layer, Dense | Softmax) or (isinstance(layer, Conv) and layer.window.elements == 1):
         return Scheme.POINTWISE
-    return Scheme.INTERLEAVED if _window(layer) else None
+    if isinstance(layer, ConvTranspose) or _window(layer):
+        return Scheme.INTERLEAVED
+    return Scheme.ELEMENTWISE if layer.is_elementwise(0) else Scheme.COPY
 
 
 @dataclass(frozen=True)
@@ -41,13 +50,13 @@ class SchemeRule:
 
     @classmethod
     def of(cls, layer: Layer, widths: "Widths", near_bytes: int) -> "SchemeRule | None":
-        """Apply the rule to a layer where level 1 has `near_bytes` free; None for a layer without a window.
+        """Apply the rule to a layer where level 1 has `near_bytes` free; None for one that sums nothing up.
 
         Pointwise layers take as many pixels with all channels as fit. Others take kernel rows with all channels (the
         first size) if these fit, else the plane of a channel and a row of sums (the second size).
         """
         usual = usual_scheme(layer)
-        if usual is None:
+        if usual in {Scheme.ELEMENTWISE, Scheme.COPY}:
             return None
         sizes = {usual: _rows_bytes(layer, widths), Scheme.NON_INTERLEAVED: _plane_bytes(layer, widths)}
         if usual is Scheme.POINTWISE:
@@ -78,9 +87,16 @@ def _pixels_bytes(layer: Layer, widths: "Widths", near_bytes: int) -> int:
 
 def _rows_bytes(layer: Layer, widths: "Widths") -> int:
     """Return the first size: the rows under a kernel, which a circular buffer holds."""
+    return _rows(layer) * layer.in_shape.width * layer.in_shape.channels * widths.x // 8
+
+
+def _rows(layer: Layer) -> int:
+    """Return how many rows of the input a row of the output is computed from."""
+    if isinstance(layer, ConvTranspose):
+        extent: int = 1 + (layer.weights.shape[1] - 1) * layer.dilation[0]
+        return -(-extent // layer.stride[0])
     window = _window(layer)
-    rows = 1 + (window.kernel[0] - 1) * window.dilation[0] if window else 1
-    return rows * layer.in_shape.width * layer.in_shape.channels * widths.x // 8
+    return 1 + (window.kernel[0] - 1) * window.dilation[0] if window else 1
 
 
 def _plane_bytes(layer: Layer, widths: "Widths") -> int:
