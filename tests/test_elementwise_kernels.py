@@ -1,19 +1,23 @@
-"""Kernels that join values element by element: every pair of bytes in every ratio of scales that are powers of two."""
+"""Kernels that take several values a word: sums of every pair of bytes in ratios that are powers of two, and pools."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from layer_cases import hard_inputs
+from layer_cases import hard_inputs, quantize_one
 from test_kernels import run_on_host
+from test_kernels_m0plus import run_on_virtual_board
 from tinysplit.kernels import Kernel, render_layer
-from tinysplit.layers import Activation, Add, Shape
+from tinysplit.layers import Activation, Add, AveragePool, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedLayer
-from tinysplit.techniques import Technique
+from tinysplit.techniques import Technique, Widths
+from tinysplit.techniques.armv6m import CORE
 from tinysplit.techniques.lanes import Lanes, LaneSum
+from tinysplit.techniques.swar import Swar
 
 EVERY_PAIR = Shape(16, 16, 256)
 PLUS = (1, 1)
@@ -47,7 +51,7 @@ def assert_equals_the_reference(folder: Path, kernels: list[Kernel], inputs: lis
     assert not output
 
 
-@pytest.mark.parametrize("technique", [Lanes()])
+@pytest.mark.parametrize("technique", [Lanes(), Swar()])
 @pytest.mark.parametrize("fine_bits", range(-2, 5))
 def test_every_pair_of_bytes_adds_up(technique: Technique, fine_bits: int, tmp_path: Path) -> None:
     pairs = [(fine_bits, fine_bits - coarser) for coarser in range(4)]
@@ -72,3 +76,30 @@ def test_sums_of_other_formats_and_sizes(bits: int, tmp_path: Path) -> None:
     assert not any(map(LaneSum.of, others))
     kernels = [Kernel(each, Lanes()) for each in layers + others]
     assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, kernel.quantized) for kernel in kernels])
+
+
+def pools(rng: np.random.Generator) -> list[Layer]:
+    """Return pools of both kinds over windows of several sizes, some of them beyond the map."""
+    layers: list[Layer] = []
+    windows = (Window((2, 2), (2, 2)), Window((3, 1), (1, 2), pads=Pads(1, 0, 0, 0)), Window((3, 3), (2, 1), (1, 2)))
+    for turn, window in enumerate(windows * 2):
+        shape = Shape(int(rng.integers(5, 9)), int(rng.integers(5, 9)), int(rng.choice([4, 8, 12])))
+        common: dict[str, Any] = {"name": "case", "inputs": ("x",), "output": "y", "in_shape": shape}
+        activation = ACTIVATIONS[turn % 3]
+        layers.append(MaxPool(**common, window=window, activation=activation))
+        layers.append(AveragePool(**common, window=window, activation=activation, count_include_pad=bool(turn % 2)))
+    return layers
+
+
+@pytest.mark.parametrize("is_positive", [False, True])
+def test_pools_of_words_on_cortex_m0plus(is_positive: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    bounds = ((0, 127),) if is_positive else ()
+    layers = [replace(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), 8), bounds=bounds) for layer in pools(rng)]
+    kernels = [Kernel(each, Swar()) for each in layers]
+    assert all(Swar().fits(each.layer, CORE, Widths.all(8)) for each in layers)
+    inputs = [[x.clip(*each.x_bounds) for x in hard_inputs(rng, each)] for each in layers]
+    assert_equals_the_reference(tmp_path, kernels, inputs)
+    for number, (kernel, [x]) in enumerate(zip(kernels[:4], inputs[:4], strict=True)):
+        output = run_on_virtual_board(tmp_path / str(number), kernel, x)
+        assert output == kernel.quantized.layer.integer_reference(kernel.quantized, x).tobytes()

@@ -13,6 +13,7 @@ from tinysplit.techniques.packed import Packed
 from tinysplit.techniques.planes import Planes
 from tinysplit.techniques.scheme import Scheme
 from tinysplit.techniques.sliding import Sliding
+from tinysplit.techniques.swar import Swar
 from tinysplit.techniques.unpacked import Unpacked
 from tinysplit.techniques.wide import Wide
 from tinysplit.techniques.winograd import Winograd
@@ -27,6 +28,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Unpacked(),
     Wide(),
     Sliding(),
+    Swar(),
     Direct(),
     Winograd(),
 )

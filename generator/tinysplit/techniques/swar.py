@@ -1,0 +1,48 @@
+"""Sums and pools of bytes on Cortex-M0+, four in a word ("SIMD within a register", `firmware/common/swar.h`)."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tinysplit.layers.add import Add
+from tinysplit.layers.average_pool import AveragePool
+from tinysplit.layers.base import Layer
+from tinysplit.layers.max_pool import MaxPool
+from tinysplit.techniques import armv6m
+from tinysplit.techniques.base import Technique, Widths
+from tinysplit.techniques.byte_lanes import LANES, LARGEST_WINDOW
+from tinysplit.techniques.lanes import LaneSum
+from tinysplit.techniques.traversal import Lead, channelwise_lead
+
+if TYPE_CHECKING:
+    from tinysplit.quantized import QuantizedLayer
+
+CLAMPS = ((-128, 127), (0, 127))
+
+
+class Swar(Technique):
+    """Words of four channels or elements; where formats or signs do not suit, one after the other."""
+
+    name: ClassVar[str] = "swar"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Technique.fits`."""
+        if core != armv6m.CORE or widths != Widths.all(armv6m.BITS):
+            return False
+        if isinstance(layer, MaxPool | AveragePool):
+            return layer.in_shape.channels % LANES == 0 and layer.window.elements <= LARGEST_WINDOW
+        return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
+        """See `Technique.scratch_bytes`."""
+        return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Technique.lead`: a word is written when all of its channels was read."""
+        if isinstance(layer, MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        return super().lead(layer, k, widths)
+
+    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+        """See `Technique.facts`: `sum` is how words are added, None where elements are."""
+        found = LaneSum.of(quantized)
+        suits = found is not None and found.coarse_bits >= 0 and found.doublings == 0 and quantized.clamp in CLAMPS
+        return {"sum": found if suits else None, "signed": armv6m.is_signed(quantized)}
