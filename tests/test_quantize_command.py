@@ -38,6 +38,8 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
         assert sum(counts) > 0
         assert min(channel["minimum"] for channel in channels) == layer["weights"]["minimum"]
         assert len(layer["weights"]["steps"]) in {1, len(channels)}
+        assert all(sum(channel["histogram"]["counts"]) > 0 for channel in channels)
+        assert max(channel["maximum"] for channel in layer["values"]["channels"]) == layer["values"]["maximum"]
     assert [text.split(" of ")[0] for text in report["warnings"]] == [  # of which this network's ReLUs make nothing
         "layer 'conv1': channels 1, 2, 4, 7, 14, 15",
         "layer 'conv2': channels 3, 14, 17, 18, 22, 24, 25, 28 and 2 more",
@@ -46,9 +48,22 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
     text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
     assert "variance" in text
     lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
-    assert len(lines) == 1 + len(report["layers"]) + len(weighted)  # each is one line of 80 columns
+    assert len(lines) == 2 * (1 + len(report["layers"]) + len(weighted))  # each is one line of 80 columns
+    assert sum(line.split("(")[-1].startswith(("least)", "most)")) for line in text.splitlines()) == 2 * len(weighted)
     assert "…" not in text
     assert "variance" not in run("quantize", MODEL, "--samples", SAMPLES)
+
+
+def test_what_loses_nothing_is_valid_json(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2])
+    builder.node("Gemm", builder.constant([[0, 0], [0, 0]]), builder.constant([0, 0]), name="zero")
+    np.savez(tmp_path / "zero.npz", x=np.array([[0.5, 0.25], [-0.5, 0.75]], np.float32))
+    path = str(builder.save(tmp_path))
+    report = json.loads(
+        run("quantize", path, "--samples", str(tmp_path / "zero.npz"), "--json"), parse_constant=pytest.fail
+    )
+    assert report["fidelity"]["snr_db"] is None
+    assert report["layers"][0]["weights"]["channels"][0]["snr_db"] is None
 
 
 def test_auto_is_all_short_where_that_does() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from rich.table import Table
 
 from tinysplit.auto_widths import AutoWidths
 from tinysplit.fidelity import Fidelity
+from tinysplit.layers.base import Shape
 from tinysplit.odd_values import odd_values
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
-from tinysplit.range_analysis import Statistics, decibels
+from tinysplit.range_analysis import Statistics
+from tinysplit.range_report import channel_statistics, channels_snr_db, has_weights, print_ranges, weights_snr_db
 from tinysplit.tables import plain_table
 
-SPARKS = " ▁▂▃▄▅▆▇█"
-SPARK_COLUMNS = 12
 LOW_SNR_DB = 10
 NAME_LENGTH = 32  # its end tells a layer from others
 
@@ -43,8 +44,9 @@ class QuantizeReport:
         return {
             "name": graph.name,
             "bits": self.quantized.bits,
-            "fidelity": asdict(self.fidelity),
+            "fidelity": asdict(self.fidelity) | {"snr_db": _or_none(self.fidelity.snr_db)},
             "input": _statistics_json(self.statistics[graph.input_name])
+            | _channel_ranges_json(self.statistics[graph.input_name], graph.layers[0].in_shape)
             | {"format": _format_json(self.quantized.layers[0])["inputs"][0]},
             "layers": [self._layer_json(number, layer) for number, layer in enumerate(self.quantized.layers, 1)],
             "auto": self.auto and _auto_json(self.auto),
@@ -53,38 +55,15 @@ class QuantizeReport:
 
     def _layer_json(self, number: int, quantized: QuantizedLayer) -> dict[str, Any]:
         layer = quantized.layer
-        weights = {}
-        if "weights" in layer.parameters:
-            by_channel = layer.by_channel(layer.parameters["weights"])
-            weights = {
-                "weights": _statistics_json(Statistics.of(by_channel))
-                | {
-                    "snr_db": weights_snr_db(quantized),
-                    "channels": [
-                        {"minimum": float(channel.min()), "maximum": float(channel.max())}
-                        | {"mean": float(channel.mean()), "variance": float(channel.var())}
-                        for channel in by_channel
-                    ],
-                    "steps": quantized.formats.weight_scales.tolist(),
-                }
-            }
         return {
             "number": number,
             "name": layer.name,
             "kind": layer.kind,
             "formats": _format_json(quantized),
-            "values": _statistics_json(self.statistics[layer.output]),
-            **weights,
+            "values": _statistics_json(self.statistics[layer.output])
+            | _channel_ranges_json(self.statistics[layer.output], layer.out_shape),
+            **({"weights": _weights_json(quantized)} if has_weights(quantized) else {}),
         }
-
-
-def weights_snr_db(quantized: QuantizedLayer) -> float:
-    """Return how far the rounding of a layer's weights lies below them."""
-    layer = quantized.layer
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
-    steps = quantized.formats.weight_scales[:, np.newaxis]
-    rounded = layer.by_channel(quantized.constants["weights"]) * steps
-    return decibels(float((weights**2).sum()), float(((rounded - weights) ** 2).sum()))
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:
@@ -92,7 +71,7 @@ def print_quantization(report: QuantizeReport, console: Console, *, analysis: bo
     console.print(_formats(report.quantized), "", _weights(report.quantized), sep="\n")
     if analysis:
         console.print()
-        _print_analysis(report, console)
+        print_ranges(report.quantized, report.statistics, console)
     if report.auto:
         console.print()
         _print_auto(report.auto, console)
@@ -132,35 +111,6 @@ def _span(numbers: NDArray[np.float64]) -> str:
     return low if low == high else f"{low}..{high}"
 
 
-def _print_analysis(report: QuantizeReport, console: Console) -> None:
-    table = plain_table("numbers", "format", numbers=("min", "max", "mean", "variance", "SNR dB", "histogram"))
-    graph, layers = report.quantized.graph, report.quantized.layers
-    formats = [report.quantized.input_format, *(layer.formats.y for layer in layers)]
-    for number, (name, values) in enumerate(zip(graph.value_names, formats, strict=True)):
-        label = f"output of {number}" if number else "input"
-        _add_statistics(table, label, str(values), report.statistics[name], report.statistics[name].snr_db(values))
-    for number, layer in enumerate(layers, 1):
-        if "weights" in layer.layer.parameters:
-            statistics = Statistics.of(layer.layer.parameters["weights"])
-            text = f"{layer.formats.weight_bits} bits"
-            _add_statistics(table, f"weights of {number}", text, statistics, weights_snr_db(layer))
-    console.print(table)
-
-
-def _add_statistics(table: Table, label: str, values: str, statistics: Statistics, snr_db: float) -> None:
-    numbers = (statistics.minimum, statistics.maximum, statistics.mean, statistics.variance)
-    cells = (*(f"{number:.3g}" for number in numbers), f"{snr_db:.1f}", _sparkline(statistics))
-    table.add_row(label, values, *cells)
-
-
-def _sparkline(statistics: Statistics) -> str:
-    """Return a histogram of the numbers that are not 0 from their minimum to their maximum, in powers of the counts."""
-    columns = np.array_split(statistics.bins, min(SPARK_COLUMNS, len(statistics.bins)))
-    heights = np.array([column.sum() for column in columns], np.float64) ** 0.5
-    scaled = np.ceil(heights / max(heights.max(), 1e-9) * (len(SPARKS) - 1)).astype(int)
-    return "".join(SPARKS[height] for height in scaled)
-
-
 def _print_auto(auto: AutoWidths, console: Console) -> None:
     if not auto.choices:
         console.print("auto: 8 bits do everywhere")
@@ -188,6 +138,27 @@ def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:
     }
 
 
+def _weights_json(quantized: QuantizedLayer) -> dict[str, Any]:
+    channels = zip(channel_statistics(quantized), channels_snr_db(quantized), strict=True)
+    return _statistics_json(Statistics.of(quantized.layer.parameters["weights"])) | {
+        "snr_db": _or_none(weights_snr_db(quantized)),
+        "channels": [_statistics_json(channel) | {"snr_db": _or_none(snr_db)} for channel, snr_db in channels],
+        "steps": quantized.formats.weight_scales.tolist(),
+    }
+
+
+def _or_none(number: float) -> float | None:
+    """Return None for what JSON cannot say: the decibels of nothing lost."""
+    return number if isfinite(number) else None
+
+
+def _channel_ranges_json(statistics: Statistics, shape: Shape) -> dict[str, Any]:
+    ranges = statistics.channel_ranges(shape)
+    if ranges is None:
+        return {}
+    return {"channels": [{"minimum": low, "maximum": high} for low, high in ranges.T.tolist()]}
+
+
 def _statistics_json(statistics: Statistics) -> dict[str, Any]:
     return {
         "minimum": statistics.minimum,
@@ -204,6 +175,7 @@ def _statistics_json(statistics: Statistics) -> dict[str, Any]:
 
 def _auto_json(auto: AutoWidths) -> dict[str, Any]:
     choices = [
-        {"part": str(c.part), "bits": c.bits, "snr_db": c.snr_db, "extra_cycles": c.extra_cycles} for c in auto.choices
+        {"part": str(c.part), "bits": c.bits, "snr_db": _or_none(c.snr_db), "extra_cycles": c.extra_cycles}
+        for c in auto.choices
     ]
     return {"cycles": auto.cycles, "choices": choices}

@@ -47,13 +47,13 @@ class Statistics:
     )  # of arrays of one shape: lowest and highest, 2 x shape
 
     @classmethod
-    def of(cls, numbers: FloatArray) -> Self:
-        """Return the statistics of an array that is not empty."""
+    def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
+        """Return the statistics of an array that is not empty; `most_bins` of its histogram lie on a side of zero."""
         numbers = numbers.ravel().astype(np.float64)
         low, high = float(numbers.min()), float(numbers.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             return cls(numbers.size, low, high, np.nan, np.nan, 1.0, 0, np.zeros(1, np.int64))
-        width = 2.0 ** (frexp(max(-low, high) / BINS)[1])
+        width = 2.0 ** (frexp(max(-low, high) / most_bins)[1])
         places = np.floor(numbers[numbers != 0] / width).astype(np.int64)
         first = int(places.min()) if places.size else 0
         bins = np.bincount(places - first) if places.size else np.zeros(1, np.int64)
