@@ -97,6 +97,8 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
         (dense, "dual_mac", 16),
         (max_pool, "byte_lanes", 8),
         (average_pool, "byte_lanes", 8),
+        (max_pool, "lanes", 16),
+        (average_pool, "lanes", 16),
         (depthwise_conv, "planes", 8),
         (depthwise_conv, "planes", 16),
     ],

@@ -1,6 +1,6 @@
-"""Sums of values element by element on DSP cores: four bytes or two halves of a word are added in one instruction.
+"""Sums element by element, and pools of 16 bits, on DSP cores: four bytes or two halves of a word in one instruction.
 
-Where both ratios of scales are powers of two, y = round(a / 2^j + b / 2^i) needs no sums of 32 bits. With i <= j:
+Where ratios of scales are powers of two, a sum y = round(a / 2^j + b / 2^i) needs no 32 bits. With i <= j:
 
 - i <= 0: a / 2^j is rounded by itself, in j halvings, of which the first adds half a step. It is added to b with
   saturation; b * 2 + r is u + u + (r mod 2), where u = b + floor(r / 2): three saturated sums.
@@ -10,13 +10,18 @@ Where both ratios of scales are powers of two, y = round(a / 2^j + b / 2^i) need
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tinysplit.layers.add import Add
+from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
+from tinysplit.layers.max_pool import MaxPool
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.traversal import Lead, channelwise_lead
 
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
 WORD_BITS = 32
+POOL_BITS, POOL_LANES = 16, 2
+LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum fits 32
 
 
 class LaneSum(NamedTuple):
@@ -54,16 +59,22 @@ class Lanes(Technique):
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""
-        return (
-            core in DSP_CORES
-            and isinstance(layer, Add)
-            and widths.x == widths.y
-            and layer.in_shapes == (layer.out_shape, layer.out_shape)
-        )
+        if core not in DSP_CORES or widths.x != widths.y:
+            return False
+        if isinstance(layer, MaxPool | AveragePool):
+            has_sums = layer.window.elements <= LARGEST_WINDOW
+            return widths.x == POOL_BITS and layer.in_shape.channels % POOL_LANES == 0 and has_sums
+        return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
         """See `Technique.scratch_bytes`."""
         return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Technique.lead`: a word is written when all of its channels was read."""
+        if isinstance(layer, MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        return super().lead(layer, k, widths)
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
