@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layer_cases import hard_inputs, quantize_one
+from layer_cases import hard_inputs, quantize_one, with_zero_points
 from test_kernels import run_on_host
 from test_kernels_m0plus import run_on_virtual_board
 from tinysplit.kernels import Kernel, render_layer
-from tinysplit.layers import Activation, Add, AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.layers import Activation, Add, AveragePool, Concat, Layer, MaxPool, Mul, Pads, Shape, Window
 from tinysplit.qformat import IntArray, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedLayer
 from tinysplit.techniques import Technique, Widths
 from tinysplit.techniques.armv6m import CORE
-from tinysplit.techniques.lanes import Lanes, LaneSum
+from tinysplit.techniques.lanes import Lanes, LaneSum, run_bits
 from tinysplit.techniques.swar import Swar
 
 EVERY_PAIR = Shape(16, 16, 256)
@@ -76,6 +76,44 @@ def test_sums_of_other_formats_and_sizes(bits: int, tmp_path: Path) -> None:
     assert not any(map(LaneSum.of, others))
     kernels = [Kernel(each, Lanes()) for each in layers + others]
     assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, kernel.quantized) for kernel in kernels])
+
+
+def concat(bits: int, ratios: tuple[float, ...], activation: Activation) -> QuantizedLayer:
+    """Return a concatenation of inputs with steps of 1 / 32 times these ratios."""
+    shapes = [Shape(3, 5, 4 * (1 + k % 3)) for k in range(len(ratios))]
+    common: dict[str, Any] = {"name": "case", "inputs": tuple(f"x{k}" for k in range(len(ratios))), "output": "y"}
+    layer = Concat(**common, in_shape=shapes[0], other_shapes=tuple(shapes[1:]), activation=activation)
+    inputs = tuple(ValueFormat(bits, ratio / 32) for ratio in ratios)
+    return QuantizedLayer(
+        layer, LayerFormats(inputs, ValueFormat(bits, 1 / 32)), tuple((x.low, x.high) for x in inputs)
+    )
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("technique", [Lanes()])
+def test_values_side_by_side(technique: Technique, bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    ratios = ((1.0, 0.5, 2.0), (4.0, 0.25, 1.0), (1.0, 1 / 64, 0.3), (0.125, 1.0, 1.0))
+    layers = [concat(bits, each, ACTIVATIONS[turn % 3]) for turn, each in enumerate(ratios)]
+    assert [run_bits(each) for each in layers] == [[0, 1, -1], [-2, 2, 0], [0, 6, None], [3, 0, 0]]
+    kernels = [Kernel(each, technique) for each in layers]
+    assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, each) for each in layers])
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_products_of_words(bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    layers = []
+    for turn in range(12):
+        shape = Shape(3, int(rng.integers(1, 5)), int(rng.choice([4, 8, 12] if turn % 2 else [1, 3, 5])))
+        other = Shape(1, 1, shape.channels) if turn % 2 else shape
+        common: dict[str, Any] = {"name": "case", "inputs": ("x", "v"), "output": "y", "in_shape": shape}
+        layer = Mul(**common, other_shapes=(other,), activation=ACTIVATIONS[turn % 3])
+        layers.append(quantize_one(layer, (-2.0, 1.9), (-3.9, 3.9), bits))
+    layers = [with_zero_points(rng, each) if turn > 7 else each for turn, each in enumerate(layers)]
+    assert all(Lanes().fits(each.layer, "cortex-m4", Widths.all(bits)) for each in layers)
+    kernels = [Kernel(each, Lanes()) for each in layers]
+    assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, each) for each in layers])
 
 
 def pools(rng: np.random.Generator) -> list[Layer]:

@@ -1,5 +1,7 @@
 """Layers that write values as they read them, some in other places: which input element each output element is."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tinysplit.layers.base import Layer
@@ -7,6 +9,10 @@ from tinysplit.layers.concat import Concat
 from tinysplit.layers.pad import Pad
 from tinysplit.layers.upsample import Upsample
 from tinysplit.qformat import IntArray
+from tinysplit.techniques.traversal import Lead, lead_of_blocks
+
+if TYPE_CHECKING:
+    from tinysplit.techniques.base import Widths
 
 NONE = 1 << 40  # behind all elements of any input
 
@@ -26,3 +32,11 @@ def sources(layer: Layer, k: int) -> IntArray | None:
         case _:
             return None
     return found.reshape(-1)
+
+
+def copies_lead(layer: Layer, k: int, widths: "Widths") -> Lead | None:
+    """Return the lead of kernels that read every value before they write it; None where values are computed."""
+    copied = sources(layer, k)
+    if copied is None:
+        return None
+    return Lead(lead_of_blocks(copied, np.arange(1, copied.size + 1), widths, reads_first=True))

@@ -2,16 +2,14 @@
 
 from typing import ClassVar
 
-import numpy as np
-
 from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.layers.max_pool import MaxPool
 from tinysplit.techniques.base import Technique, Widths
-from tinysplit.techniques.copies import sources
-from tinysplit.techniques.traversal import Lead, channelwise_lead, lead_of_blocks, window_lead
+from tinysplit.techniques.copies import copies_lead
+from tinysplit.techniques.traversal import Lead, channelwise_lead, window_lead
 
 
 class Direct(Technique):
@@ -33,10 +31,9 @@ class Direct(Technique):
             return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
         if isinstance(layer, DepthwiseConv | MaxPool | AveragePool):
             return channelwise_lead(layer, layer.window, widths)
-        copied = sources(layer, k)
+        copied = copies_lead(layer, k, widths)
         if copied is not None:
-            ends = np.arange(1, copied.size + 1)
-            return Lead(lead_of_blocks(copied, ends, widths, reads_first=True))
+            return copied
         return super().lead(layer, k, widths)
 
     def template(self, layer: Layer) -> str:

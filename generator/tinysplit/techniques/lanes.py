@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tinysplit.layers.add import Add
 from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
+from tinysplit.layers.concat import Concat
+from tinysplit.layers.joining import Alignment
 from tinysplit.layers.max_pool import MaxPool
+from tinysplit.layers.mul import Mul
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
+from tinysplit.techniques.copies import copies_lead
 from tinysplit.techniques.traversal import Lead, channelwise_lead
 
 if TYPE_CHECKING:
@@ -22,6 +26,27 @@ if TYPE_CHECKING:
 WORD_BITS = 32
 POOL_BITS, POOL_LANES = 16, 2
 LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum fits 32
+
+
+def shift_bits(alignment: Alignment) -> list[int]:
+    """Return j of every input, whose ratio is 1 / 2^j; none where one is no power of two, or there are zero points."""
+    factors, offset, shift = alignment
+    if any(factor < 0 or factor.bit_count() != 1 for factor in factors) or offset != (1 << shift) >> 1:
+        return []
+    return [shift - (factor.bit_length() - 1) for factor in factors]
+
+
+def run_bits(quantized: "QuantizedLayer") -> list[int | None]:
+    """Return by how many bits lanes of each input of a Concat are shifted right, None where it takes more than that."""
+    layer, formats = quantized.layer, quantized.formats
+    if not isinstance(layer, Concat):
+        return []
+    found = []
+    for x, alignment in zip(formats.inputs, layer.alignments(formats), strict=True):
+        is_same = alignment == ((1,), 0, 0)
+        bits = [0] if is_same else shift_bits(alignment)
+        found.append(bits[0] if bits and x.bits == formats.y.bits and abs(bits[0]) < x.bits else None)
+    return found
 
 
 class LaneSum(NamedTuple):
@@ -42,11 +67,10 @@ class LaneSum(NamedTuple):
         layer, formats = quantized.layer, quantized.formats
         if not isinstance(layer, Add) or any(x.bits != formats.y.bits for x in formats.inputs):
             return None
-        factors, offset, shift = layer.alignment(formats)
-        if any(factor < 0 or factor.bit_count() != 1 for factor in factors) or offset != (1 << shift) >> 1:
+        bits = shift_bits(layer.alignment(formats))
+        if not bits:
             return None
-        powers = [factor.bit_length() - 1 for factor in factors]
-        (fine_bits, fine), (coarse_bits, coarse) = sorted(((shift - power, k) for k, power in enumerate(powers)))[::-1]
+        (coarse_bits, coarse), (fine_bits, fine) = sorted((own, k) for k, own in enumerate(bits))
         doublings = max(-fine_bits, 0)
         found = cls(fine, coarse, fine_bits + doublings, coarse_bits + doublings, doublings)
         return found if max(map(abs, found[2:])) < formats.y.bits else None
@@ -64,7 +88,13 @@ class Lanes(Technique):
         if isinstance(layer, MaxPool | AveragePool):
             has_sums = layer.window.elements <= LARGEST_WINDOW
             return widths.x == POOL_BITS and layer.in_shape.channels % POOL_LANES == 0 and has_sums
-        return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
+        in_a_word = WORD_BITS // widths.x
+        if isinstance(layer, Concat):
+            return all(shape.channels % in_a_word == 0 for shape in layer.in_shapes)
+        are_alike = layer.in_shapes == (layer.out_shape, layer.out_shape)
+        if isinstance(layer, Mul):
+            return are_alike or layer.out_shape.channels % in_a_word == 0
+        return isinstance(layer, Add) and are_alike
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
         """See `Technique.scratch_bytes`."""
@@ -74,8 +104,11 @@ class Lanes(Technique):
         """See `Technique.lead`: a word is written when all of its channels was read."""
         if isinstance(layer, MaxPool | AveragePool):
             return channelwise_lead(layer, layer.window, widths)
+        if isinstance(layer, Concat):
+            return copies_lead(layer, k, widths)
         return super().lead(layer, k, widths)
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
-        return {"lanes": LaneSum.of(quantized), "in_a_word": WORD_BITS // quantized.formats.y.bits}
+        in_a_word = WORD_BITS // quantized.formats.y.bits
+        return {"lanes": LaneSum.of(quantized), "runs": run_bits(quantized), "in_a_word": in_a_word}
