@@ -12,21 +12,19 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
 
-from tinysplit.auto_widths import Goal
+from tinysplit.auto_widths import Goal, Limits
+from tinysplit.boards import load_board
 from tinysplit.fidelity import Fidelity
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
-from tinysplit.quantize_model import auto_limits, quantize_model
+from tinysplit.quantize_model import quantize_model
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
-
-if TYPE_CHECKING:
-    from tinysplit.auto_widths import Limits
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "models"
@@ -64,7 +62,7 @@ class Row(NamedTuple):
 
 def measure() -> Iterator[Row]:
     """Yield all rows; networks that are not there are left out."""
-    limits = auto_limits([BOARD], Goal())
+    limits = Limits(Goal(), (load_board(BOARD),))
     for network in NETWORKS:
         if not network.model.exists():
             continue

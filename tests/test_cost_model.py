@@ -9,7 +9,7 @@ from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
 from tinysplit.board_memory import layer_ram_bytes
 from tinysplit.boards import load_board
-from tinysplit.cost_model import CostSettings, layer_cycles, make_problem
+from tinysplit.cost_model import CostSettings, make_problem, technique_cycles
 from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
 from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
@@ -93,7 +93,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         assert first.flash_bytes == (technique.weights_bytes(graph.layers[0], widths) + code_bytes,) * 2
         assert first.ram_bytes == (layer_ram_bytes(graph, 0, bits, technique),) * 2
         assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
-        assert first.seconds == (layer_cycles(graph.layers[0], "cortex-m0plus", bits) / 64e6,) * 2
+        assert first.seconds == (technique_cycles(graph.layers[0], "cortex-m0plus", widths, technique) / 64e6,) * 2
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
         turnaround_s = 2 * load_cycle_table().link["cortex-m0plus"] / 64e6
         expected = link_seconds(n_bytes, uart, uart, 115200) + turnaround_s

@@ -1,34 +1,29 @@
 """`--bits auto`: 8 bits wherever they do, 16 where accuracy needs them, at least time.
 
 Every value and every layer's weights are short at first. Each is measured alone: the noise that its 8 bits add to a
-network that has 16 elsewhere. While the network is not good enough, the one with most noise for the cycles that 16 bits
-cost becomes long; at the end, each that turns out not to be needed is short again, the least noisy first. Nothing is
-random, so the same model and samples give the same widths.
+network that has 16 elsewhere. While the network is not good enough, the one with most noise for the time that 16 bits
+take, of those that fit the boards, becomes long; at the end, each that turns out not to be needed is short again, the
+least noisy first. Nothing is random, so the same model and samples give the same widths.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tinysplit.bit_widths import LONG, SHORT, BitWidths
-from tinysplit.cost_model import layer_cycles
+from tinysplit.cost_model import CostSettings
 from tinysplit.errors import CheckFailedError
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
+from tinysplit.hardware import Board
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import Range, Statistics
+from tinysplit.split.problem import Assignment
+from tinysplit.width_costs import WidthCosts
 
 TOLERANCE = 1e-9  # of points and decibels
-CYCLE = 1.0  # so that what costs nothing comes by its noise
-
-
-class BoardLimits(NamedTuple):
-    """A board's core (GCC's -mcpu name), and what it has for constants and for a layer's inputs and output."""
-
-    core: str
-    flash_bytes: int
-    ram_bytes: int
+LEAST_S = 1e-8  # so that what costs nothing comes by its noise
 
 
 @dataclass(frozen=True)
@@ -47,18 +42,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a network in fixed point has to keep.
+    """What a network in fixed point has to keep, and the boards and the split that it has to fit.
 
     `assignment` has the board of each layer, counted from 0; where it is empty, the first board runs all.
     """
 
     goal: Goal
-    boards: tuple[BoardLimits, ...]
-    assignment: tuple[int, ...] = ()
+    boards: tuple[Board, ...]
+    settings: CostSettings = field(default_factory=CostSettings)
+    assignment: Assignment = ()
 
-    def board(self, layer: int) -> int:
-        """Return the board of a layer."""
-        return self.assignment[layer] if self.assignment else 0
+    def costs(self, graph: Graph) -> WidthCosts:
+        """Return what widths cost there."""
+        return WidthCosts(graph, self.boards, self.settings, self.assignment or (0,) * len(graph.layers))
 
 
 class Part(NamedTuple):
@@ -73,12 +69,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """A part's width, what its 8 bits alone leave of the signal, and the cycles that 16 bits of it alone cost."""
+    """A part's width, what its 8 bits alone leave of the signal, and the time that 16 bits of it alone cost."""
 
     part: Part
     bits: int
     snr_db: float
-    extra_cycles: float
+    extra_s: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class AutoWidths:
     quantized: QuantizedGraph
     fidelity: Fidelity
     choices: tuple[Choice, ...]
-    cycles: float
+    seconds: float
 
 
 def ranges_for(statistics: Mapping[str, Statistics], widths: BitWidths) -> dict[str, Range]:
@@ -103,28 +99,34 @@ def choose_widths(
     limits: Limits,
 ) -> AutoWidths:
     """Return the network with the widths that are fast and good enough; CheckFailedError when none are."""
-    search = _Search(graph, statistics, floats, limits)
+    search = _Search(graph, statistics, floats, limits.goal, limits.costs(graph))
     widths = BitWidths.all(graph, SHORT)
     parts = list(search.parts())
-    if limits.goal.accepts(search.fidelity(widths)):
+    if search.accepts(widths):
         return search.result(widths, ())
     alone = {part: _snr_alone(search, part) for part in parts}
     longer: list[Part] = []
-    while not limits.goal.accepts(search.fidelity(widths)):
-        candidates = [part for part in parts if part not in longer and search.fits(search.longer(widths, part))]
-        if not candidates:
+    while not search.accepts(widths):
+        short = [part for part in parts if part not in longer]
+        short.sort(key=lambda part: -_worth(search, widths, part, alone[part]))
+        best = next((part for part in short if search.costs.fits(search.longer(widths, part))), None)
+        if best is None:
             raise CheckFailedError(search.refusal(widths))
-        best = max(candidates, key=lambda part: _worth(search, widths, part, alone[part]))
         longer.append(best)
         widths = search.longer(widths, best)
     for part in sorted(longer, key=lambda part: -alone[part]):
         shorter = search.with_bits(widths, part, SHORT)
-        if limits.goal.accepts(search.fidelity(shorter)):
+        if search.accepts(shorter) and search.costs.fits(shorter):
             widths = shorter
-    short = BitWidths.all(graph, SHORT)
-    base = search.cycles(short)
+    short_everywhere = BitWidths.all(graph, SHORT)
+    base = search.costs.seconds(short_everywhere)
     choices = (
-        Choice(part, search.bits(widths, part), alone[part], search.cycles(search.longer(short, part)) - base)
+        Choice(
+            part,
+            search.bits(widths, part),
+            alone[part],
+            search.costs.seconds(search.longer(short_everywhere, part)) - base,
+        )
         for part in parts
     )
     return search.result(widths, tuple(choices))
@@ -135,9 +137,9 @@ def _snr_alone(search: "_Search", part: Part) -> float:
 
 
 def _worth(search: "_Search", widths: BitWidths, part: Part, snr_db: float) -> float:
-    """Return the noise that 16 bits take away for each cycle that they cost."""
-    extra = search.cycles(search.longer(widths, part)) - search.cycles(widths)
-    return float(10 ** (-snr_db / 10) / max(extra, CYCLE))
+    """Return the noise that 16 bits take away for each second that they cost."""
+    extra_s = search.costs.seconds(search.longer(widths, part)) - search.costs.seconds(widths)
+    return float(10 ** (-snr_db / 10) / max(extra_s, LEAST_S))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,8 @@ class _Search:
     graph: Graph
     statistics: Mapping[str, Statistics]
     floats: FloatScores
-    limits: Limits
+    goal: Goal
+    costs: WidthCosts
 
     def parts(self) -> Iterator[Part]:
         """Yield what can have a width of its own, in the order of the layers."""
@@ -169,32 +172,17 @@ class _Search:
 
     def quantized(self, widths: BitWidths) -> QuantizedGraph:
         formats = choose_formats(self.graph, ranges_for(self.statistics, widths), widths)
-        return quantize(self.graph, formats, max((*widths.values.values(), *widths.weights.values())))
+        return quantize(self.graph, formats, widths.widest)
 
     def fidelity(self, widths: BitWidths) -> Fidelity:
         return Fidelity.of(self.quantized(widths), self.floats)
 
+    def accepts(self, widths: BitWidths) -> bool:
+        return self.goal.accepts(self.fidelity(widths))
+
     def result(self, widths: BitWidths, choices: tuple[Choice, ...]) -> AutoWidths:
         quantized = self.quantized(widths)
-        return AutoWidths(quantized, Fidelity.of(quantized, self.floats), choices, self.cycles(widths))
-
-    def cycles(self, widths: BitWidths) -> float:
-        """Return the cycles of the whole network."""
-        return sum(
-            layer_cycles(layer, self.limits.boards[self.limits.board(number)].core, widths.of_layer(layer))
-            for number, layer in enumerate(self.graph.layers)
-        )
-
-    def fits(self, widths: BitWidths) -> bool:
-        """Whether constants and the largest layer fit the memories of their boards."""
-        flash_bytes = [board.flash_bytes for board in self.limits.boards]
-        for number, layer in enumerate(self.graph.layers):
-            board = self.limits.board(number)
-            flash_bytes[board] -= layer.weights_bytes(widths.of_layer(layer).w)
-            tensors = (*self.graph.predecessors[number], number)
-            if sum(widths.size_bytes(self.graph, t) for t in tensors) > self.limits.boards[board].ram_bytes:
-                return False
-        return min(flash_bytes) >= 0
+        return AutoWidths(quantized, Fidelity.of(quantized, self.floats), choices, self.costs.seconds(widths))
 
     def refusal(self, widths: BitWidths) -> str:
         fidelity = self.fidelity(widths)

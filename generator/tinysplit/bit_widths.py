@@ -41,6 +41,11 @@ class BitWidths:
             {layer.layer.output: bits for layer in quantized.layers if (bits := layer.formats.weight_bits)},
         )
 
+    @property
+    def widest(self) -> int:
+        """Bits of the widest value or weights."""
+        return max(*self.values.values(), *self.weights.values())
+
     def size_bytes(self, graph: Graph, source: int) -> int:
         """Return the bytes of a layer's output, or of the network's input (NETWORK_INPUT)."""
         return graph.size(source) * self.values[graph.value_names[source + 1]] // 8

@@ -80,14 +80,8 @@ def make_problem(
     )
 
 
-def layer_cycles(layer: Layer, core: str, bits: int | Widths) -> float:
-    """Return the cycles of our kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
-    widths = Widths.all(bits) if isinstance(bits, int) else bits
-    return technique_cycles(layer, core, widths, choose(layer, core, widths))
-
-
 def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Technique) -> float:
-    """Return the cycles of one kernel for `layer`."""
+    """Return the cycles of one kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
     costs = load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
     return costs.cycles(technique.work(layer))
 

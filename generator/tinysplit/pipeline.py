@@ -8,7 +8,8 @@ from typing import Any
 import onnx
 from rich.console import Console
 
-from tinysplit.auto_widths import Goal
+from tinysplit.auto_split import AutoSplit, settle
+from tinysplit.auto_widths import Goal, Limits
 from tinysplit.bit_widths import BitWidths
 from tinysplit.boards import load_all
 from tinysplit.build import build_projects
@@ -25,7 +26,8 @@ from tinysplit.plan import make_plan
 from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.quantize import quantize
-from tinysplit.quantize_model import auto_limits, quantize_graph
+from tinysplit.quantize_model import Calibration, quantize_graph
+from tinysplit.quantized import QuantizedGraph
 from tinysplit.remedies import remedies
 from tinysplit.samples import load_samples
 from tinysplit.split.arrival_report import ArrivalReport, simulate_arrivals
@@ -78,11 +80,12 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What every stage of `run` found."""
+    """What every stage of `run` found; `auto` says how widths and split came about with --bits auto."""
 
     split: SplitReport
     build: BuildReport
     measurement: MeasureReport
+    auto: AutoSplit | None = None
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -94,11 +97,14 @@ class RunReport:
             **self.measurement.to_json(),
             "split": self.split.to_json(),
             "build": self.build.to_json(),
+            **({"auto": self.auto.to_json()} if self.auto else {}),
         }
 
 
 def print_run(report: RunReport, console: Console) -> None:
     """Print the tables of all stages; the last one is L, T, I."""
+    for line in report.auto.lines() if report.auto else ():
+        console.print(line, highlight=False, soft_wrap=True)
     print_split(report.split.solved, console)
     console.print()
     print_build(report.build, console)
@@ -114,24 +120,47 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     calibration = request.calibration or request.samples
     for path in {request.samples, calibration}:
         load_samples(path, graph)  # so that bad samples are refused before anything else is done
-    split = split_graph(
-        graph, request.boards, request.settings, request.solver, messages, time_limit_s=request.time_limit_s
-    )
-    project = generate_folder(
-        graph,
-        split.file,
-        calibration,
-        request.calibration_count,
-        request.model,
-        request.out,
-        messages,
-        request.goal,
-        request.settings.techniques,
-    )
+    if request.goal:
+        split, project, auto = _run_auto(request, request.goal, graph, calibration, messages)
+    else:
+        split, project, auto = *_run_in_width(request, graph, calibration, messages), None
     build = build_folder(project, request.out, messages)
     build.check()
     measurement = measure_folder(project, request.out, request.samples, request.rig, request.count, messages)
-    return RunReport(split, build, measurement)
+    return RunReport(split, build, measurement, auto)
+
+
+def _run_in_width(
+    request: RunRequest, graph: Graph, calibration: Path, messages: Console
+) -> tuple[SplitReport, Project]:
+    """Split and generate in the settings' bits."""
+    settings, count = request.settings, request.calibration_count
+    split = split_graph(graph, request.boards, settings, request.solver, messages, time_limit_s=request.time_limit_s)
+    techniques = settings.techniques
+    project = generate_folder(
+        graph, split.file, calibration, count, request.model, request.out, messages, techniques=techniques
+    )
+    return split, project
+
+
+def _run_auto(
+    request: RunRequest, goal: Goal, graph: Graph, calibration: Path, messages: Console
+) -> tuple[SplitReport, Project, AutoSplit]:
+    """Find widths and split together, and generate."""
+    samples = load_samples(calibration, graph).first(request.calibration_count)
+    calibrated = Calibration.of(graph, request.model, samples, messages)
+    boards, settings = load_all(request.boards), request.settings
+    with steps(messages, f"choosing widths of {graph.name} and splitting it over {', '.join(request.boards)}"):
+        auto = settle(
+            graph,
+            lambda widths: _solved(graph, boards, settings, request.solver, request.time_limit_s, widths),
+            lambda assignment: calibrated.auto(Limits(goal, boards, settings, assignment)),
+        )
+    calibrated.warn(auto.quantized, messages)
+    split = _reported(auto.split, graph, boards, settings, request.solver, messages, auto.widths)
+    used = replace(split.file.settings, techniques=settings.techniques)
+    project = _write_projects(auto.quantized, split.file, used, len(samples.x), request.model, request.out, messages)
+    return split, project, auto
 
 
 def split_graph(
@@ -145,18 +174,40 @@ def split_graph(
 ) -> SplitReport:
     """Find the best assignment of layers to boards; notes on `messages` say where not splitting would win."""
     boards = load_all(board_names)
-    problem = make_problem(graph, boards, settings)
-    solve = _solve_on(boards, settings, solver)
     with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
-        try:
-            solved = solve(problem, time_limit_s)
-        except InfeasibleError as error:
-            raise CheckFailedError(f"{error}{'' if settings.paper else remedies(graph, boards, settings)}") from None
+        solved = _solved(graph, boards, settings, solver, time_limit_s)
+    return _reported(solved, graph, boards, settings, solver, messages)
+
+
+def _solved(
+    graph: Graph,
+    boards: Sequence[Board],
+    settings: CostSettings,
+    solver: str,
+    time_limit_s: float,
+    widths: BitWidths | None = None,
+) -> Split:
+    try:
+        return _solve_on(boards, settings, solver)(make_problem(graph, boards, settings, widths), time_limit_s)
+    except InfeasibleError as error:
+        raise CheckFailedError(f"{error}{'' if settings.paper else remedies(graph, boards, settings)}") from None
+
+
+def _reported(
+    solved: Split,
+    graph: Graph,
+    boards: Sequence[Board],
+    settings: CostSettings,
+    solver: str,
+    messages: Console,
+    widths: BitWidths | None = None,
+) -> SplitReport:
+    """Print the notes on a split, and return it with its file."""
     if not settings.paper:
-        for note in not_splitting(solved, solve):
+        for note in not_splitting(solved, _solve_on(boards, settings, solver)):
             messages.print(note, highlight=False, soft_wrap=True)
     left = links_left(settings.link_settings, solved.problem.links)  # routes have to be found again without the others
-    return SplitReport(solved, SplitFile.of(solved, graph, boards, replace(settings, links=left)))
+    return SplitReport(solved, SplitFile.of(solved, graph, boards, replace(settings, links=left), widths))
 
 
 def pareto_front(
@@ -180,7 +231,9 @@ def arrivals(graph: Graph, split: SplitFile, per_second: float, count: int) -> A
     """Simulate inputs at a frame rate through a split that was made before."""
     boards = load_all(split.board_names)
     check_split_matches(split, graph, boards)
-    return simulate_arrivals(make_problem(graph, boards, split.settings), split.devices, per_second, count)
+    return simulate_arrivals(
+        make_problem(graph, boards, split.settings, split.bit_widths), split.devices, per_second, count
+    )
 
 
 def _solve_on(boards: Sequence[Board], settings: CostSettings, solver: str) -> Solve:
@@ -211,22 +264,27 @@ def generate_folder(
     samples = load_samples(calibration, graph).first(calibration_count)
     # What runs is the quantized network, whatever found the split.
     settings = replace(split.settings, paper=False, techniques=techniques)
-    bits = auto_limits(split.board_names, goal, split.devices) if goal else settings.bits
+    bits = Limits(goal, boards, settings, split.devices) if goal else settings.bits
     quantized = quantize_graph(graph, model, samples, bits, messages)
-    widths = BitWidths.of_quantized(quantized)
+    return _write_projects(quantized, split, settings, len(samples.x), model, out, messages)
+
+
+def _write_projects(
+    quantized: QuantizedGraph,
+    split: SplitFile,
+    settings: CostSettings,
+    calibration_samples: int,
+    model: Path,
+    out: Path,
+    messages: Console,
+) -> Project:
+    """Plan every board for a quantized network and write its project."""
+    graph, boards, widths = quantized.graph, load_all(split.board_names), BitWidths.of_quantized(quantized)
     problem = make_problem(graph, boards, settings, widths)
-    plan = make_plan(
-        graph,
-        widths,
-        boards,
-        problem,
-        split.devices,
-        settings.link_settings,
-        settings.optimize,
-        settings.techniques,
-    )
+    links, techniques = settings.link_settings, settings.techniques
+    plan = make_plan(graph, widths, boards, problem, split.devices, links, settings.optimize, techniques)
     with steps(messages, f"generating {out}"):
-        project = generate(quantized, plan, settings.baud, len(samples.x), onnx.load(model), out)
+        project = generate(quantized, plan, settings.baud, calibration_samples, onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)
     return project
 
@@ -274,6 +332,8 @@ def measure_folder(
 def read_split_for(path: Path, bits: int | None) -> SplitFile:
     """Read a split file; UsageError when it was made for another number of bits (None: any will do)."""
     split = read_split(path)
+    if bits is not None and split.widths:
+        raise UsageError(f"{path} was made with --bits auto: take that, or split again with --bits {bits}")
     if bits is not None and split.bits != bits:
         raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
     return split

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tinysplit.auto_widths import Goal
+from tinysplit.auto_widths import Goal, Limits
+from tinysplit.boards import load_all
 from tinysplit.onnx_import import import_model
 from tinysplit.options import (
     BitsOrAuto,
@@ -18,7 +19,7 @@ from tinysplit.options import (
     bits_or_goal,
     emit,
 )
-from tinysplit.quantize_model import auto_limits, quantize_model
+from tinysplit.quantize_model import quantize_model
 from tinysplit.quantize_report import print_quantization
 from tinysplit.samples import load_samples
 
@@ -39,7 +40,7 @@ def quantize(
 ) -> None:
     """Show the fixed-point formats of every layer, and how good the network is in them."""
     chosen = bits_or_goal(bits, max_drop, min_snr)
-    widths = auto_limits([board], chosen) if isinstance(chosen, Goal) else chosen
+    widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
     messages = Console(stderr=True)
     found = quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)

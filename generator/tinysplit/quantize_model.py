@@ -1,13 +1,14 @@
 """A network in fixed point, from its samples: 8 bits, 16 bits, or each value and weight as `--bits auto` needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 
-from tinysplit.auto_widths import BoardLimits, Goal, Limits, choose_widths
-from tinysplit.boards import load_all
-from tinysplit.cost_model import free_memory
+from tinysplit.auto_widths import AutoWidths, Limits, choose_widths
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
 from tinysplit.odd_values import odd_values
@@ -19,18 +20,50 @@ from tinysplit.range_analysis import Statistics, clipped_ranges, value_statistic
 from tinysplit.samples import Samples
 
 
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A network with the statistics of its values on samples, from which its formats follow."""
+
+    graph: Graph
+    model: Path
+    samples: Samples
+    statistics: Mapping[str, Statistics]
+
+    @classmethod
+    def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
+        """Run the float network on all samples."""
+        with steps(messages, f"calibrating on {len(samples.x)} samples"):
+            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x))
+
+    def quantized(self, bits: int) -> QuantizedGraph:
+        """Return the network in 8 or 16 bits, in the formats that lose least."""
+        return _in_width(self.graph, self.statistics, bits)
+
+    def auto(self, limits: Limits) -> AutoWidths:
+        """Return the network in the widths that auto chooses."""
+        return choose_widths(self.graph, self.statistics, self._floats, limits)
+
+    def warn(self, quantized: QuantizedGraph, messages: Console) -> None:
+        """Print what is odd about values and weights."""
+        for text in odd_values(quantized, self.statistics):
+            messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+
+    @cached_property
+    def _floats(self) -> FloatScores:
+        return FloatScores.of(self.graph, self.model, self.samples)
+
+
 def quantize_graph(
     graph: Graph, model: Path, samples: Samples, bits: int | Limits, messages: Console
 ) -> QuantizedGraph:
     """Return the network in the formats that lose least on the samples; `bits` 8, 16 or what auto has to keep."""
-    with steps(messages, f"calibrating on {len(samples.x)} samples"):
-        statistics = value_statistics(model, graph.value_names, samples.x)
-        if isinstance(bits, Limits):
-            quantized = choose_widths(graph, statistics, FloatScores.of(graph, model, samples), bits).quantized
-        else:
-            quantized = _in_width(graph, statistics, bits)
-    for text in odd_values(quantized, statistics):
-        messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+    calibrated = Calibration.of(graph, model, samples, messages)
+    if isinstance(bits, Limits):
+        with steps(messages, f"choosing widths of {graph.name}"):
+            quantized = calibrated.auto(bits).quantized
+    else:
+        quantized = calibrated.quantized(bits)
+    calibrated.warn(quantized, messages)
     return quantized
 
 
@@ -49,16 +82,6 @@ def quantize_model(
             return QuantizeReport(auto.quantized, statistics, Fidelity.of(auto.quantized, floats), auto)
         quantized = _in_width(graph, statistics, bits)
         return QuantizeReport(quantized, statistics, Fidelity.of(quantized, floats))
-
-
-def auto_limits(board_names: Sequence[str], goal: Goal, assignment: Sequence[int] = ()) -> Limits:
-    """Return what `--bits auto` has to keep on boards, on the first of them where there is no assignment."""
-    boards = load_all(board_names)
-    free = [free_memory(board) for board in boards]
-    limits = (
-        BoardLimits(board.device.core, own.flash_bytes, own.ram_bytes) for board, own in zip(boards, free, strict=True)
-    )
-    return Limits(goal, tuple(limits), tuple(assignment))
 
 
 def _in_width(graph: Graph, statistics: Mapping[str, Statistics], bits: int) -> QuantizedGraph:

@@ -18,6 +18,7 @@ from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics
 from tinysplit.range_report import channel_statistics, channels_snr_db, has_weights, print_ranges, weights_snr_db
 from tinysplit.tables import plain_table
+from tinysplit.units import MS
 
 LOW_SNR_DB = 10
 NAME_LENGTH = 32  # its end tells a layer from others
@@ -114,12 +115,12 @@ def _span(numbers: NDArray[np.float64]) -> str:
 def _print_auto(auto: AutoWidths, console: Console) -> None:
     if not auto.choices:
         console.print("auto: 8 bits do everywhere")
-    table = plain_table("auto: part", numbers=("bits", "SNR dB with 8 bits alone", "extra cycles of 16 bits"))
+    table = plain_table("auto: part", numbers=("bits", "SNR dB with 8 bits alone", "extra ms of 16 bits"))
     for choice in auto.choices:
-        table.add_row(str(choice.part)[-48:], str(choice.bits), f"{choice.snr_db:.1f}", f"{choice.extra_cycles:,.0f}")
+        table.add_row(str(choice.part)[-48:], str(choice.bits), f"{choice.snr_db:.1f}", f"{MS * choice.extra_s:.3f}")
     if auto.choices:
         console.print(table)
-    console.print(f"auto: {auto.cycles:,.0f} cycles", highlight=False)
+    console.print(f"auto: {MS * auto.seconds:.3f} ms", highlight=False)
 
 
 def _quality(fidelity: Fidelity) -> Iterator[str]:
@@ -175,7 +176,6 @@ def _statistics_json(statistics: Statistics) -> dict[str, Any]:
 
 def _auto_json(auto: AutoWidths) -> dict[str, Any]:
     choices = [
-        {"part": str(c.part), "bits": c.bits, "snr_db": _or_none(c.snr_db), "extra_cycles": c.extra_cycles}
-        for c in auto.choices
+        {"part": str(c.part), "bits": c.bits, "snr_db": _or_none(c.snr_db), "extra_s": c.extra_s} for c in auto.choices
     ]
-    return {"cycles": auto.cycles, "choices": choices}
+    return {"seconds": auto.seconds, "choices": choices}

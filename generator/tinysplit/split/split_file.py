@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from tinysplit.bit_widths import BitWidths
 from tinysplit.cost_model import CostSettings
 from tinysplit.errors import InputError
 from tinysplit.file_schema import FileModel, first_mistake
@@ -72,6 +74,13 @@ class SplitLink(FileModel):
     half_duplex: bool
 
 
+class SplitWidths(FileModel):
+    """Bits of every value, by ONNX name, and of the weights of the layers with these outputs."""
+
+    values: dict[str, Literal[8, 16]]
+    weights: dict[str, Literal[8, 16]]
+
+
 class SplitFigures(FileModel):
     """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second, and joules an inference.
 
@@ -95,6 +104,7 @@ class SplitFile(FileModel):
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     bits: Literal[8, 16]
+    widths: SplitWidths | None = None  # of --bits auto; without, everything has `bits`
     baud: Number
     bits_per_byte: Annotated[int, Field(ge=8, le=12)]
     use_all: bool
@@ -142,6 +152,11 @@ class SplitFile(FileModel):
         )
 
     @property
+    def bit_widths(self) -> BitWidths | None:
+        """Widths of their own, where the split was found with such."""
+        return BitWidths(dict(self.widths.values), dict(self.widths.weights)) if self.widths else None
+
+    @property
     def devices(self) -> Assignment:
         """0-based device of every layer."""
         return tuple(number - 1 for number in self.assignment)
@@ -152,9 +167,17 @@ class SplitFile(FileModel):
         return tuple(board.name for board in self.boards)
 
     @classmethod
-    def of(cls, split: Split, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Self:
-        """Return what will be written about `split`."""
+    def of(
+        cls,
+        split: Split,
+        graph: Graph,
+        boards: Sequence[Board],
+        settings: CostSettings,
+        widths: BitWidths | None = None,
+    ) -> Self:
+        """Return what will be written about `split`, found with `widths` in place of the settings' bits if given."""
         figures = split.figures
+        bits = widths.widest if widths else settings.bits
         return cls(
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=tuple(
@@ -169,7 +192,8 @@ class SplitFile(FileModel):
                 )
                 for index, board in enumerate(boards)
             ),
-            bits=8 if settings.bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
+            bits=8 if bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
+            widths=SplitWidths.model_validate(asdict(widths)) if widths else None,
             baud=settings.baud,
             bits_per_byte=settings.bits_per_byte,
             objective=settings.objective,
