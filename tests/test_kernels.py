@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from math import lcm
@@ -48,6 +49,7 @@ from tinysplit.techniques import DSP_CORES, Direct, Widths, candidates
 
 TESTS = Path(__file__).parent
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
+SANITIZED = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COMMON = resources.firmware() / "common"
 CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 CASES_A_KIND = 16
@@ -90,14 +92,19 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
         return list(pool.map(one, sources))
 
 
-def run_on_host(folder: Path, kernels: dict[int, Kernel], inputs: list[list[IntArray]]) -> bytes:
-    """Compile layers with ASan and UBSan and return what they make of the inputs, in order."""
+def run_on_host(
+    folder: Path, kernels: dict[int, Kernel], inputs: list[list[IntArray]], compiler: tuple[str, ...] = SANITIZED
+) -> bytes:
+    """Compile layers, with ASan and UBSan if nothing else is said, and return what they make of the inputs, in order.
+
+    Every layer runs with its output in a place of its own, and over each input as far as it may.
+    """
     samples = len(inputs[0][0])
-    compiler = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     functions = "".join(case_function(number, kernel) for number, kernel in kernels.items())
     table = "".join(f"{case(number, kernel)},\n" for number, kernel in kernels.items())
     (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
-    objects = compile_all(compiler, folder, write_layers(folder, kernels))
+    shared = [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")]
+    objects = compile_all(compiler, folder, [*write_layers(folder, kernels), *shared])
     program = folder / "run_layers"
     options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
     files = map(str, (TESTS / "c" / "run_layers.c", *objects))
@@ -209,11 +216,13 @@ def test_flash_that_a_technique_promises_holds_its_constants_of_mixed_widths(cor
             assert needed <= technique.weights_bytes(quantized.layer, widths), (technique.name, quantized.layer.kind)
 
 
-def assert_c_equals_the_reference(tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer]) -> None:
+def assert_c_equals_the_reference(
+    tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer], compiler: tuple[str, ...] = SANITIZED
+) -> None:
     """Run every technique of the layers on the host."""
     kernels = all_kernels(layers)
     inputs = [hard_inputs(rng, kernel.quantized) for kernel in kernels.values()]
-    output = run_on_host(tmp_path, kernels, inputs)
+    output = run_on_host(tmp_path, kernels, inputs, compiler)
     for (number, kernel), xs in zip(kernels.items(), inputs, strict=True):
         expected = kernel.quantized.layer.integer_reference(kernel.quantized, *xs).tobytes()
         assert output[: len(expected)] == expected, render_layer(kernel, number)
