@@ -90,7 +90,12 @@ def calibrate(graph: Graph, board: Board, bits: int, findings: Findings, name: s
 
 
 def _quantize(graph: Graph, bits: int) -> QuantizedGraph:
-    return quantize(graph, choose_formats(graph, dict.fromkeys(graph.value_names, VALUE_RANGE), bits), bits)
+    """Quantize with one range for all values, but half of it for those of one branch that join another."""
+    joined = {layer.output for layer in graph.layers if len(layer.inputs) > 1}
+    joining = {name for layer in graph.layers for name in layer.inputs[1:]} - joined
+    ranges = dict.fromkeys(graph.value_names, VALUE_RANGE)
+    ranges |= dict.fromkeys(joining, (VALUE_RANGE[0] / 2, VALUE_RANGE[1] / 2))
+    return quantize(graph, choose_formats(graph, ranges, bits), bits)
 
 
 @contextmanager

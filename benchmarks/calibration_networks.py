@@ -37,6 +37,7 @@ def calibration_networks() -> tuple[Graph, ...]:
     heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(170).conv(36).conv(150)
     return (
         _joined(),
+        _residual(),
         _moved(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
@@ -60,6 +61,16 @@ def _joined() -> Graph:
     small = net.value
     net.conv(40).add(small, small).mul(small)
     return net.concat(small).average_pool().dense(10).softmax().graph()
+
+
+def _residual() -> Graph:
+    """Return a network whose values join in whole words, and whose pools have them."""
+    net = NetworkBuilder("residual", Shape(16, 16, 8)).conv(16, (3, 3))
+    first = net.value
+    gate = net.average_pool().conv(16).value
+    second = net.behind(first).mul(gate).add(first).max_pool(2, 2).value
+    net.conv(16).mul(second).conv(16).add(second).conv(16).concat(second).conv(24).max_pool(3, 2).conv(36)
+    return net.add(net.value).average_pool(3).dense(10).graph()
 
 
 def _moved() -> Graph:

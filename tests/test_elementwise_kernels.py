@@ -89,8 +89,7 @@ def concat(bits: int, ratios: tuple[float, ...], activation: Activation) -> Quan
     )
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("technique", [Lanes()])
+@pytest.mark.parametrize(("technique", "bits"), [(Lanes(), 8), (Lanes(), 16), (Swar(), 8)])
 def test_values_side_by_side(technique: Technique, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     ratios = ((1.0, 0.5, 2.0), (4.0, 0.25, 1.0), (1.0, 1 / 64, 0.3), (0.125, 1.0, 1.0))

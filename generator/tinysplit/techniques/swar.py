@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, ClassVar
 from tinysplit.layers.add import Add
 from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
+from tinysplit.layers.concat import Concat
 from tinysplit.layers.max_pool import MaxPool
 from tinysplit.techniques import armv6m
 from tinysplit.techniques.base import Technique, Widths
 from tinysplit.techniques.byte_lanes import LANES, LARGEST_WINDOW
-from tinysplit.techniques.lanes import LaneSum
+from tinysplit.techniques.copies import copies_lead
+from tinysplit.techniques.lanes import LaneSum, run_bits
 from tinysplit.techniques.traversal import Lead, channelwise_lead
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class Swar(Technique):
             return False
         if isinstance(layer, MaxPool | AveragePool):
             return layer.in_shape.channels % LANES == 0 and layer.window.elements <= LARGEST_WINDOW
+        if isinstance(layer, Concat):
+            return all(shape.channels % LANES == 0 for shape in layer.in_shapes)
         return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
@@ -39,10 +43,12 @@ class Swar(Technique):
         """See `Technique.lead`: a word is written when all of its channels was read."""
         if isinstance(layer, MaxPool | AveragePool):
             return channelwise_lead(layer, layer.window, widths)
-        return super().lead(layer, k, widths)
+        return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
-        """See `Technique.facts`: `sum` is how words are added, None where elements are."""
+        """See `Technique.facts`: `sum` is how words are added, None where elements are; `runs` how they are copied."""
+        runs = [bits if bits is not None and bits >= 0 else None for bits in run_bits(quantized)]
         found = LaneSum.of(quantized)
         suits = found is not None and found.coarse_bits >= 0 and found.doublings == 0 and quantized.clamp in CLAMPS
-        return {"sum": found if suits else None, "signed": armv6m.is_signed(quantized)}
+        runs = runs if quantized.clamp == CLAMPS[0] else [None] * len(runs)
+        return {"sum": found if suits else None, "signed": armv6m.is_signed(quantized), "runs": runs}
