@@ -70,6 +70,11 @@ static void begin(void) {
   dsp_row_four(actual, values[0], stride, words, 2, 20); \\
   dsp_twin_row_four(expected, values[0] + 40, stride, words + 4); \\
   check_sums(number); \\
+  words[1] = (words[1] & 0xffff0000u) | words[0] >> 16; \\
+  dsp_first_row_four(actual, sum, values[0], stride, words); \\
+  for (int i = 0; i < 4; i++) expected[i] = sum; \\
+  dsp_twin_row_four(expected, values[0], stride, words); \\
+  check_sums(number); \\
 } while (0)
 
 __attribute__((noinline)) static void check_all(void) {

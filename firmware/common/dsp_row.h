@@ -26,38 +26,63 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
   "ldr %[w0], [%[w], %[w_row]]\n\t" \
   "ldr %[w1], [%[w], %[w_row] + 4]\n\t"
 
-#define DSP_ROW_STRIDE_1 \
+#define DSP_ROW_STRIDE_1(a0, a1, a2, a3) \
   DSP_ROW_LOADS \
-  "smlad %[s0], %[x0], %[w0], %[s0]\n\t" \
+  "smlad %[s0], %[x0], %[w0], %[" a0 "]\n\t" \
   "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
-  "smlatb %[s1], %[x0], %[w0], %[s1]\n\t" \
+  "smlatb %[s1], %[x0], %[w0], %[" a1 "]\n\t" \
   "smlad %[s1], %[x1], %[w1], %[s1]\n\t" \
-  "smlad %[s2], %[x1], %[w0], %[s2]\n\t" \
+  "smlad %[s2], %[x1], %[w0], %[" a2 "]\n\t" \
   "smlabt %[s2], %[x2], %[w1], %[s2]\n\t" \
-  "smlatb %[s3], %[x1], %[w0], %[s3]\n\t" \
+  "smlatb %[s3], %[x1], %[w0], %[" a3 "]\n\t" \
   "smlad %[s3], %[x2], %[w1], %[s3]"
 
-#define DSP_ROW_STRIDE_2 \
+#define DSP_ROW_STRIDE_2(a0, a1, a2, a3) \
   DSP_ROW_LOADS \
-  "smlad %[s0], %[x0], %[w0], %[s0]\n\t" \
+  "smlad %[s0], %[x0], %[w0], %[" a0 "]\n\t" \
   "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
-  "smlad %[s1], %[x1], %[w0], %[s1]\n\t" \
+  "smlad %[s1], %[x1], %[w0], %[" a1 "]\n\t" \
   "smlabt %[s1], %[x2], %[w1], %[s1]\n\t" \
   "ldr %[x0], [%[x], %[x_row] + 12]\n\t" \
   "ldr %[x1], [%[x], %[x_row] + 16]\n\t" \
-  "smlad %[s2], %[x2], %[w0], %[s2]\n\t" \
+  "smlad %[s2], %[x2], %[w0], %[" a2 "]\n\t" \
   "smlabt %[s2], %[x0], %[w1], %[s2]\n\t" \
-  "smlad %[s3], %[x0], %[w0], %[s3]\n\t" \
+  "smlad %[s3], %[x0], %[w0], %[" a3 "]\n\t" \
   "smlabt %[s3], %[x1], %[w1], %[s3]"
 
-#define DSP_RUN_ROW(text) \
-  __asm__ volatile(text \
-                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [x0] "=&r"(x0), [x1] "=&r"(x1), \
-                     [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1) \
+#define DSP_ROW_TEMPORARIES \
+  [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1)
+
+#define DSP_FIRST_ROW(text) \
+  __asm__ volatile(text("start", "start", "start", "start") \
+                   : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), DSP_ROW_TEMPORARIES \
+                   : [x] "r"(x), [w] "r"(w), [start] "r"(start), [x_row] "i"(0), [w_row] "i"(0) \
+                   : "memory")
+
+#define DSP_NEXT_ROW(text) \
+  __asm__ volatile(text("s0", "s1", "s2", "s3") \
+                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), DSP_ROW_TEMPORARIES \
                    : [x] "r"(x), [w] "r"(w), [x_row] "i"(2 * row * pitch), [w_row] "i"(8 * row) \
                    : "memory")
 
 #endif
+
+/* The first kernel row of sums that begin at `start`; `stride` must be 1 or 2, a constant. */
+DSP_INLINE void dsp_first_row_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w) {
+#if DSP_HAS_INSTRUCTIONS
+  int32_t s0, s1, s2, s3;
+  uint32_t x0, x1, x2, w0, w1;
+  if (stride == 1) {
+    DSP_FIRST_ROW(DSP_ROW_STRIDE_1);
+  } else {
+    DSP_FIRST_ROW(DSP_ROW_STRIDE_2);
+  }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+#else
+  sums[0] = sums[1] = sums[2] = sums[3] = start;
+  dsp_twin_row_four(sums, x, stride, w);
+#endif
+}
 
 /* Adds kernel row `row`, which lies `pitch` values behind the one before it, and its weights two words. All numbers
  * must be constants, `stride` 1 or 2.
@@ -68,9 +93,9 @@ DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, co
   int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   uint32_t x0, x1, x2, w0, w1;
   if (stride == 1) {
-    DSP_RUN_ROW(DSP_ROW_STRIDE_1);
+    DSP_NEXT_ROW(DSP_ROW_STRIDE_1);
   } else {
-    DSP_RUN_ROW(DSP_ROW_STRIDE_2);
+    DSP_NEXT_ROW(DSP_ROW_STRIDE_2);
   }
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 #else

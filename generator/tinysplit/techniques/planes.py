@@ -1,6 +1,7 @@
 """Depthwise convolutions by SMLAD: two channel planes at a time, in which neighbours of one channel share a word."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -99,11 +100,17 @@ class Planes(Technique):
         """See `Technique.facts`."""
         layer = quantized.layer
         return {
-            "epilogue": Epilogue.of(quantized),
+            "epilogue": _epilogue(quantized),
             "band": _band(layer),
             "band_rows": _rows(layer, _band(layer)),
             "pitch": _pitch(layer),
         }
+
+
+def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
+    """Return how sums become outputs: each by itself, since neighbours lie apart; capped ones four at once."""
+    epilogue = Epilogue.of(quantized)
+    return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
 
 
 def _window(layer: Layer) -> Window:
