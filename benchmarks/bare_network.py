@@ -51,22 +51,23 @@ void reset(void) {{
   for (;;) __asm__ volatile("wfi");
 }}
 """
+NO_KERNELS = ("vectors", "reset", "input", "memcpy")  # memcpy() is reset()'s
 CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
 
 
 @dataclass(frozen=True, eq=False)
 class BareRun:
-    """What the kernels took and gave; `code_bytes` are those of the layers."""
+    """What the kernels took and gave; `code_bytes` are those of all layers with what they share."""
 
     kernels: tuple[Kernel, ...]
     cycles: tuple[int, ...]
-    code_bytes: tuple[int, ...]
+    code_bytes: int
     output: IntArray
 
     @property
     def flash_bytes(self) -> int:
         """Code and constants of all layers."""
-        return sum(self.code_bytes) + sum(kernel.weights_bytes for kernel in self.kernels)
+        return self.code_bytes + sum(kernel.weights_bytes for kernel in self.kernels)
 
 
 def run_bare(
@@ -84,13 +85,15 @@ def run_bare(
     for name, text in texts.items():
         (folder / name).write_text(text)
     elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level)
-    symbols = _symbols(elf)
+    rows = _symbols(elf)
+    symbols = {name: (address, size) for name, address, size in rows}
     rig = VirtualRig([VirtualBoard(board, elf)])
     while not rig.read_word(0, symbols["done"][0]) & 1 or rig.time_ps == 0:
         rig.run_until(rig.time_ps + TIME_LIMIT_PS)
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
-    code = tuple(symbols[function_name(number)][1] for number in numbered)
-    return BareRun(kernels, cycles, code, _read_output(rig, symbols, quantized))
+    in_flash = (row for row in rows if row[1] < board.device.largest_ram.start and row[0] not in NO_KERNELS)
+    code_bytes = sum(size for _, _, size in in_flash) - sum(kernel.weights_bytes for kernel in kernels)
+    return BareRun(kernels, cycles, code_bytes, _read_output(rig, symbols, quantized))
 
 
 def enlarged(board: Board) -> Board:
@@ -134,18 +137,20 @@ def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> P
     device: Device = board.device
     script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.largest_ram.start, size=MEMORY_BYTES))
     includes = (f"-I{resources.firmware() / 'common'}", f"-I{folder}")
-    flags = (*build_flags(board), *([level] if level else []), "-nostartfiles", "--specs=nano.specs", f"-T{script}")
-    subprocess.run([COMPILER, *flags, *includes, *map(str, sources), "-o", str(elf)], check=True)
+    link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
+    flags = (*build_flags(board), *([level] if level else []), *link)
+    shared = resources.firmware().glob("common/dsp_*.c")
+    subprocess.run([COMPILER, *flags, *includes, *map(str, (*sources, *shared)), "-o", str(elf)], check=True)
     return elf
 
 
-def _symbols(elf: Path) -> Mapping[str, tuple[int, int]]:
-    """Return address and size of every symbol that has one."""
+def _symbols(elf: Path) -> Sequence[tuple[str, int, int]]:
+    """Return name, address and size of every symbol that has one; static ones may share a name."""
     table = subprocess.run(
         ["arm-none-eabi-nm", "--print-size", str(elf)], capture_output=True, text=True, check=True
     ).stdout
     rows = [row for row in map(str.split, table.splitlines()) if len(row) == 4]  # noqa: PLR2004 - with a size
-    return {name: (int(address, 16), int(size, 16)) for address, size, _, name in rows}
+    return [(name, int(address, 16), int(size, 16)) for address, size, _, name in rows]
 
 
 def _read_output(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]], quantized: QuantizedGraph) -> IntArray:

@@ -127,7 +127,7 @@ DSP_INLINE void dsp_store(void *address, uint32_t word) {
 
 /* Widens `count` bytes, those behind the last four not as words, so that nothing behind them is read. */
 DSP_INLINE void dsp_widen(const int8_t *bytes, int16_t *halves, int32_t count) {
-#pragma GCC unroll 4
+#pragma GCC unroll 2
   for (; count >= 4; count -= 4) {
     const uint32_t word = dsp_load(bytes);
     const uint32_t even = dsp_even_bytes(word), odd = dsp_odd_bytes(word);
@@ -188,7 +188,7 @@ DSP_INLINE void dsp_copy_halves(const int16_t *from, int16_t *to, int32_t count)
 /* Sets `count` halves. */
 DSP_INLINE void dsp_fill_halves(int16_t *to, int32_t value, int32_t count) {
   const uint32_t word = dsp_pair(value, value);
-#pragma GCC unroll 4
+#pragma GCC unroll 2
   for (; count >= 2; count -= 2) {
     dsp_store(to, word);
     to += 2;

@@ -21,7 +21,9 @@ STACK_SECTION = ".stack"
 ARENA_SYMBOL = "network_arena"
 
 _LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
-_LAYER_FUNCTION = re.compile(r"layer_(\d+)([._]|$)")
+_LAYER_CODE = re.compile(r"layer_(\d+)([._]|$)")
+_CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and what describes a layer to those that layers share
+_KERNELS = "dsp_"  # prefix of functions that layers bring along and share
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class ElfSizes:
     arena_bytes: int  # the activations
     stack_bytes: int  # the stack's reserve
     layer_code_bytes: dict[int, int]  # by the layer's number; with the functions that the compiler split off
+    shared_code_bytes: dict[str, int]  # functions that layers bring along and share, of which there is one copy
 
     @property
     def code_bytes(self) -> int:
@@ -67,12 +70,7 @@ def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
     sections = list(elf.iter_sections())
     weights_index = next((i for i, section in enumerate(sections) if section.name == WEIGHTS_SECTION), None)
     symbols = list(_symbols(elf))
-    layer_code_bytes: dict[int, int] = {}
-    for symbol in symbols:
-        layer = _LAYER_FUNCTION.match(symbol.name)
-        if layer and symbol["st_info"]["type"] == "STT_FUNC":
-            number = int(layer[1])
-            layer_code_bytes[number] = layer_code_bytes.get(number, 0) + symbol["st_size"]
+    code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] != weights_index]
     return ElfSizes(
         flash=MemoryUse(device.flash, sum(section["sh_size"] for section in sections if _is_loaded(section))),
         ram=tuple(MemoryUse(memory, _bytes_in(memory, sections)) for memory in device.ram),
@@ -83,8 +81,30 @@ def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
         ),
         arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
         stack_bytes=sum(section["sh_size"] for section in sections if section.name == STACK_SECTION),
-        layer_code_bytes=dict(sorted(layer_code_bytes.items())),
+        layer_code_bytes=_layer_code_bytes(code),
+        shared_code_bytes=_shared_code_bytes(code),
     )
+
+
+def _layer_code_bytes(code: Sequence[Symbol]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for symbol in code:
+        layer = _LAYER_CODE.match(symbol.name)
+        if layer:
+            sizes[int(layer[1])] = sizes.get(int(layer[1]), 0) + symbol["st_size"]
+    return dict(sorted(sizes.items()))
+
+
+def _shared_code_bytes(code: Sequence[Symbol]) -> dict[str, int]:
+    """Return the sizes of weak functions, with what the compiler split off and with helpers of such a name."""
+    functions = [each for each in code if each["st_info"]["type"] == "STT_FUNC"]
+    weak = {each.name for each in functions if each["st_info"]["bind"] == "STB_WEAK" and each.name.startswith(_KERNELS)}
+    sizes = dict.fromkeys(sorted(weak), 0)
+    for each in functions:
+        name = next((name for name in weak if re.fullmatch(rf"{name}([._].*)?", each.name)), None)
+        if name:
+            sizes[name] += each["st_size"]
+    return sizes
 
 
 def _symbols(elf: ELFFile) -> Iterator[Symbol]:

@@ -11,7 +11,7 @@ from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
-from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.high_products import LARGEST_HALF, Epilogue
 from tinysplit.techniques.loads import Loads, block_loads
 from tinysplit.techniques.strips import Strips
 from tinysplit.techniques.traversal import Lead, window_lead
@@ -19,12 +19,14 @@ from tinysplit.techniques.traversal import Lead, window_lead
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
+VALUE_BITS = 16
 PIXELS = 2  # that are computed together
 BLOCK = 4  # output channels whose sums are in registers together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of an address that one instruction loads from
-SHARED_SUM_LIMIT = 1 << 23  # of a channel that shares its weights' words with another: see firmware/common/dsp_dot.h
-STRAIGHT_PAIRS = 24  # up to which kernel rows are not looped over
+SHARED_SUM_LIMIT = (
+    1 << 23
+)  # of a channel that shares its weights' words with another: see firmware/common/dsp_conv_pixels.h
 
 
 class DualMac(Technique):
@@ -80,21 +82,29 @@ class DualMac(Technique):
             weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
             bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
         words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
-        parts = [bias, np.moveaxis(words, 1, -1).reshape(len(words), -1)]
-        factors = _epilogue(quantized).factors
-        if len(factors) > 1:
-            parts.append(_filled(factors, quantized.layer))
+        factors = np.broadcast_to(_epilogue(quantized).factors, quantized.layer.out_shape.channels)
+        parts = (bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), _filled(factors, quantized.layer))
         return {"weights": np.concatenate(parts, axis=1).astype(np.int32)}
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
-        strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
+        strips, epilogue = Strips(quantized.layer, quantized.formats.x.bits // 8), _epilogue(quantized)
+        layout = "packed" if _shares_words(quantized) else "wide"
+        flags = {
+            "DSP_CONV_HIGH": epilogue.is_high,
+            "DSP_CONV_GROUPED": strips.is_grouped,
+            "DSP_CONV_APART": strips.are_apart,
+        }
         return {
             "strips": strips,
-            "epilogue": _epilogue(quantized),
+            "epilogue": epilogue,
             "block_words": self.constants(quantized)["weights"].shape[1],
-            "layout": "packed" if _shares_words(quantized) else "wide",
-            "unrolled_rows": strips.window.kernel[0] if strips.pairs * strips.window.kernel[0] <= STRAIGHT_PAIRS else 1,
+            "layout": layout,
+            "tail": _tail(epilogue, layout, quantized),
+            "flags": [name for name, is_set in flags.items() if is_set],
+            "has_own_distance": strips.pixels > 1 and not strips.are_apart,
+            "is_short": strips.is_short,
+            "two": f"dsp_conv_{layout}_{strips.walk}",
         }
 
     def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all
@@ -105,7 +115,20 @@ class DualMac(Technique):
 def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
     """Return how sums become outputs; every second sum that shares words comes 256 times as large."""
     channels = np.arange(quantized.layer.out_shape.channels)
-    return Epilogue.of(quantized, 8 * (channels % 2) if _shares_words(quantized) else None)
+    if _shares_words(quantized):
+        return Epilogue.of(quantized, 8 * (channels % 2))
+    return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
+
+
+def _tail(epilogue: Epilogue, layout: str, quantized: "QuantizedLayer") -> str:
+    """Return which clamp of firmware/common/dsp_conv.h the outputs need."""
+    bits, (low, high) = quantized.formats.y.bits, quantized.clamp
+    if layout == "packed":
+        return "POSITIVE" if epilogue.is_narrow else "WHOLE" if epilogue.is_whole else "ANY"
+    if bits != VALUE_BITS or not epilogue.is_high:
+        return "ANY"
+    limits = {(0, LARGEST_HALF): "POSITIVE", (-LARGEST_HALF - 1, LARGEST_HALF): "WHOLE"}
+    return limits.get((low, high), "LIMITED")
 
 
 def _blocks(layer: Layer) -> int:

@@ -22,17 +22,21 @@ class Epilogue:
 
     `factors` are those of the output channels, or one for all. With `is_high` they are shifted for the upper half of
     the product, by `extra_bits` a channel less for sums that come that much too large. With `is_narrow`, outputs are
-    positive and proved to fit halves of a word before they are clamped.
+    positive bytes and proved to fit halves of a word before they are clamped, with `is_whole` bytes of the whole range.
     """
 
     factors: IntArray
     is_high: bool
     is_narrow: bool
     is_capped: bool
+    is_whole: bool
 
     @classmethod
-    def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None) -> "Epilogue":
-        """Return the epilogue of `quantized`; `extra_bits` has a number for every output channel."""
+    def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None, *, may_mask: bool = False) -> "Epilogue":
+        """Return the epilogue of `quantized`; `extra_bits` has a number for every output channel.
+
+        With `may_mask` the kernel takes away what a first shift drops, so that upper halves need no such shift.
+        """
         formats, (low, high) = quantized.formats, quantized.clamp
         requantization = formats.requantization
         if requantization is None:
@@ -40,15 +44,20 @@ class Epilogue:
         factors = np.array(requantization.factors, np.int64)
         if extra_bits is not None and extra_bits.any():
             factors = np.broadcast_to(factors, extra_bits.shape)
-        shifts = PRODUCT_BITS - requantization.post_shift - (0 if extra_bits is None else extra_bits)
+        shift = requantization.post_shift + (requantization.pre_shift if may_mask else 0)
+        shifts = PRODUCT_BITS - shift - (0 if extra_bits is None else extra_bits)
         shifted = factors << np.maximum(shifts, 0)
-        is_high = requantization.pre_shift == 0 and np.all(shifts >= 0) and np.all(shifted <= LARGEST_FACTOR)
+        is_high = (
+            (may_mask or requantization.pre_shift == 0) and np.all(shifts >= 0) and np.all(shifted <= LARGEST_FACTOR)
+        )
         bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
         largest = bounds * np.array(requantization.factors, np.int64) >> requantization.post_shift
+        fits_half = int(largest.max()) + 1 + abs(formats.y.zero_point) <= LARGEST_HALF
         is_byte = formats.y.bits == 8 and low == 0  # noqa: PLR2004
         return cls(
             factors=shifted if is_high else np.array(requantization.factors, np.int64),
             is_high=bool(is_high),
-            is_narrow=bool(is_high and is_byte and int(largest.max()) + 1 + abs(formats.y.zero_point) <= LARGEST_HALF),
+            is_narrow=bool(is_high and is_byte and fits_half),
+            is_whole=bool(is_high and fits_half and (low, high) == (-128, 127)),
             is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -98,13 +99,26 @@ class Planes(Technique):
 
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
-        layer = quantized.layer
+        layer, epilogue = quantized.layer, _epilogue(quantized)
         return {
-            "epilogue": _epilogue(quantized),
+            "epilogue": epilogue,
+            "shared": f"dsp_planes_{_digest(quantized, epilogue)}",
             "band": _band(layer),
             "band_rows": _rows(layer, _band(layer)),
             "pitch": _pitch(layer),
         }
+
+
+def _digest(quantized: "QuantizedLayer", epilogue: Epilogue) -> str:
+    """Return a part of a name that is the same for layers whose code differs in nothing but its constants."""
+    layer, formats = quantized.layer, quantized.formats
+    requantization = formats.requantization
+    shifts = (requantization.pre_shift, requantization.post_shift) if requantization and not epilogue.is_high else ()
+    one_factor = epilogue.factors.tolist() if len(epilogue.factors) == 1 else None
+    values = [(each.bits, each.zero_point) for each in (formats.x, formats.y)]
+    outputs = (quantized.clamp, shifts, one_factor, epilogue.is_high, epilogue.is_narrow, epilogue.is_capped)
+    shape = (layer.in_shape, layer.out_shape, _window(layer), formats.weight_bits)
+    return sha256(repr((shape, values, outputs)).encode()).hexdigest()[:8]
 
 
 def _epilogue(quantized: "QuantizedLayer") -> Epilogue:

@@ -7,6 +7,7 @@ from tinysplit.layers.base import Layer
 from tinysplit.layers.dense import Dense
 from tinysplit.layers.window import Window
 
+SHORT_PAIRS = 24
 STRIP_BYTES = 640  # longer strips save little: only the columns that two strips share are widened twice
 
 
@@ -45,6 +46,24 @@ class Strips:
         """Height and width of the output."""
         height, width, _ = self.layer.out_shape
         return (1, height * width) if self.is_flat else (height, width)
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether pixels share no values and need no padding: then two of them lie word by word beside each other."""
+        return self.window.kernel == (1, 1) and not self.window.is_clipped
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the pairs of a window are so few that they are not looped over."""
+        return self.window.kernel[0] * self.pairs <= SHORT_PAIRS
+
+    @property
+    def walk(self) -> str:
+        """How two pixels are walked, as a part of a C name."""
+        if self.are_apart:
+            return "apart"
+        size = f"_{self.window.kernel[0]}x{self.pairs}_{self.row_length}" if self.is_short else ""
+        return f"{2 * self.distance}{size}"
 
     @property
     def step(self) -> int:

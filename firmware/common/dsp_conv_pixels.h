@@ -1,0 +1,381 @@
+/* Blocks of four output channels of one pixel or of two, for dsp_conv.c.
+ *
+ * The weights of a block are four biases, then for every pair of values
+ *
+ *   packed  two words. The halves of the first are 256 * w1 + w0 of channels 0 and 1, the second is the same of
+ *           channels 2 and 3: multiplied as they are they give 256 times the sum of channel 1 plus that of channel 0,
+ *           for which the low bytes are taken out. So two channels share a word, and but one of them costs an
+ *           instruction; the sum of the odd one, times 256, is a difference, exact when it is within 24 bits;
+ *   wide    four words of 16-bit weights, one a channel;
+ *
+ * then four factors. In assembler, because the loop needs all 14 registers: r2 to r9 are sums, those of the first pixel
+ * first, r0 and r1 walk values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y, run,
+ * the first members of `run`, `entry` and `span` as addresses, and where kernel rows are looped over the end of the last
+ * one and that of the one that is walked.
+ */
+#ifndef DSP_CONV_PIXELS_H
+#define DSP_CONV_PIXELS_H
+
+#include <stddef.h>
+
+#include "dsp_conv.h"
+#include "dsp_conv_twin.h"
+
+#if DSP_HAS_INSTRUCTIONS
+
+/* One pair of values. Loads stand together, because on Cortex-M4 the first of several takes a cycle more. All
+ * instructions have 4 bytes.
+ */
+#define DSP_CONV_PACKED_TWO(distance, step) \
+  "ldr r11, [r0, #" distance "]\n\t" \
+  "ldr r10, [r0], #" step "\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r3, r12, r10, r3\n\t" \
+  "smlad r7, r12, r11, r7\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "smlad r5, lr, r10, r5\n\t" \
+  "smlad r9, lr, r11, r9\n\t" \
+  "sxtb16 lr, lr\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r6, r12, r11, r6\n\t" \
+  "smlad r4, lr, r10, r4\n\t" \
+  "smlad r8, lr, r11, r8\n\t"
+
+#define DSP_CONV_WIDE_TWO(distance, step) \
+  "ldr r11, [r0, #" distance "]\n\t" \
+  "ldr r10, [r0], #" step "\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r6, r12, r11, r6\n\t" \
+  "smlad r3, lr, r10, r3\n\t" \
+  "smlad r7, lr, r11, r7\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r4, r12, r10, r4\n\t" \
+  "smlad r8, r12, r11, r8\n\t" \
+  "smlad r5, lr, r10, r5\n\t" \
+  "smlad r9, lr, r11, r9\n\t"
+
+#define DSP_CONV_PACKED_ONE \
+  "ldr r10, [r0], #4\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r3, r12, r10, r3\n\t" \
+  "smlad r5, lr, r10, r5\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "sxtb16 lr, lr\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r4, lr, r10, r4\n\t"
+
+#define DSP_CONV_WIDE_ONE \
+  "ldr r10, [r0], #4\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r3, lr, r10, r3\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "ldr r12, [r1], #8\n\t" \
+  "smlad r4, r12, r10, r4\n\t" \
+  "smlad r5, lr, r10, r5\n\t"
+
+/* The odd channels' sums. Packed ones are 256 times as large, which their factors allow for in products by upper
+ * halves.
+ */
+#define DSP_CONV_PACKED_ODD_ONE "sub r3, r3, r2\n\tsub r5, r5, r4\n\t"
+#define DSP_CONV_PACKED_ODD_TWO DSP_CONV_PACKED_ODD_ONE "sub r7, r7, r6\n\tsub r9, r9, r8\n\t"
+#define DSP_CONV_PACKED_SHIFT_ONE DSP_CONV_PACKED_ODD_ONE "asr r3, r3, #8\n\tasr r5, r5, #8\n\t"
+#define DSP_CONV_PACKED_SHIFT_TWO \
+  DSP_CONV_PACKED_SHIFT_ONE \
+  "sub r7, r7, r6\n\tsub r9, r9, r8\n\tasr r7, r7, #8\n\tasr r9, r9, #8\n\t"
+#define DSP_CONV_PACKED_MASK ""
+#define DSP_CONV_PACKED_TRUE_ONE DSP_CONV_PACKED_ODD_ONE
+#define DSP_CONV_PACKED_TRUE_TWO DSP_CONV_PACKED_ODD_TWO
+#define DSP_CONV_WIDE_MASK "ldr r12, [sp, #44]\n\t"
+#define DSP_CONV_WIDE_TRUE_ONE "and r2, r12\n\tand r3, r12\n\tand r4, r12\n\tand r5, r12\n\t"
+#define DSP_CONV_WIDE_TRUE_TWO \
+  DSP_CONV_WIDE_TRUE_ONE "and r6, r12\n\tand r7, r12\n\tand r8, r12\n\tand r9, r12\n\t"
+#define DSP_CONV_WIDE_ODD_ONE ""
+#define DSP_CONV_WIDE_ODD_TWO ""
+#define DSP_CONV_WIDE_SHIFT_ONE ""
+#define DSP_CONV_WIDE_SHIFT_TWO ""
+
+/* What is done to the sums of the first pixel, or of both. */
+#define DSP_CONV_EACH_ONE(first, second) first
+#define DSP_CONV_EACH_TWO(first, second) first second
+
+#define DSP_CONV_BIAS_ONE ""
+#define DSP_CONV_BIAS_TWO "mov r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t"
+
+/* r0 is the offset; four factors. */
+#define DSP_CONV_HIGH_OF(a, b, c, d) \
+  "smmlar " a ", " a ", r10, r0\n\t" \
+  "smmlar " b ", " b ", r11, r0\n\t" \
+  "smmlar " c ", " c ", r12, r0\n\t" \
+  "smmlar " d ", " d ", lr, r0\n\t"
+
+/* r10 and r12 are the shifts, r11 the offset, lr the factor. */
+#define DSP_CONV_SHIFT_OF(sum) \
+  "asr " sum ", " sum ", r10\n\t" \
+  "mla " sum ", " sum ", lr, r11\n\t" \
+  "asr " sum ", " sum ", r12\n\t"
+#define DSP_CONV_SHIFTED(each, a, b) "ldr lr, [r1], #4\n\t" each(DSP_CONV_SHIFT_OF(a), DSP_CONV_SHIFT_OF(b))
+
+#define DSP_CONV_LIMIT(word) "ssub16 r12, " word ", r10\n\tsel " word ", " word ", r10\n\t" \
+  "ssub16 r12, r11, " word "\n\tsel " word ", " word ", r11\n\t"
+#define DSP_CONV_PAIR(low, high) \
+  "ssat " low ", #16, " low "\n\tssat " high ", #16, " high "\n\tpkhbt " low ", " low ", " high ", lsl #16\n\t" \
+  DSP_CONV_LIMIT(low)
+#define DSP_CONV_JOIN(a, b) \
+  "uxtb16 " a ", " a "\n\tuxtb16 " b ", " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
+
+/* Four outputs of bytes from values that fit halves: in a word; r11 holds 255 minus the largest positive one. */
+#define DSP_CONV_PACK(a, b, c, d) \
+  "pkhbt " a ", " a ", " c ", lsl #16\n\tpkhbt " b ", " b ", " d ", lsl #16\n\t"
+#define DSP_CONV_PACKED_POSITIVE(a, b, c, d) \
+  DSP_CONV_PACK(a, b, c, d) "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
+#define DSP_CONV_PACKED_WHOLE(a, b, c, d) \
+  DSP_CONV_PACK(a, b, c, d) "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
+#define DSP_CONV_PACKED_CAP(word) "uqadd8 " word ", " word ", r11\n\tuqsub8 " word ", " word ", r11\n\t"
+#define DSP_CONV_PACKED_LIMITED_ONE ""
+#define DSP_CONV_PACKED_LIMITED_TWO ""
+#define DSP_CONV_PACKED_STORE_SECOND "str r6, [r12, r10]\n\t"
+#define DSP_CONV_PACKED_STORE "str r2, [r12], #4\n"
+
+/* Four outputs of halves: in the words `a` and `c`. */
+#define DSP_CONV_WIDE_PACK(a, b, c, d) \
+  "pkhbt " a ", " a ", " b ", lsl #16\n\tpkhbt " c ", " c ", " d ", lsl #16\n\t"
+#define DSP_CONV_WIDE_POSITIVE(a, b, c, d) \
+  "usat " a ", #15, " a "\n\tusat " b ", #15, " b "\n\tusat " c ", #15, " c "\n\tusat " d ", #15, " d "\n\t" \
+  DSP_CONV_WIDE_PACK(a, b, c, d)
+#define DSP_CONV_WIDE_WHOLE(a, b, c, d) \
+  "ssat " a ", #16, " a "\n\tssat " b ", #16, " b "\n\tssat " c ", #16, " c "\n\tssat " d ", #16, " d "\n\t" \
+  DSP_CONV_WIDE_PACK(a, b, c, d)
+#define DSP_CONV_WIDE_CAP(word) ""
+#define DSP_CONV_WIDE_LIMITS(limits) \
+  "ldr lr, [sp, #28]\n\t" /* tail */ \
+  "ldr r12, [sp, #8]\n\t" \
+  "ldr r11, [sp, #24]\n\t" \
+  "ldr r10, [r12, #52]\n\t" /* low */ \
+  "cmp lr, #2\n\t" \
+  "beq 7f\n\t" limits
+#define DSP_CONV_WIDE_LIMITED_ONE DSP_CONV_WIDE_LIMITS(DSP_CONV_LIMIT("r2") DSP_CONV_LIMIT("r4"))
+#define DSP_CONV_WIDE_LIMITED_TWO \
+  DSP_CONV_WIDE_LIMITS(DSP_CONV_LIMIT("r2") DSP_CONV_LIMIT("r4") DSP_CONV_LIMIT("r6") DSP_CONV_LIMIT("r8"))
+#define DSP_CONV_WIDE_STORE_SECOND "add r10, r12\n\tstr r6, [r10]\n\tstr r8, [r10, #4]\n\t"
+#define DSP_CONV_WIDE_STORE "str r2, [r12], #4\n\tstr r4, [r12], #4\n"
+
+#define DSP_CONV_BYTES_OF(a, b, c, d) \
+  DSP_CONV_PAIR(a, c) DSP_CONV_PAIR(b, d) DSP_CONV_JOIN(a, b)
+#define DSP_CONV_HALVES_OF(a, b, c, d) DSP_CONV_PAIR(a, b) DSP_CONV_PAIR(c, d)
+
+#define DSP_CONV_EIGHT(step) step step step step step step step step
+#define DSP_CONV_SIXTEEN(step) DSP_CONV_EIGHT(step) DSP_CONV_EIGHT(step)
+
+/* The sums of a block: all pairs of one kernel row; */
+#define DSP_CONV_ROW(steps) \
+  "ldr pc, [sp, #32]\n\t" /* entry */ \
+  ".balign 4\n" \
+  "2:\n\t" steps \
+  "ldr r12, [sp, #36]\n\t" /* end of the row */ \
+  "cmp r0, r12\n\t" \
+  "bne 2b\n\t"
+
+/* of kernel rows; */
+#define DSP_CONV_ROWS(steps) \
+  "ldr r10, [sp, #36]\n\t" \
+  "str r10, [sp, #52]\n\t" /* end of this row */ \
+  "ldr pc, [sp, #32]\n\t" \
+  ".balign 4\n" \
+  "2:\n\t" steps \
+  "ldr r12, [sp, #52]\n\t" \
+  "cmp r0, r12\n\t" \
+  "bne 2b\n\t" \
+  "ldr lr, [sp, #40]\n\t" /* end of the last one */ \
+  "ldr r10, [sp, #8]\n\t" \
+  "cmp r0, lr\n\t" \
+  "beq 3f\n\t" \
+  "ldr r11, [r10, #36]\n\t" /* row_bytes */ \
+  "ldr lr, [r10, #40]\n\t" /* gap_bytes */ \
+  "add r12, r11\n\t" \
+  "str r12, [sp, #52]\n\t" \
+  "add r0, lr\n\t" \
+  "ldr pc, [sp, #32]\n\t"
+
+/* or one step after the other. */
+#define DSP_CONV_STRAIGHT(steps) "2:\n\t" steps
+
+/* Where the outputs of a block go, with what they are capped; the next block's values. */
+#define DSP_CONV_PLACES \
+  "ldr r11, [sp, #24]\n\t" /* high */ \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  "ldr r0, [sp]\n\t" /* x */
+
+/* A function; layout and count choose the pieces above. The second pixel is stored first: its output may lie at the
+ * place of the first one.
+ */
+#define DSP_CONV_BODY(layout, count, sums) \
+  __asm( \
+    ".syntax unified\n\t" \
+    "push {r4-r11, lr}\n\t" \
+    "ldm r3, {r4-r12}\n\t" \
+    "adr lr, 2f\n\t" \
+    "add r9, lr\n\t" /* entry */ \
+    "add r10, r0\n\t" /* the end of the first row */ \
+    "add r11, r10\n\t" \
+    "push {r1, r2}\n\t" /* the weights; room for the end of a row */ \
+    "push {r0, r2, r3, r4-r12}\n" \
+    "1:\n\t" /* a block */ \
+    "ldm r1!, {r2-r5}\n\t" \
+    DSP_CONV_BIAS_##count \
+    sums \
+    "3:\n\t" \
+    "ldr r0, [sp, #20]\n\t" /* offset */ \
+    "ldr r10, [sp, #28]\n\t" /* tail */ \
+    DSP_CONV_##layout##_MASK \
+    "cmp r10, #1\n\t" \
+    "blt 4f\n\t" \
+    DSP_CONV_##layout##_TRUE_##count \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
+    "bne 5f\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
+                          DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
+    DSP_CONV_PLACES \
+    DSP_CONV_EACH_##count(DSP_CONV_##layout##_CAP("r2"), DSP_CONV_##layout##_CAP("r6")) \
+    "\n9:\n\t" \
+    DSP_CONV_EACH_##count("", DSP_CONV_##layout##_STORE_SECOND) \
+    DSP_CONV_##layout##_STORE \
+    "8:\n\t" \
+    "str r12, [sp, #4]\n\t" \
+    "cmp r1, lr\n\t" \
+    "bne 1b\n\t" \
+    "ldr r3, [sp, #92]\n\t" /* count */ \
+    "ldr r2, [sp, #8]\n\t" /* run */ \
+    "ldr r1, [sp, #48]\n\t" \
+    "subs r3, #1\n\t" \
+    "beq 10f\n\t" \
+    "str r3, [sp, #92]\n\t" \
+    "ldr r4, [r2, #44]\n\t" /* x_step */ \
+    "ldr r5, [r2, #48]\n\t" /* y_gap */ \
+    "ldr r6, [sp, #36]\n\t" \
+    "ldr r7, [sp, #40]\n\t" \
+    "add r0, r4\n\t" \
+    "add r6, r4\n\t" \
+    "add r7, r4\n\t" \
+    "add r12, r5\n\t" \
+    "str r0, [sp]\n\t" \
+    "str r6, [sp, #36]\n\t" \
+    "str r7, [sp, #40]\n\t" \
+    "str r12, [sp, #4]\n\t" \
+    "b 1b\n" \
+    "10:\n\t" \
+    "add sp, #56\n\t" \
+    "pop {r4-r11, pc}\n" \
+    "5:\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_##layout##_WHOLE("r2", "r3", "r4", "r5"), \
+                          DSP_CONV_##layout##_WHOLE("r6", "r7", "r8", "r9")) \
+    DSP_CONV_##layout##_LIMITED_##count \
+    "7:\n\t" \
+    DSP_CONV_PLACES \
+    "b 9b\n" \
+    "4:\n\t" \
+    "ldr r12, [sp, #8]\n\t" \
+    "ldr lr, [r12, #76]\n\t" /* any */ \
+    "blx lr\n\t" \
+    "ldr r0, [sp]\n\t" \
+    "ldr lr, [sp, #12]\n\t" \
+    "b 8b\n\t" \
+  )
+
+/* What such a function calls for outputs of any kind: it stores them and returns where the first pixel's end in r12. */
+#define DSP_CONV_ANY_BODY(layout, count) \
+  __asm( \
+    ".syntax unified\n\t" \
+    "ldr r12, [sp, #8]\n\t" /* run */ \
+    "push {lr}\n\t" \
+    "ldr r10, [r12, #56]\n\t" /* is_high */ \
+    "cmp r10, #0\n\t" \
+    "beq 5f\n\t" \
+    DSP_CONV_##layout##_ODD_##count \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
+    "b 6f\n" \
+    "5:\n\t" \
+    DSP_CONV_##layout##_SHIFT_##count \
+    "mov r11, r0\n\t" \
+    "ldr r10, [r12, #64]\n\t" /* pre_shift */ \
+    "ldr r12, [r12, #68]\n\t" /* post_shift */ \
+    DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r2", "r6") \
+    DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r3", "r7") \
+    DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r4", "r8") \
+    DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r5", "r9") \
+    "6:\n\t" \
+    "ldr r0, [sp, #8]\n\t" /* y */ \
+    "ldr r12, [sp, #12]\n\t" /* run */ \
+    "ldr r11, [sp, #28]\n\t" /* high */ \
+    "ldr r10, [r12, #52]\n\t" /* low */ \
+    "ldr lr, [r12, #60]\n\t" /* y_bytes */ \
+    "cmp lr, #1\n\t" \
+    "bne 7f\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_BYTES_OF("r2", "r3", "r4", "r5"), DSP_CONV_BYTES_OF("r6", "r7", "r8", "r9")) \
+    DSP_CONV_EACH_##count("", "ldr r11, [sp, #20]\n\tstr r6, [r0, r11]\n\t") /* y_step */ \
+    "str r2, [r0], #4\n\t" \
+    "b 8f\n" \
+    "7:\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_HALVES_OF("r2", "r3", "r4", "r5"), DSP_CONV_HALVES_OF("r6", "r7", "r8", "r9")) \
+    DSP_CONV_EACH_##count("", "ldr r11, [sp, #20]\n\tadd r11, r0\n\tstr r6, [r11], #4\n\tstr r8, [r11]\n\t") \
+    "str r2, [r0], #4\n\t" \
+    "str r4, [r0], #4\n" \
+    "8:\n\t" \
+    "mov r12, r0\n\t" \
+    "pop {pc}\n\t" \
+  )
+#define DSP_CONV_ANY_PIXELS(name, layout, count) \
+  __attribute__((naked)) void name(void) { \
+    DSP_CONV_ANY_BODY(layout, count); \
+  }
+
+_Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in the text above");
+
+#define DSP_CONV_FUNCTION(name, text) \
+  __attribute__((naked)) void name( \
+      __attribute__((unused)) const int16_t *x, __attribute__((unused)) const int32_t *w, \
+      __attribute__((unused)) void *y, __attribute__((unused)) const dsp_conv_run *run, \
+      __attribute__((unused)) int32_t count) { \
+    text; \
+  }
+#define DSP_CONV_ONE_PIXEL(name, layout) \
+  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_ONE))))
+#define DSP_CONV_APART_PIXELS(name, layout) \
+  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO("4", "8")))))
+#define DSP_CONV_TWO_PIXELS(name, layout, distance) \
+  DSP_CONV_FUNCTION( \
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROWS(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO(#distance, "4")))))
+
+/* `steps` are pairs of values, and the ways from row to row. */
+#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) \
+  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STRAIGHT(steps)))
+#define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4")
+#define DSP_CONV_GAP(bytes) "add r0, #" #bytes "\n\t"
+
+#else
+
+/* Twins compute outputs of any kind by themselves. */
+#define DSP_CONV_ANY_PIXELS(name, layout, count) \
+  void name(void) { \
+  }
+#define DSP_CONV_TWIN(name, layout, together, distance, step) \
+  void name(const int16_t *x, const int32_t *w, void *y, const dsp_conv_run *run, int32_t count) { \
+    dsp_conv_twin(x, w, y, run, count, DSP_CONV_##layout, together, distance, step); \
+  }
+#define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
+#define DSP_CONV_APART_PIXELS(name, layout) DSP_CONV_TWIN(name, layout, 2, 4, 8)
+#define DSP_CONV_TWO_PIXELS(name, layout, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
+#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
+
+#endif
+#endif
