@@ -66,7 +66,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
     return Project(
         tinysplit_version="0.1.0",
-        model=ProjectModel(name="reversal", sha256="0" * 64, copy_sha256="1" * 64),
+        model=ProjectModel(name="reversal", sha256="0" * 64, copy_sha256="1" * 64, parameters_sha256="2" * 64),
         bits=8,
         baud=115200,
         host_baud=115200,

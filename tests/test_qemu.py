@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import serial
 
-from example import MODEL, SAMPLES, build_example
+from example import SAMPLES, build_example
+from tinysplit.generated_network import read_quantized
 from tinysplit.integer_reference import quantize_input, run_integer
-from tinysplit.onnx_import import import_model
-from tinysplit.quantize import quantize
 from tinysplit.samples import load_samples
 from tinysplit_hil.client import BoardClient
 
@@ -59,8 +58,8 @@ def connect(url: str, process: subprocess.Popen[bytes]) -> serial.SerialBase:
 def test_qemu_computes_the_bytes_of_the_integer_reference(bits: int, tmp_path: Path) -> None:
     out = tmp_path / "out"
     project = build_example(out, "nucleo_f401re", bits=bits)
-    graph = import_model(MODEL)
-    quantized = quantize(graph, project.formats, bits)
+    quantized = read_quantized(out, project)
+    graph = quantized.graph
     x = load_samples(SAMPLES, graph).x[:SAMPLE_COUNT]
     expected = run_integer(quantized, x)
 

@@ -6,15 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from example import MODEL, SAMPLES, build_example
+from example import SAMPLES, build_example
 from tinysplit.boards import load_board
 from tinysplit.errors import InputError, ToolError
+from tinysplit.generated_network import read_quantized
 from tinysplit.integer_reference import quantize_input, run_integer
-from tinysplit.onnx_import import import_model
 from tinysplit.platformio_project import ELF_IN_PROJECT
 from tinysplit.project import Project
 from tinysplit.qformat import IntArray
-from tinysplit.quantize import quantize
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import open_rig
@@ -36,16 +35,16 @@ def project(folder: Path) -> Project:
     return Project.read(folder)
 
 
-def make_inputs(project: Project, count: int) -> tuple[IntArray, IntArray]:
+def make_inputs(project: Project, folder: Path, count: int) -> tuple[IntArray, IntArray]:
     """Inputs for the first board, and the outputs that the integer reference gives for them."""
-    quantized = quantize(import_model(MODEL), project.formats, project.bits)
+    quantized = read_quantized(folder, project)
     with np.load(SAMPLES) as samples:
         x = samples["x"][:count]
     return quantize_input(quantized, x), run_integer(quantized, x)
 
 
 def test_measurement(project: Project, folder: Path) -> None:
-    inputs, expected = make_inputs(project, 2)
+    inputs, expected = make_inputs(project, folder, 2)
     with open_rig("virtual", project, folder) as rig:
         measurement = measure(project, rig, inputs)
     assert rig.kind == "virtual"
@@ -71,7 +70,7 @@ def test_boards_sleep_between_runs(project: Project, folder: Path) -> None:
 
 def test_dead_link(project: Project, folder: Path) -> None:
     unwired = project.model_copy(update={"links": ()})
-    inputs, _ = make_inputs(project, 1)
+    inputs, _ = make_inputs(project, folder, 1)
     with open_rig("virtual", unwired, folder) as rig, pytest.raises(ToolError) as caught:
         measure(unwired, rig, inputs)
     line = str(caught.value)
@@ -83,7 +82,7 @@ def test_ports_in_wrong_order(project: Project, folder: Path, tmp_path: Path) ->
     first, second = (board.directory for board in project.boards)
     shutil.copytree(folder / first, tmp_path / second)
     shutil.copytree(folder / second, tmp_path / first)
-    inputs, _ = make_inputs(project, 1)
+    inputs, _ = make_inputs(project, folder, 1)
     with (
         open_rig("virtual", project, tmp_path) as rig,
         pytest.raises(ToolError, match=r"board 1 .* runs the firmware of board 2: are the ports in board order\?"),
@@ -93,7 +92,7 @@ def test_ports_in_wrong_order(project: Project, folder: Path, tmp_path: Path) ->
 
 def test_old_firmware(project: Project, folder: Path) -> None:
     newer = project.model_copy(update={"project_hash": 0x600DF00D})
-    inputs, _ = make_inputs(project, 1)
+    inputs, _ = make_inputs(project, folder, 1)
     with (
         open_rig("virtual", newer, folder) as rig,
         pytest.raises(ToolError, match=f"runs firmware of project {project.project_hash:08x}, not of 600df00d"),
@@ -103,7 +102,7 @@ def test_old_firmware(project: Project, folder: Path) -> None:
 
 def test_wrong_baud_rate_of_the_host_is_no_hang(project: Project, folder: Path) -> None:
     wrong = project.model_copy(update={"host_baud": 9600})
-    inputs, _ = make_inputs(project, 1)
+    inputs, _ = make_inputs(project, folder, 1)
     with open_rig("virtual", wrong, folder) as rig, pytest.raises(ToolError) as caught:
         measure(wrong, rig, inputs)
     assert "board 1" in str(caught.value)

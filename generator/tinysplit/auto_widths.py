@@ -16,9 +16,9 @@ from tinysplit.errors import CheckFailedError
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
-from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph
-from tinysplit.range_analysis import Range, Statistics
+from tinysplit.quantizer import Quantizer
+from tinysplit.range_analysis import Statistics
 from tinysplit.split.problem import Assignment
 from tinysplit.width_costs import WidthCosts
 
@@ -87,11 +87,6 @@ class AutoWidths:
     seconds: float
 
 
-def ranges_for(statistics: Mapping[str, Statistics], widths: BitWidths) -> dict[str, Range]:
-    """Return the range that every value's format of its width should hold."""
-    return {name: statistics[name].clipped(bits) for name, bits in widths.values.items()}
-
-
 def choose_widths(
     graph: Graph,
     statistics: Mapping[str, Statistics],
@@ -99,7 +94,8 @@ def choose_widths(
     limits: Limits,
 ) -> AutoWidths:
     """Return the network with the widths that are fast and good enough; CheckFailedError when none are."""
-    search = _Search(graph, statistics, floats, limits.goal, limits.costs(graph))
+    quantizer = Quantizer(graph, statistics, floats.samples.x)
+    search = _Search(graph, quantizer, floats, limits.goal, limits.costs(graph))
     widths = BitWidths.all(graph, SHORT)
     parts = list(search.parts())
     if search.accepts(widths):
@@ -133,7 +129,8 @@ def choose_widths(
 
 
 def _snr_alone(search: "_Search", part: Part) -> float:
-    return search.fidelity(search.with_bits(BitWidths.all(search.graph, LONG), part, SHORT)).snr_db
+    alone = search.with_bits(BitWidths.all(search.graph, LONG), part, SHORT)
+    return Fidelity.of(search.quantizer.nearest(alone), search.floats).snr_db
 
 
 def _worth(search: "_Search", widths: BitWidths, part: Part, snr_db: float) -> float:
@@ -145,7 +142,7 @@ def _worth(search: "_Search", widths: BitWidths, part: Part, snr_db: float) -> f
 @dataclass(frozen=True, eq=False)
 class _Search:
     graph: Graph
-    statistics: Mapping[str, Statistics]
+    quantizer: Quantizer
     floats: FloatScores
     goal: Goal
     costs: WidthCosts
@@ -170,18 +167,14 @@ class _Search:
     def longer(self, widths: BitWidths, part: Part) -> BitWidths:
         return self.with_bits(widths, part, LONG)
 
-    def quantized(self, widths: BitWidths) -> QuantizedGraph:
-        formats = choose_formats(self.graph, ranges_for(self.statistics, widths), widths)
-        return quantize(self.graph, formats, widths.widest)
-
     def fidelity(self, widths: BitWidths) -> Fidelity:
-        return Fidelity.of(self.quantized(widths), self.floats)
+        return Fidelity.of(self.quantizer.best(widths), self.floats)
 
     def accepts(self, widths: BitWidths) -> bool:
         return self.goal.accepts(self.fidelity(widths))
 
     def result(self, widths: BitWidths, choices: tuple[Choice, ...]) -> AutoWidths:
-        quantized = self.quantized(widths)
+        quantized = self.quantizer.best(widths)
         return AutoWidths(quantized, Fidelity.of(quantized, self.floats), choices, self.costs.seconds(widths))
 
     def refusal(self, widths: BitWidths) -> str:

@@ -14,6 +14,7 @@ from tinysplit.board_memory import MOVE_CYCLES, BoardMemory, Place
 from tinysplit.board_steps import StepKind
 from tinysplit.cost_model import technique_cycles
 from tinysplit.firmware_files import render_board_files, write_project_files
+from tinysplit.generated_network import parameters_file
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.kernels import Kernel, file_name, render_header, render_layer
 from tinysplit.memory_report import describe_memory
@@ -21,6 +22,7 @@ from tinysplit.plan import BoardPlan, Plan
 from tinysplit.platformio_project import render_platformio_ini
 from tinysplit.project import (
     MODEL_NAME,
+    PARAMETERS_NAME,
     Project,
     ProjectBoard,
     ProjectCut,
@@ -49,11 +51,12 @@ def generate(
 
     Raises InputError when `out` holds something else than an older generated folder.
     """
-    model_bytes = model.SerializeToString()
+    model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = ProjectModel(
         name=quantized.graph.name,
         sha256=quantized.graph.sha256,
         copy_sha256=hashlib.sha256(model_bytes).hexdigest(),
+        parameters_sha256=hashlib.sha256(parameters).hexdigest(),
     )
     project = describe(quantized, described, plan, baud, calibration_samples)
     with whole_folder(out) as folder:
@@ -65,6 +68,7 @@ def generate(
             text = render("project/project_hash.c.j2", project_hash=project.project_hash)
             (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
         (folder / MODEL_NAME).write_bytes(model_bytes)
+        (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
     return project
 

@@ -1,7 +1,7 @@
 """The network between import and code generation: layers in topological order, every activation in HWC order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -51,6 +51,10 @@ class Graph:
             output_shape=tuple(out_shape),
             output_order=np.arange(out_shape.size),
         )
+
+    def with_layers(self, layers: Sequence[Layer]) -> Self:
+        """Return the network with other layers in the places of its own."""
+        return replace(self, layers=tuple(layers))
 
     @property
     def value_names(self) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def _channels(chosen: NDArray[np.bool_]) -> str:
 
 
 def _silent_channels(quantized: QuantizedLayer) -> Iterator[str]:
-    layer = quantized.layer
+    layer = quantized.trained
     if "weights" not in layer.parameters:
         return
     silent = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())

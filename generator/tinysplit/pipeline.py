@@ -15,9 +15,10 @@ from tinysplit.boards import load_all
 from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport, print_build
 from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import CheckFailedError, InputError, UsageError
+from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.float_reference import run_float
 from tinysplit.generate import generate
+from tinysplit.generated_network import read_quantized
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.integer_reference import quantize_input, run_integer
@@ -25,7 +26,6 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.progress import steps
 from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
-from tinysplit.quantize import quantize
 from tinysplit.quantize_model import Calibration, quantize_graph
 from tinysplit.quantized import QuantizedGraph
 from tinysplit.remedies import remedies
@@ -307,15 +307,8 @@ def measure_folder(
     project: Project, folder: Path, samples_path: Path, rig_spec: str, count: int, messages: Console
 ) -> MeasureReport:
     """Run the first `count` samples on the boards and hold every output against the integer reference."""
-    model = folder / MODEL_NAME
-    graph = import_model(model)
-    if graph.sha256 != project.model.copy_sha256:
-        raise InputError(
-            f"{model} is another model ({graph.sha256[:12]}) than the one that {folder} was generated with "
-            f"({project.model.copy_sha256[:12]}): generate again"
-        )
-    quantized = quantize(graph, project.formats, project.bits)
-    samples = load_samples(samples_path, graph)
+    quantized = read_quantized(folder, project)
+    samples = load_samples(samples_path, quantized.graph)
     inputs = quantize_input(quantized, samples.x[:count])
     with (
         open_rig(rig_spec, project, folder) as rig,
@@ -324,7 +317,7 @@ def measure_folder(
         measurement = measure(project, rig, inputs, advance)
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
-        floats = run_float(model, samples.x)
+        floats = run_float(folder / MODEL_NAME, samples.x)
     outputs = check_outputs(quantized, measurement.outputs, integers, floats, samples.y)
     return MeasureReport(project, measurement, outputs)
 

@@ -21,16 +21,18 @@ from tinysplit.quantized import LayerFormats
 
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
+PARAMETERS_NAME = "parameters.npz"
 SPLIT_NAME = "split.json"
 NETWORK_INPUT_NUMBER = 0
 
 
 class ProjectModel(FileModel):
-    """The network; its ONNX file lies in the folder as `model.onnx`."""
+    """The network; its ONNX file lies in the folder as `model.onnx`, what calibration changed as `parameters.npz`."""
 
     name: str
     sha256: str  # of the files that it was imported from
     copy_sha256: str  # of the folder's `model.onnx`, which holds all weights in one file
+    parameters_sha256: str  # of the folder's `parameters.npz`
 
 
 class ProjectFormat(FileModel):

@@ -22,15 +22,19 @@ HALF_A_STEP = 0.5
 
 
 def choose_formats(
-    graph: Graph, ranges: Mapping[str, tuple[float, float]], bits: int | BitWidths
+    graph: Graph,
+    ranges: Mapping[str, tuple[float, float]],
+    bits: int | BitWidths,
+    chosen_before: Mapping[str, ValueFormat] | None = None,
 ) -> tuple[LayerFormats, ...]:
     """Return the formats of every layer for `bits` (8 or 16) in values and weights, or for widths of their own.
 
-    `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name.
+    `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
+    get the Q formats that hold them, but for those whose format was `chosen_before`.
     Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
     """
     widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
-    wanted = _wanted_formats(graph, ranges, widths)
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.own_formats})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
@@ -66,12 +70,12 @@ def widest(formats: Sequence[LayerFormats]) -> int:
 
 
 def _wanted_formats(
-    graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths
+    graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths, given: Mapping[str, ValueFormat]
 ) -> dict[str, ValueFormat]:
-    """Return the formats that suit the ranges of all values; those that a quantized network says itself are kept."""
+    """Return the formats that are given, or that suit the ranges of values."""
     owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
     return {
-        name: graph.own_formats.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
+        name: given.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
         for name, owner in zip(graph.value_names, owners, strict=True)
     }
 
@@ -106,7 +110,7 @@ def _fit(
     else:
         kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
         formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
-    if formats is None or _largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
+    if formats is None or largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
         raise InputError(
             f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
             "use fewer bits or a smaller layer"
@@ -114,7 +118,7 @@ def _fit(
     return formats
 
 
-def _largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
+def largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
     """Return the largest absolute value that the kernel's 32-bit integers can take."""
     sums = layer.sum_bounds(formats, bounds)
     if formats.requantization:
@@ -150,7 +154,7 @@ def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) 
         for shift in (requantization.pre_shift, requantization.post_shift):
             if not 0 <= shift <= MAX_SHIFT:
                 raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
-    largest = _largest_sum(layer, formats, quantized.bounds)
+    largest = largest_sum(layer, formats, quantized.bounds)
     if largest > ACCUMULATOR_MAX:
         raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
 

@@ -9,14 +9,15 @@ from typing import Self
 from rich.console import Console
 
 from tinysplit.auto_widths import AutoWidths, Limits, choose_widths
+from tinysplit.bit_widths import BitWidths
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
 from tinysplit.odd_values import odd_values
 from tinysplit.progress import steps
-from tinysplit.quantize import choose_formats, quantize, widest
 from tinysplit.quantize_report import QuantizeReport
 from tinysplit.quantized import QuantizedGraph
-from tinysplit.range_analysis import Statistics, clipped_ranges, value_statistics
+from tinysplit.quantizer import Quantizer
+from tinysplit.range_analysis import Statistics, value_statistics
 from tinysplit.samples import Samples
 
 
@@ -37,7 +38,7 @@ class Calibration:
 
     def quantized(self, bits: int) -> QuantizedGraph:
         """Return the network in 8 or 16 bits, in the formats that lose least."""
-        return _in_width(self.graph, self.statistics, bits)
+        return Quantizer(self.graph, self.statistics, self.samples.x).best(BitWidths.all(self.graph, bits))
 
     def auto(self, limits: Limits) -> AutoWidths:
         """Return the network in the widths that auto chooses."""
@@ -80,10 +81,5 @@ def quantize_model(
             scores = FloatScores(calibration, floats.scores[:calibration_count])
             auto = choose_widths(graph, statistics, scores, bits)
             return QuantizeReport(auto.quantized, statistics, Fidelity.of(auto.quantized, floats), auto)
-        quantized = _in_width(graph, statistics, bits)
+        quantized = Quantizer(graph, statistics, calibration.x).best(BitWidths.all(graph, bits))
         return QuantizeReport(quantized, statistics, Fidelity.of(quantized, floats))
-
-
-def _in_width(graph: Graph, statistics: Mapping[str, Statistics], bits: int) -> QuantizedGraph:
-    formats = choose_formats(graph, clipped_ranges(statistics, bits), bits)
-    return quantize(graph, formats, widest(formats))

@@ -141,7 +141,7 @@ def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:
 
 def _weights_json(quantized: QuantizedLayer) -> dict[str, Any]:
     channels = zip(channel_statistics(quantized), channels_snr_db(quantized), strict=True)
-    return _statistics_json(Statistics.of(quantized.layer.parameters["weights"])) | {
+    return _statistics_json(Statistics.of(quantized.trained.parameters["weights"])) | {
         "snr_db": _or_none(weights_snr_db(quantized)),
         "channels": [_statistics_json(channel) | {"snr_db": _or_none(snr_db)} for channel, snr_db in channels],
         "steps": quantized.formats.weight_scales.tolist(),

@@ -49,12 +49,19 @@ class LayerFormats:
 class QuantizedLayer:
     """A layer with its formats and the constants of its kernel.
 
-    `bounds` are the integers between which each input provably lies; none are known where it is empty.
+    `bounds` are the integers between which each input provably lies; none are known where it is empty. `replaced` is
+    the layer as it was trained, where `layer` has other weights and another bias.
     """
 
     layer: Layer
     formats: LayerFormats
     bounds: tuple[Bounds, ...] = ()
+    replaced: Layer | None = None
+
+    @property
+    def trained(self) -> Layer:
+        """The layer with the weights that it was trained to."""
+        return self.replaced or self.layer
 
     @property
     def x_bounds(self) -> Bounds:

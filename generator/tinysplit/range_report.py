@@ -32,7 +32,7 @@ def channels_snr_db(quantized: QuantizedLayer) -> list[float]:
 
 def channel_statistics(quantized: QuantizedLayer) -> list[Statistics]:
     """Return the statistics of each output channel's weights."""
-    weights = quantized.layer.by_channel(quantized.layer.parameters["weights"])
+    weights = quantized.trained.by_channel(quantized.trained.parameters["weights"])
     return [Statistics.of(channel, CHANNEL_BINS) for channel in weights]
 
 
@@ -52,7 +52,7 @@ def print_ranges(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]
 
 def _powers(quantized: QuantizedLayer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sums of squares of each channel's weights, and of what rounding changes in them."""
-    layer = quantized.layer
+    layer = quantized.trained
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
     steps = quantized.formats.weight_scales[:, np.newaxis]
     rounded = layer.by_channel(quantized.constants["weights"]) * steps
@@ -66,7 +66,7 @@ def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) ->
         own = statistics[name]
         table.add_row(_value_label(number), str(values), *_moments(own, own.snr_db(values)))
     for number, layer in _weighted(quantized):
-        own = Statistics.of(layer.layer.parameters["weights"])
+        own = Statistics.of(layer.trained.parameters["weights"])
         text = f"{layer.formats.weight_bits} bits"
         table.add_row(f"weights of {number}", text, *_moments(own, weights_snr_db(layer)))
     return table
@@ -101,7 +101,7 @@ def _weighted(quantized: QuantizedGraph) -> Iterator[tuple[int, QuantizedLayer]]
 
 def _largest(quantized: QuantizedLayer) -> NDArray[np.float64]:
     """Return the largest absolute weight of each channel."""
-    weights = quantized.layer.by_channel(quantized.layer.parameters["weights"])
+    weights = quantized.trained.by_channel(quantized.trained.parameters["weights"])
     largest: NDArray[np.float64] = np.abs(weights).max(axis=1).astype(np.float64)
     return largest
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tinysplit.errors import InputError
-from tinysplit.project import MANIFEST_NAME, MODEL_NAME, SPLIT_NAME
+from tinysplit.project import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
 
 
 def write_whole_file(path: Path, text: str) -> None:
@@ -55,7 +55,7 @@ def _generated_names(out: Path) -> set[str]:
         directories = {board["directory"] for board in manifest["boards"]}
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return set()
-    return {MANIFEST_NAME, MODEL_NAME, SPLIT_NAME, *directories}
+    return {MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME, *directories}
 
 
 @contextmanager

@@ -5,8 +5,8 @@ A kind is one file in this package plus the C template of the same name in `temp
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,14 @@ class Layer(ABC):
     def by_channel(self, weights: NDArray[T]) -> NDArray[T]:
         """Return an array with the axes of `weights` as output channels x the rest."""
         return np.moveaxis(weights, self.channel_axis, 0).reshape(weights.shape[self.channel_axis], -1)
+
+    def with_parameters(self, weights: NDArray[np.float64], bias: NDArray[np.float32]) -> Self:
+        """Return the layer with other weights, as output channels x the rest, and bias; for kinds that have them."""
+        own = self.parameters["weights"]
+        shape = np.moveaxis(own, self.channel_axis, 0).shape
+        moved = np.moveaxis(weights.astype(np.float32).reshape(shape), 0, self.channel_axis)
+        changed: dict[str, Any] = {"weights": np.ascontiguousarray(moved), "bias": bias}
+        return replace(self, **changed)
 
     def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
         """Return the integer arrays that the C kernel reads, by name.

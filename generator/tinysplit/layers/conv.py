@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit import fixed_point
-from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.base import Layer, Shape, T
 from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 
@@ -50,6 +50,16 @@ class Conv(Layer):
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
+
+    def windows(self, x: NDArray[T]) -> NDArray[T]:
+        """Return what the weights of a channel multiply, for `x` (N x H x W x C), with 0 in the padding.
+
+        The axes are groups, positions of the window, and the weights of a channel as `by_channel` has them. Each group
+        has as many output channels, one group after the other.
+        """
+        patches = self.window.patches(x)
+        grouped = patches.reshape(-1, *self.window.kernel, self.groups, self.in_shape.channels // self.groups)
+        return np.moveaxis(grouped, 3, 0).reshape(self.groups, len(grouped), -1)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit import fixed_point
-from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.base import Layer, Shape, T
 from tinysplit.qformat import IntArray
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class Dense(Layer):
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
+
+    def windows(self, x: NDArray[T]) -> NDArray[T]:
+        """See `Conv.windows`: a sample is a position."""
+        return x.reshape(1, len(x), -1)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

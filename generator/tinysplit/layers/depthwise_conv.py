@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.base import Layer, Shape, T
 from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 
@@ -44,6 +44,11 @@ class DepthwiseConv(Layer):
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Weights and bias."""
         return {"weights": self.weights, "bias": self.bias}
+
+    def windows(self, x: NDArray[T]) -> NDArray[T]:
+        """See `Conv.windows`: each channel is a group."""
+        patches = self.window.patches(x)
+        return np.moveaxis(patches, -1, 0).reshape(self.in_shape.channels, -1, self.window.elements)
 
     def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

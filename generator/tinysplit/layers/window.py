@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
-from tinysplit.layers.base import Shape
+from tinysplit.layers.base import Shape, T
 from tinysplit.qformat import IntArray
 
 
@@ -42,14 +43,14 @@ class Window:
         """Whether windows at the border reach over the map."""
         return any(self.pads)
 
-    def patches(self, x: IntArray, fill: int = 0) -> IntArray:
+    def patches(self, x: NDArray[T], fill: int = 0) -> NDArray[T]:
         """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; `fill` stands in the padding."""
         top, left, bottom, right = self.pads
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
         extent = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
         views = sliding_window_view(padded, extent, axis=(1, 2))
         (s_h, s_w), (d_h, d_w) = self.stride, self.dilation
-        patches: IntArray = views[:, ::s_h, ::s_w, :, ::d_h, ::d_w].transpose(0, 1, 2, 4, 5, 3)
+        patches: NDArray[T] = views[:, ::s_h, ::s_w, :, ::d_h, ::d_w].transpose(0, 1, 2, 4, 5, 3)
         return patches
 
     def counts(self, in_shape: Shape) -> IntArray:

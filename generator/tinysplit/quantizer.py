@@ -1,0 +1,52 @@
+"""A network and what calibration samples say about it, from which it gets fixed-point formats, weights and biases."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tinysplit.bit_widths import LONG, BitWidths
+from tinysplit.compensation import compensate
+from tinysplit.errors import InputError
+from tinysplit.graph import Graph
+from tinysplit.qformat import FloatArray
+from tinysplit.quantize import choose_formats, quantize, widest
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.range_analysis import Range, Statistics
+from tinysplit.value_formats import best_formats
+
+
+@dataclass(frozen=True, eq=False)
+class Quantizer:
+    """A float network, samples `x` (N x sample_shape), and the statistics of its values on them."""
+
+    graph: Graph
+    statistics: Mapping[str, Statistics]
+    x: FloatArray
+
+    def nearest(self, widths: BitWidths) -> QuantizedGraph:
+        """Return the network in the formats that lose least, with the nearest integers for weights and biases."""
+        formats = choose_formats(
+            self.graph,
+            self._ranges(widths),
+            widths,
+            best_formats(self.graph, self.statistics, self.x, widths.values),
+        )
+        return quantize(self.graph, formats, widest(formats))
+
+    def best(self, widths: BitWidths) -> QuantizedGraph:
+        """Return the same with weights and biases that make up for what 8 bits lose, wherever there are any."""
+        quantized, long = self.nearest(widths), BitWidths.all(self.graph, LONG)
+        if widths == long or self._in_16_bits is None:
+            return quantized
+        return compensate(quantized, self._in_16_bits, self.x)
+
+    @cached_property
+    def _in_16_bits(self) -> QuantizedGraph | None:
+        """Return what stands for the float network; None where its sums do not fit."""
+        try:
+            return self.nearest(BitWidths.all(self.graph, LONG))
+        except InputError:
+            return None
+
+    def _ranges(self, widths: BitWidths) -> dict[str, Range]:
+        return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}
