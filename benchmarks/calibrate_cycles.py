@@ -26,6 +26,7 @@ from tinysplit.build import build_projects
 from tinysplit.build_report import BuildReport
 from tinysplit.cost_model import CostSettings, make_problem
 from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit, load_cycle_table
+from tinysplit.elf import ElfSizes
 from tinysplit.generate import generate
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
@@ -109,13 +110,21 @@ def _add_sizes(
 ) -> None:
     for built in report.boards:
         sizes = built.sizes
-        kernels = sum(sizes.layer_code_bytes.values())
+        kernels = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
         own = (sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes)
         findings.firmware[board.device.family].append(own)
         for number in sizes.layer_code_bytes.keys() & set(counted):
-            kind = _technique(project, number).cost_kind(graph.layers[number - 1])
-            key = (board.device.core, str(project.bits), kind)
-            findings.code_bytes[key] = max(findings.code_bytes[key], sizes.layer_code_bytes[number])
+            technique, layer = _technique(project, number), graph.layers[number - 1]
+            key = (board.device.core, str(project.bits), technique.cost_kind(layer))
+            code_bytes = sizes.layer_code_bytes[number] + _largest_shared(sizes, technique.shared_code(layer))
+            findings.code_bytes[key] = max(findings.code_bytes[key], code_bytes)
+
+
+def _largest_shared(sizes: ElfSizes, prefix: str | None) -> int:
+    """Return the bytes of the largest function that a layer may bring along: promised to each, there once for many."""
+    if prefix is None:
+        return 0
+    return max((size for name, size in sizes.shared_code_bytes.items() if name.startswith(prefix)), default=0)
 
 
 def _add_times(

@@ -94,6 +94,10 @@ class Technique(ABC):
         """Return what the template prints beside what all templates know."""
         return {}
 
+    def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what techniques override
+        """Return how the names begin of functions that `layer` brings along and may share with others, if it does."""
+        return None
+
     def template(self, layer: Layer) -> str:
         """Return the template of `layer`."""
         return f"layers/{self.name}/{layer.kind}.c.j2"

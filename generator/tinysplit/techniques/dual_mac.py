@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VALUE_BITS = 16
 PIXELS = 2  # that are computed together
+SHARED_CODE = "dsp_conv_"
 BLOCK = 4  # output channels whose sums are in registers together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of an address that one instruction loads from
@@ -86,6 +87,11 @@ class DualMac(Technique):
         parts = (bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), _filled(factors, quantized.layer))
         return {"weights": np.concatenate(parts, axis=1).astype(np.int32)}
 
+    def shared_code(self, layer: Layer) -> str | None:
+        """See `Technique.shared_code`: the firmware has that of pixels which lie apart."""
+        strips = Strips(layer, 1)
+        return SHARED_CODE if strips.pixels > 1 and not strips.are_apart else None
+
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         strips, epilogue = Strips(quantized.layer, quantized.formats.x.bits // 8), _epilogue(quantized)
@@ -104,7 +110,7 @@ class DualMac(Technique):
             "flags": [name for name, is_set in flags.items() if is_set],
             "has_own_distance": strips.pixels > 1 and not strips.are_apart,
             "is_short": strips.is_short,
-            "two": f"dsp_conv_{layout}_{strips.walk}",
+            "two": f"{SHARED_CODE}{layout}_{strips.walk}",
         }
 
     def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all

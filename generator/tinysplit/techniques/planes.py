@@ -21,6 +21,7 @@ from tinysplit.techniques.traversal import Lead, lead_of_blocks
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
+SHARED_CODE = "dsp_planes_"
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
 WORDS_OF_FOUR = 5  # that the taps of four outputs lie in
@@ -97,12 +98,16 @@ class Planes(Technique):
         constants = {"weights": weights, "bias": quantized.constants["bias"]}
         return constants | ({"factors": factors} if len(factors) > 1 else {})
 
+    def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - of all
+        """See `Technique.shared_code`."""
+        return SHARED_CODE
+
     def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
         """See `Technique.facts`."""
         layer, epilogue = quantized.layer, _epilogue(quantized)
         return {
             "epilogue": epilogue,
-            "shared": f"dsp_planes_{_digest(quantized, epilogue)}",
+            "shared": f"{SHARED_CODE}{_digest(quantized, epilogue)}",
             "band": _band(layer),
             "band_rows": _rows(layer, _band(layer)),
             "pitch": _pitch(layer),
