@@ -28,8 +28,12 @@ void layer_1(void);
 void layer_12(void);
 void run_layer_12(void);
 __attribute__((noinline)) static void layer_1_tail(void) { started += network_arena[started]; }
+__attribute__((noinline)) static void dsp_own_part(void) { started *= started; }
+__attribute__((weak)) void dsp_own(const uint32_t *);
+void dsp_own(const uint32_t *value) { started += *value; dsp_own_part(); }
+static const uint32_t layer_12_description[2] = {5, 6};
 void layer_1(void) { started = 1; layer_1_tail(); }
-void layer_12(void) { started = 12; }
+void layer_12(void) { dsp_own(layer_12_description); }
 void run_layer_12(void) { layer_12(); layer_1_tail(); }
 __attribute__((section(".vectors.kept"), used)) void (*const kept[])(void) = {layer_1, layer_12, run_layer_12};
 """
@@ -62,8 +66,12 @@ def test_flash_and_ram_are_what_gnu_size_says(elf: Path, sizes: ElfSizes) -> Non
 
 def test_layer_code_is_what_gnu_nm_says(elf: Path, sizes: ElfSizes) -> None:
     output = subprocess.run(["arm-none-eabi-nm", "-S", str(elf)], capture_output=True, text=True, check=True).stdout
-    of = {name: int(size, 16) for size, name in re.findall(r"^\w+ (\w+) [tT] (\w+)$", output, re.MULTILINE)}
-    assert sizes.layer_code_bytes == {1: of["layer_1"] + of["layer_1_tail"], 12: of["layer_12"]}
+    of = {name: int(size, 16) for size, name in re.findall(r"^\w+ (\w+) [tTrW] (\w+)$", output, re.MULTILINE)}
+    assert sizes.layer_code_bytes == {
+        1: of["layer_1"] + of["layer_1_tail"],
+        12: of["layer_12"] + of["layer_12_description"],
+    }
+    assert sizes.shared_code_bytes == {"dsp_own": of["dsp_own"] + of["dsp_own_part"]}
 
 
 def test_sections_are_counted_in_the_memory_where_they_lie(elf: Path, sizes: ElfSizes) -> None:

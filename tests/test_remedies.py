@@ -18,6 +18,7 @@ from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.remedies import remedies
 from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve
+from tinysplit.techniques import Optimize
 
 QUIET = Console(quiet=True)
 
@@ -67,6 +68,20 @@ def test_just_enough_ram(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "100 bytes more RAM on board 1 (nucleo_g071rb)" in text
     assert "100 bytes more RAM on board 2 (nucleo_g071rb)" in text
     assert "KB more flash" not in text
+
+
+def test_smaller_kernels_where_these_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = CostSettings(optimize=Optimize.FLASH)
+    fast_bytes, small_bytes = (
+        sum(layer.flash_bytes[0] for layer in make_problem(tiny_cnn(), boards(1), settings).layers)
+        for settings in (CostSettings(), small)
+    )
+    assert small_bytes < fast_bytes
+    graph = shrunk(monkeypatch, small_bytes, 32000)
+    assert remedies(graph, boards(1), CostSettings()).startswith("; enough would be --optimize flash, or ")
+    graph = shrunk(monkeypatch, small_bytes - 1, 32000)
+    assert "--optimize" not in remedies(graph, boards(1), CostSettings())
+    assert "--optimize" not in remedies(graph, boards(1), small)
 
 
 def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,8 +160,8 @@ def test_a_transposed_convolution_reads_the_rows_that_its_kernel_spreads() -> No
     assert SchemeRule.of(layer, BYTES, 1000) == SchemeRule(Scheme.INTERLEAVED, 2 * 5 * 8, 1000)
 
 
-def costs(per_macc: float) -> KernelCosts:
-    return KernelCosts(per_macc=per_macc, per_output=0, per_layer=0, code_bytes=0)
+def costs(per_macc: float, code_bytes: int = 0) -> KernelCosts:
+    return KernelCosts(per_macc=per_macc, per_output=0, per_layer=0, code_bytes=code_bytes)
 
 
 def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
@@ -183,6 +183,15 @@ def test_the_table_decides_where_both_were_measured(
 ) -> None:
     monkeypatch.setattr(techniques, "load_cycle_table", lambda: table_with(kinds))
     assert choose(conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
+
+
+def test_little_flash_counts_before_cycles_and_a_tenth_more_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = conv(Shape(8, 8, 8), 8, 3)
+    for code_bytes, chosen in ((1000, "dual_mac"), (1300, "direct")):
+        kinds = {"conv": costs(2, 1000), "conv/dual_mac": costs(1, code_bytes)}
+        monkeypatch.setattr(techniques, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
+        assert choose(layer, "cortex-m4", BYTES, Optimize.FLASH).name == chosen
+        assert choose(layer, "cortex-m4", BYTES).name == "dual_mac"
 
 
 def test_techniques_and_schemes_can_be_named() -> None:

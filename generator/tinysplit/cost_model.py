@@ -14,7 +14,7 @@ from tinysplit.layers.base import FLOAT_BITS, Layer
 from tinysplit.link_settings import LinkSetting, LinkSettings
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
-from tinysplit.techniques import Optimize, Technique, Widths, choose
+from tinysplit.techniques import Optimize, Technique, Widths, choose, flash_bytes
 from tinysplit.transfers import check_connected, direct_seconds, host_seconds, links_of
 from tinysplit.wire import BITS_PER_BYTE
 
@@ -121,11 +121,11 @@ def _layer_costs(
         for core, technique in techniques.items()
     }
     cycles = {core: kernels[core].cycles(techniques[core].work(layer)) for core in cores}
-    flash_bytes = {core: techniques[core].weights_bytes(layer, widths) + kernels[core].code_bytes for core in cores}
+    flash = {core: flash_bytes(technique, layer, core, widths) for core, technique in techniques.items()}
     ram_bytes = {core: layer_ram_bytes(graph, number, bits, technique) for core, technique in techniques.items()}
     return LayerCosts(
         name=layer.name,
-        flash_bytes=tuple(flash_bytes[board.device.core] for board in boards),
+        flash_bytes=tuple(flash[board.device.core] for board in boards),
         ram_bytes=tuple(ram_bytes[board.device.core] for board in boards),
         out_bytes=bits.size_bytes(graph, number),
         seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),

@@ -56,8 +56,8 @@ HostTransfers = Annotated[
 OptimizeOption = Annotated[
     Optimize,
     typer.Option(
-        help="What kernels are chosen for: cycles (tensors move only where nothing else makes them fit) or the least "
-        "ram, even where that is slower."
+        help="What kernels are chosen for: cycles (tensors move only where nothing else makes them fit), or the least "
+        "ram or flash, even where that is slower."
     ),
 ]
 TechniqueOption = Annotated[

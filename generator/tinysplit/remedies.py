@@ -13,6 +13,7 @@ from tinysplit.split.check_problem import MAX_DEVICES
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, Objective, Problem
 from tinysplit.split.split import Split
+from tinysplit.techniques import Optimize
 from tinysplit.units import KB
 
 REMEDIES_LIMIT_S = 5.0
@@ -23,7 +24,7 @@ MORE_BOARDS = 3  # at most, of one kind
 def remedies(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
     """Return in words what would be enough, tried for `REMEDIES_LIMIT_S` seconds; empty where nothing was found."""
     search = _Search(graph, tuple(boards), settings, perf_counter() + REMEDIES_LIMIT_S)
-    found = [*search.more_boards(), *search.more_memory()]
+    found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
     return f"; enough would be {', or '.join(found)}" if found else ""
 
 
@@ -33,6 +34,14 @@ class _Search:
     boards: tuple[Board, ...]
     settings: CostSettings
     deadline: float
+
+    def smaller_kernels(self) -> Iterator[str]:
+        """Yield how kernels have to be chosen that need less of a memory, where that is not chosen already."""
+        for optimize in (Optimize.FLASH, Optimize.RAM):
+            settings = replace(self.settings, optimize=optimize)
+            if self._tried(make_problem(self.graph, self.boards, settings), self.boards):
+                yield f"--optimize {optimize}"
+                return
 
     def more_boards(self) -> Iterator[str]:
         """Yield the fewest boards more of each kind that is there already."""

@@ -19,6 +19,7 @@ from tinysplit.techniques.wide import Wide
 from tinysplit.techniques.winograd import Winograd
 
 TABLE_ERROR = 0.1  # of predictions for layers of one kind: what is nearer counts as equal
+LITTLE_FLASH = 0.1  # more than the least is not worth a slower kernel
 TECHNIQUES: tuple[Technique, ...] = (
     DualMac(),
     Planes(),
@@ -39,6 +40,7 @@ class Optimize(StrEnum):
 
     CYCLES = "cycles"
     RAM = "ram"
+    FLASH = "flash"
 
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:
@@ -54,7 +56,7 @@ def is_named(technique: Technique, layer: Layer, name: str) -> bool:
 def choose(
     layer: Layer, core: str, widths: Widths, optimize: Optimize = Optimize.CYCLES, name: str | None = None
 ) -> Technique:
-    """Return the fastest technique for `layer` on `core`, or the fastest of those that need least RAM.
+    """Return the fastest technique for `layer` on `core`, or the fastest of those that need least RAM or little flash.
 
     With the `name` of a technique or scheme only those of that name count, where there are any.
     """
@@ -64,6 +66,8 @@ def choose(
         suited = tuple(each for each in every if is_named(each, layer, name)) or suited
     if optimize is Optimize.RAM:
         suited = _least_ram(suited, layer, widths)
+    if optimize is Optimize.FLASH:
+        suited = _little_flash(suited, layer, core, widths)
     fastest = suited[0]
     for each in suited[1:]:
         if _is_faster(each, fastest, layer, core, widths):
@@ -76,10 +80,21 @@ def _least_ram(suited: tuple[Technique, ...], layer: Layer, widths: Widths) -> t
     return tuple(each for each, span in zip(suited, spans, strict=True) if span == min(spans))
 
 
+def _little_flash(suited: tuple[Technique, ...], layer: Layer, core: str, widths: Widths) -> tuple[Technique, ...]:
+    sizes = [flash_bytes(each, layer, core, widths) for each in suited]
+    return tuple(each for each, size in zip(suited, sizes, strict=True) if size <= (1 + LITTLE_FLASH) * min(sizes))
+
+
 def _is_faster(one: Technique, other: Technique, layer: Layer, core: str, widths: Widths) -> bool:
     """Return whether `one` takes fewer cycles by the table, in which both have to be, by more than its error."""
     cycles, others = (predicted_cycles(each, layer, core, widths) for each in (one, other))
     return cycles is not None and others is not None and cycles < (1 - TABLE_ERROR) * others
+
+
+def flash_bytes(technique: Technique, layer: Layer, core: str, widths: Widths) -> int:
+    """Return what a layer takes of flash: its constants, and its code as the table has it."""
+    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
+    return technique.weights_bytes(layer, widths) + costs.code_bytes
 
 
 def predicted_cycles(technique: Technique, layer: Layer, core: str, widths: Widths) -> float | None:
@@ -98,6 +113,7 @@ __all__ = [
     "Widths",
     "candidates",
     "choose",
+    "flash_bytes",
     "is_named",
     "predicted_cycles",
 ]
