@@ -12,15 +12,17 @@ from brute_force import BruteForce
 from random_problems import Kinds, random_problem
 from tinysplit.errors import CheckFailedError, UsageError
 from tinysplit.split import label_search as module
+from tinysplit.split import packing
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.chain_rows import ChainRows, StepCosts
+from tinysplit.split.knapsack_bounds import KnapsackBounds
 from tinysplit.split.label_search import label_search
 from tinysplit.split.multipliers import Ascent
 from tinysplit.split.period import Period
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.run_bounds import Runs, States
 
-N_PROBLEMS = 1000  # with each width
+N_PROBLEMS = 600  # with each width, with and without knapsacks
 LOADED_CHAINS = Kinds(branches=False, periods=(Period.LOAD,))
 
 
@@ -56,12 +58,17 @@ def powered(problem: Problem, idle_w: float) -> Problem:
     return replace(problem, devices=devices, objective=Objective.ENERGY)
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("width", [1, module.FIRST_WIDTH])  # 1: passes drop labels, and learn from them
-def test_agrees_with_brute_force(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WIDTH", width)
+    if packed:
+        monkeypatch.setattr(module, "PACKED_WIDTH", 0)
+        monkeypatch.setattr(packing, "MAX_CELLS", 3 + 50 * width)  # few: rounding counts
+        monkeypatch.setattr(packing, "SAMPLE", width)
     monkeypatch.setattr(module, "explain", lambda _: CheckFailedError("searched, and nothing fits"))
     n_feasible = 0
-    for problem, expected in small_problems(N_PROBLEMS, first_seed=width * 10_000):
+    for problem, expected in small_problems(N_PROBLEMS, first_seed=width * 10_000 + packed * 5_000):
         if not isfinite(expected):
             with pytest.raises(CheckFailedError):
                 label_search(problem)
@@ -116,6 +123,38 @@ def test_bounds_are_not_above_the_optimum() -> None:
         assert (ascent.multipliers >= 0).all()
         assert ascent.multipliers[0, :n].sum() == pytest.approx(1)
         assert isfinite(expected) <= (max(values) <= expected * (1 + 1e-9) + 1e-12)
+
+
+def test_knapsack_bounds_are_not_above_what_a_partial_assignment_can_reach() -> None:
+    rng = np.random.default_rng(0)
+    n_checked = 0
+    for problem, expected in small_problems(100, first_seed=70_000):
+        if any(device.idle_w for device in problem.devices) or not isfinite(expected):
+            continue
+        rows = ChainRows.of(StepCosts(problem), range(len(problem.devices)))
+        n = rows.n_objective
+        prices = rng.random((3, len(rows.limits) - n)) * expected / rows.limits[n:].clip(1)
+        weights = np.hstack([rng.dirichlet(np.ones(n), 3), prices])
+        kept = [KnapsackBounds(rows, weights, device, int(rng.integers(1, 40))) for device in range(rows.n_devices)]
+        brute_force = BruteForce(problem)
+        for assignment, outcome in brute_force.feasible():
+            most = brute_force.value(outcome) * (1 + 1e-9) + 1e-12
+            totals, before = np.zeros((1, len(rows.limits))), 0
+            for layer, device in enumerate(assignment[: rows.n_layers]):
+                assert all((bounds.of(layer, np.array([before]), totals) <= most).all() for bounds in kept)
+                totals, before = totals + rows.step(layer)[before, device], device
+            n_checked += 1
+    assert n_checked > 1000
+
+
+def test_a_knapsack_bound_gives_no_credit_for_flash_that_nothing_fits_into() -> None:
+    layers = tuple(LayerCosts.alike(f"l{k}", 3, 1, 1, (1.0, 9.0)) for k in range(2))
+    transfers = (((0.0, 0.5), (0.5, 0.0)),) * 2
+    problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 6, 1)), transfers)
+    rows = ChainRows.of(StepCosts(problem), range(2))
+    start = np.zeros(1, dtype=np.intp), np.zeros((1, 3))
+    for n_cells, bound in ((100, 10.5), (1, 2.0)):  # counted in cells of 5 bytes both layers fit
+        assert KnapsackBounds(rows, np.array([[1.0, 0.0, 0.0]]), 0, n_cells).of(0, *start) == pytest.approx(bound)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -4,7 +4,7 @@ Of labels with the same device, the same saturated free flash min(free, flash st
 where that matters, one is dropped that is nowhere better; of the others those with the smallest bounds stay.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
 from math import inf
 from time import perf_counter
 from typing import NamedTuple
@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.split.chain_labels import Bits, ChainLabels
 from tinysplit.split.chain_rows import Bools, Floats, Ints
+from tinysplit.split.packing import Packing
 from tinysplit.split.run_bounds import ROUNDING, RunBounds, Runs
 
 BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
@@ -22,7 +24,7 @@ SAMPLE = 256  # labels that show which multipliers give the strongest bounds beh
 COMPARED = 8  # labels that are alike are compared with so many before them, in the order of their totals
 EXAMPLES = (0.0, 0.25, 0.5)  # of the dropped labels behind a layer, by their bounds
 
-Bits = NDArray[np.uint64]
+History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # of each layer: parents and devices of the labels
 
 
 class Rules(NamedTuple):
@@ -46,65 +48,35 @@ class Dropped(NamedTuple):
     multipliers: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """Partial assignments of the same number of layers, one a row."""
-
-    totals: Floats
-    bounds: Floats
-    device: Ints  # of the last layer
-    used: Bits
-    parents: Ints
-    strongest: Ints  # which multipliers gave the bound
-
-    def __len__(self) -> int:
-        return len(self.bounds)
-
-    def take(self, rows: Ints | Bools | slice) -> "_Labels":
-        return _Labels(
-            self.totals[rows],
-            self.bounds[rows],
-            self.device[rows],
-            self.used[rows],
-            self.parents[rows],
-            self.strongest[rows],
-        )
-
-    def raised(self, values: Floats, multipliers: Ints) -> "_Labels":
-        """Return the same with `values` [label][multiplier] as bounds where they are higher."""
-        best = values.argmax(axis=1)
-        bounds = values[np.arange(len(values)), best]
-        higher = bounds > self.bounds
-        strongest = np.where(higher, multipliers[best], self.strongest)
-        return replace(self, bounds=np.where(higher, bounds, self.bounds), strongest=strongest)
-
-    def joined(self, other: "_Labels") -> "_Labels":
-        return _Labels(
-            np.concatenate([self.totals, other.totals]),
-            np.concatenate([self.bounds, other.bounds]),
-            np.concatenate([self.device, other.device]),
-            np.concatenate([self.used, other.used]),
-            np.concatenate([self.parents, other.parents]),
-            np.concatenate([self.strongest, other.strongest]),
-        )
-
-
 class LabelPass:
-    """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment."""
+    """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
 
-    def __init__(self, runs: Runs, multipliers: Floats, rules: Rules, best: float, width: int, deadline: float) -> None:
+    Where `packed` names devices, labels that stay get knapsack bounds for these, too (`packing.py`).
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        multipliers: Floats,
+        rules: Rules,
+        best: float,
+        width: int,
+        deadline: float,
+        packed: Collection[int] = (),
+    ) -> None:
         self.rows, self.runs, self.rules = runs.rows, runs, rules
         self.best, self.width, self.deadline = best, width, deadline
         self.caps = caps_below(runs, best)
         self.bounds = RunBounds(runs, multipliers, runs.whole(self.caps))
+        self.packing = Packing(runs.rows, multipliers, packed)
         self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
         self.low, self.value = inf, inf
         self.devices: list[int] = []
-        self._dropped: list[tuple[int, _Labels]] = []  # with the number of layers before their last one
+        self._dropped: list[tuple[int, ChainLabels]] = []  # with the number of layers before their last one
         self.explored = 0
         # Any numbers will do that seldom give different states the same sum; equal sums are compared.
         self._mix = np.random.default_rng(0).integers(1, 2**62, self.rows.n_devices + 2)
-        self._history: list[tuple[NDArray[np.int32], NDArray[np.uint8]]] = []
+        self._history: History = []
 
     def run(self) -> None:
         """Go through all layers, or until the time is over."""
@@ -136,11 +108,11 @@ class LabelPass:
             for row in range(len(labels))
         ]
 
-    def _root(self) -> _Labels:
+    def _root(self) -> ChainLabels:
         zero = np.zeros(1, dtype=np.intp)
         bound = self.bounds.least()
         totals = np.zeros((1, len(self.caps)))
-        return _Labels(totals, bound.max(keepdims=True), zero, np.zeros(1, dtype=np.uint64), zero, zero)
+        return ChainLabels(totals, bound.max(keepdims=True), zero, np.zeros(1, dtype=np.uint64), zero, zero)
 
     def _trace(self, row: int, n_layers: int) -> list[int]:
         devices: list[int] = []
@@ -149,7 +121,7 @@ class LabelPass:
             row = int(parents[row])
         return devices[::-1]
 
-    def _open(self, layer: int, labels: _Labels) -> _Labels | None:
+    def _open(self, layer: int, labels: ChainLabels) -> ChainLabels | None:
         """Return the labels one layer on, or None when the time is over."""
         onward = self.bounds.going_on(layer + 1)
         chosen: Ints | None = None
@@ -163,10 +135,10 @@ class LabelPass:
             chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
             found = found.joined(self._bounded(onward, layer + 1, children, chosen))
             if len(found) > 4 * self.width:  # half of the labels are seldom dominated; more need not be looked at
-                found = self._narrowed(found, 2 * self.width)
-        return self._narrowed(found.take(self._undominated(layer + 1, found)), self.width)
+                found = self._narrowed(layer + 1, found, 2 * self.width)
+        return self._narrowed(layer + 1, found.take(self._undominated(layer + 1, found)), self.width)
 
-    def _children(self, layer: int, step: Floats, labels: _Labels, block: slice) -> _Labels:
+    def _children(self, layer: int, step: Floats, labels: ChainLabels, block: slice) -> ChainLabels:
         """Return the children of a block that keep all limits, with the bounds of their parents."""
         device, used = labels.device[block], labels.used[block]
         totals = labels.totals[block, None] + step[device]
@@ -176,7 +148,7 @@ class LabelPass:
         rows, device = np.nonzero(good)
         bits = np.uint64(1) << device.astype(np.uint64)
         parents = rows + block.start
-        return _Labels(
+        return ChainLabels(
             totals[rows, device], labels.bounds[parents], device, used[rows] | bits, parents, labels.strongest[parents]
         )
 
@@ -192,7 +164,7 @@ class LabelPass:
             good &= unused <= self.rows.n_layers - 1 - layer
         return good
 
-    def _furthest(self, done: int, labels: _Labels) -> Ints:
+    def _furthest(self, done: int, labels: ChainLabels) -> Ints:
         """Return how many layers the last run of each label can still go on."""
         ends = np.full(len(labels), done)
         for device in range(self.rows.n_devices):
@@ -201,7 +173,7 @@ class LabelPass:
                 ends[rows] = self.runs.ends(done, device, self.caps - labels.totals[rows])
         return np.asarray(np.maximum(ends - done, 0))
 
-    def _chosen(self, onward: Floats, done: int, labels: _Labels) -> Ints:
+    def _chosen(self, onward: Floats, done: int, labels: ChainLabels) -> Ints:
         """Return the multipliers that together are strongest on a sample of the labels."""
         n_multipliers = onward.shape[2]
         if n_multipliers <= BOUNDS_A_LAYER or not len(labels):
@@ -217,7 +189,7 @@ class LabelPass:
             reached = np.maximum(reached, values[:, chosen[-1], None])
         return np.array(chosen)
 
-    def _bounded(self, onward: Floats, done: int, labels: _Labels, chosen: Ints) -> _Labels:
+    def _bounded(self, onward: Floats, done: int, labels: ChainLabels, chosen: Ints) -> ChainLabels:
         """Return the labels that can still lead to something better, with their bounds.
 
         The strongest multipliers come first, so that most labels need not be looked at with the others.
@@ -232,7 +204,7 @@ class LabelPass:
                 labels, places = labels.take(good), places[good]
         return labels
 
-    def _undominated(self, done: int, labels: _Labels) -> Ints:
+    def _undominated(self, done: int, labels: ChainLabels) -> Ints:
         """Return the rows that nothing compared dominates; more free flash than is left makes no difference."""
         n_devices = self.rows.n_devices
         enough = self.rows.limits[-n_devices:] - self.rows.flash_left[done]
@@ -252,8 +224,9 @@ class LabelPass:
             dominated[alike[(others[alike] <= others[alike + shift]).all(axis=1)] + shift] = True
         return order[~dominated]
 
-    def _narrowed(self, labels: _Labels, width: int) -> _Labels:
+    def _narrowed(self, done: int, labels: ChainLabels, width: int) -> ChainLabels:
         """Return the labels with the `width` smallest bounds; note what is dropped."""
+        labels = self.packing.raised(done, labels, width, self.best)
         if len(labels) <= width:
             return labels
         order = np.argpartition(labels.bounds, width)

@@ -30,6 +30,7 @@ from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
 
 FIRST_WIDTH = 32
 WIDENING = 6
+PACKED_WIDTH = 64  # times devices squared; narrower passes take less time than the tables of knapsacks
 LABEL_MEMORY_BYTES = 250_000_000
 FIRST_STEPS = 12
 STEPS = 40
@@ -153,6 +154,7 @@ class _Part:
     def __init__(self, best: _Incumbent, costs: StepCosts, rules: Rules, powered: Sequence[int]) -> None:
         self.best, self.costs, self.rules, self.powered = best, costs, rules, powered
         self.width = FIRST_WIDTH
+        self.packed: Sequence[int] = range(costs.n_devices)
         self.lower_bound = 0.0
         self.explored = 0
         self.multipliers = np.empty((0, 0))
@@ -177,8 +179,11 @@ class _Part:
 
     def _pass(self, runs: Runs, pass_deadline: float, deadline: float) -> None:
         start = perf_counter()
-        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline)
+        packed = self.packed if self.width > PACKED_WIDTH * runs.rows.n_devices**2 else ()
+        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline, packed)
         done.run()
+        if packed:
+            self.packed = done.packing.helpful
         self.explored += done.explored
         if done.devices:
             self.best.offer(runs.rows.assignment(done.devices))
