@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/accuracy.py [--json]
 
 Formats are chosen on the first 100 samples, all samples are measured. Networks without samples of their own get random
-inputs (uniform, 48 of them), which say nothing of accuracy but show the noise of the arithmetic; auto, which keeps
-accuracy, is left out for them.
+inputs (uniform), which say nothing of accuracy but show the noise of the arithmetic: 48 to calibrate on, and 48 others
+to measure; auto, which keeps accuracy, is left out for them. Rows "ONNX Runtime" are the peer's 8 bits.
 """
 
 import argparse
@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
+from onnxruntime_peer import peer_fidelity
 from tinysplit.auto_widths import Goal, Limits
 from tinysplit.boards import load_board
-from tinysplit.fidelity import Fidelity
+from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
-from tinysplit.quantize_model import quantize_model
+from tinysplit.quantize_model import quantize_graph
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
 
@@ -67,17 +68,26 @@ def measure() -> Iterator[Row]:
         if not network.model.exists():
             continue
         graph = import_model(network.model)
-        samples = load_samples(network.samples, graph) if network.samples else _random(network, graph)
+        calibration, measured = _samples(network, graph)
+        floats = FloatScores.of(graph, network.model, measured)
         widths: dict[str, int | Limits] = {"8": 8, "16": 16} | ({"auto": limits} if network.samples else {})
         for name, bits in widths.items():
-            quiet = Console(quiet=True)
-            found = quantize_model(graph, network.model, samples, CALIBRATION_COUNT, bits, quiet)
-            yield Row(network.name, name, found.fidelity)
+            quantized = quantize_graph(graph, network.model, calibration, bits, Console(quiet=True))
+            yield Row(network.name, name, Fidelity.of(quantized, floats))
+        yield Row(network.name, "8, ONNX Runtime", peer_fidelity(graph, network.model, calibration.x, floats))
 
 
-def _random(network: Network, graph: Graph) -> Samples:
+def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
+    """Return samples to calibrate on, and to measure."""
+    if network.samples:
+        samples = load_samples(network.samples, graph)
+        return samples.first(CALIBRATION_COUNT), samples
     shape = (RANDOM_SAMPLES, *graph.sample_shape)
-    return Samples(np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32), None)
+    calibration, measured = (
+        Samples(np.random.default_rng(seed).uniform(network.low, network.high, shape).astype(np.float32), None)
+        for seed in range(2)
+    )
+    return calibration, measured
 
 
 def main() -> None:

@@ -55,7 +55,11 @@ class Fidelity:
     @classmethod
     def of(cls, quantized: QuantizedGraph, floats: FloatScores) -> Self:
         """Run the integer reference on all samples and compare."""
-        scores = _scores(quantized, floats.samples.x)
+        return cls.of_scores(_scores(quantized, floats.samples.x), floats)
+
+    @classmethod
+    def of_scores(cls, scores: NDArray[np.float64], floats: FloatScores) -> Self:
+        """Compare what some network makes of the samples before a softmax, N x outputs."""
         noise, signal = float(((scores - floats.scores) ** 2).sum()), float((floats.scores**2).sum())
         return cls(
             samples=len(scores),
