@@ -45,7 +45,11 @@ def _read(path: Path) -> dict[str, NDArray[np.generic]]:
                 raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
             return {name: file[name] for name in ("x", "y") if name in file}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is no .npz file of numbers: {one_line(error)}") from None
+        # NumPy would have the reader load Python objects, which may run whatever they hold.
+        reason = "" if "allow_pickle" in str(error) else f" ({one_line(error)})"
+        raise InputError(
+            f"{path} is no .npz file of numbers{reason}: save arrays of numbers with numpy.savez(path, x=...)"
+        ) from None
 
 
 def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]) -> NDArray[np.float32]:
