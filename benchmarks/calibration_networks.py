@@ -26,7 +26,7 @@ def calibration_networks() -> tuple[Graph, ...]:
     )
     image = NetworkBuilder("image", Shape(24, 24, 3)).conv(8, (3, 3)).depthwise().conv(14).depthwise((3, 3), 2).conv(24)
     digits = NetworkBuilder("digits", Shape(26, 26, 1)).conv(8, (3, 3)).max_pool(2, 2).conv(16, (3, 3)).max_pool(3, 2)
-    sound = NetworkBuilder("sound", Shape(40, 12, 1)).conv(40, (8, 4), 2).depthwise((3, 3)).conv(56)
+    sound = NetworkBuilder("sound", Shape(40, 12, 1)).conv(40, (12, 4), 2).depthwise((3, 3)).conv(56)
     mixed = (
         NetworkBuilder("mixed", Shape(15, 15, 9))
         .conv(15, (3, 3), 1, 2)
