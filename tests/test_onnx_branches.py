@@ -7,10 +7,10 @@ import onnx
 import pytest
 
 from import_check import check, kinds
-from onnx_builder import OnnxBuilder, batch_normalization, conv
+from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from shared_models import RESNET, shared_model
 from tinysplit.analyze import analyze
-from tinysplit.layers import Activation, Add, Concat, Conv, DepthwiseConv, MaxPool, Mul
+from tinysplit.layers import Activation, Add, Concat, Conv, DepthwiseConv, MaxPool, Mul, Shape
 from tinysplit.onnx_import.order import small_memory_order
 
 SAME = [1, 1, 1, 1]
@@ -176,3 +176,15 @@ def test_branches_stay_together(tmp_path: Path) -> None:
 
 def _node(builder: OnnxBuilder, name: str) -> onnx.NodeProto:
     return next(node for node in builder.nodes if node.name == name)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
+def test_a_vector_that_is_repeated_row_by_row(tmp_path: Path, operator: str) -> None:
+    builder = OnnxBuilder([1, 6])
+    vector = builder.node("MatMul", builder.constant(weights(6, 4)))
+    builder.value = "x"
+    builder.node("MatMul", builder.constant(weights(6, 12)))
+    builder.node("Reshape", builder.shape(1, 3, 4))
+    builder.node(operator, vector)
+    joined = check(builder.save(tmp_path)).layers[-1]
+    assert joined.in_shapes == (Shape(1, 3, 4), Shape(1, 1, 4))

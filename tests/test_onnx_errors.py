@@ -213,7 +213,6 @@ def _pool(operator: str, **attributes: Any) -> Callable[[OnnxBuilder], str]:  # 
         (_pad("reflect", 0, lambda b: conv(b, 4, 4)), "mode 'reflect'"),
         (_pad("constant", 0, _pool("AveragePool", pads=[1, 1, 1, 1])), "pads of its own that do not count"),
         (_pad("constant", 0, _pool("AveragePool", ceil_mode=1)), "passes the edge"),
-        (_pad("constant", 0, lambda b: b.node("Identity")), "ends with a Pad"),
     ],
 )
 def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
@@ -223,13 +222,16 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
 @pytest.mark.parametrize(
     ("follower", "text"),
     [
-        (
-            lambda b: b.node("Transpose", perm=[0, 2, 3, 1]) and b.node("MatMul", b.constant(weights(4, 2))),
-            "several rows",
-        ),
+        (lambda b: b.node("Softmax", axis=2), "in another order than it is stored"),
         (lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@"), "only activation * weight matrix"),
-        (lambda b: b.node("Softmax", axis=2), "only the channels of every pixel"),
-        (lambda b: b.node("ReduceMean", axes=[1]), "only all of height and width together"),
+        (
+            lambda b: (
+                b.node("Flatten", axis=2)
+                and b.node("Gemm", b.constant(weights(36, 2)), b.constant(weights(4, 2)), name="rows")
+            ),
+            "adds 4x2, other values to each row",
+        ),
+        (lambda b: b.node("Dropout", b.constant(0.5), b.constant(True, np.bool_)), "drops values at random"),
         (lambda b: b.node("Div", b.constant(1.0), "@"), "divides a constant by an activation"),
         (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges its input"),
         (lambda b: conv(b, 2, 3), "has weights for 3 channels, but its input has 4"),

@@ -9,7 +9,7 @@ from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.float_reference import run_float
 from tinysplit.integer_reference import run_integer
-from tinysplit.layers import Conv, Dense, MaxPool, Shape, Softmax
+from tinysplit.layers import Conv, Dense, Layer, MaxPool, Pad, Permute, Shape, Softmax
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize import choose_formats, quantize
 from value_ranges import value_ranges
@@ -118,3 +118,62 @@ def test_integers_follow_a_vector_that_is_read_as_a_map(tmp_path: Path) -> None:
     quantized = quantize(graph, choose_formats(graph, ranges, 16), 16)
     outputs = quantized.output_format.dequantize(run_integer(quantized, x))
     np.testing.assert_allclose(outputs, run_float(path, x), atol=0.02)
+
+
+def test_rows_are_multiplied_pixel_by_pixel(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 5])
+    conv(builder, 4, 3)
+    builder.node("Transpose", perm=[0, 2, 3, 1])
+    builder.node("MatMul", builder.constant(weights(4, 7)))
+    builder.node("Add", builder.constant(weights(7)))
+    builder.node("Relu")
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv, Conv]
+    assert graph.layers[-1].activation.low == 0
+    assert graph.output_shape == (4, 3, 7)
+
+
+def test_rows_of_a_matrix_with_their_bias(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 12])
+    builder.node("Reshape", builder.shape(3, 4))
+    builder.node("Gemm", builder.constant(weights(2, 4)), builder.constant(weights(1, 2)), transB=1, alpha=0.5)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv]
+    assert graph.out_shape == Shape(1, 3, 2)
+
+
+def test_rows_that_lie_elsewhere_are_moved(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 5])
+    conv(builder, 4, 3)
+    builder.node("Transpose", perm=[0, 1, 3, 2])  # the last axis is the height
+    builder.node("MatMul", builder.constant(weights(4, 7)))
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Permute, Conv]
+
+
+def test_softmax_over_an_axis_that_is_moved_to_the_channels(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 5])
+    conv(builder, 4, 3)
+    builder.node("Transpose", perm=[0, 1, 3, 2])
+    builder.node("Softmax", axis=-1)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv, Permute, Softmax]
+    assert graph.output_shape == (4, 3, 4)
+
+
+def test_a_network_may_end_with_a_pad(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 5])
+    conv(builder, 4, 3)
+    builder.node("Pad", builder.shape(0, 0, 1, 0, 0, 0, 2, 1), builder.constant(0.5))
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv, Pad]
+    assert graph.output_shape == (4, 7, 4)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax"])
+@pytest.mark.parametrize(("axes", "moved"), [([1, 2, 3], []), ([1], []), ([2], [Permute])])
+def test_reductions_over_other_axes(tmp_path: Path, operator: str, axes: list[int], moved: list[type[Layer]]) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 5])
+    conv(builder, 4, 3)
+    builder.node("Transpose", perm=[0, 2, 3, 1])
+    builder.node(operator, axes=axes, keepdims=0)
+    assert kinds(check(builder.save(tmp_path)))[1:-1] == moved

@@ -42,7 +42,10 @@ def import_model(path: Path) -> Graph:
         if isinstance(value, Tensor) and readers[name] > 1:
             value = replace(value, is_shared=True)
         values[name] = value
-    output = values[model.graph.output[0].name]
+    name = model.graph.output[0].name
+    output = values[name]
+    if isinstance(output, Tensor) and output.layout.is_padded:
+        output = chain.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
     return _graph(path, file.sha256, chain, shape, output, own)
 
 
@@ -93,8 +96,6 @@ def _graph(
 ) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
-    if output.layout.is_padded:
-        raise InputError(f"{path} ends with a Pad, which is not supported")
     _, _, order = chain.as_stored(output)
     if not chain.layers or chain.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")

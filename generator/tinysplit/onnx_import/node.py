@@ -74,6 +74,11 @@ class Node:
         """Return the node's activation in another layout."""
         return replace(self.tensor, layout=layout)
 
+    def reading(self, layout: Layout) -> "Node":
+        """Return the node as one that reads nothing but its activation, in another layout."""
+        tensor = self.moved(layout)
+        return replace(self, operands=(tensor,), names=(self.name_of(self.tensor),))
+
     def optional(self, index: int) -> Constant | None:
         """Return the constant operand `index`, None when the node does not give it."""
         operand = self.operands[index] if index < len(self.operands) else None

@@ -29,7 +29,7 @@ OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
     "Conv": convolution.conv,
     "ConvTranspose": convolution.conv_transpose,
     "Div": normalization.div,
-    "Dropout": movement.unchanged,
+    "Dropout": movement.dropout,
     "Elu": functions.elu,
     "Flatten": movement.flatten,
     "Gemm": dense.gemm,

@@ -1,8 +1,10 @@
-"""Gemm and MatMul with constant weights: fully connected layers."""
+"""Gemm and MatMul with constant weights: fully connected layers, and 1x1 convolutions where there are several rows."""
+
+from dataclasses import replace
 
 import numpy as np
 
-from tinysplit.layers import Dense
+from tinysplit.layers import Conv, Dense, Window
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
@@ -20,21 +22,50 @@ def gemm(node: Node, chain: Chain) -> Tensor:
         weights = weights.T
     c = node.optional(2)
     bias = np.zeros(1) if c is None else c * node.attributes.get("beta", 1.0)
-    return _dense(node, chain, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
+    if bias.ndim > 1 and bias.shape[0] > 1:
+        raise node.error(
+            f"adds {node.shapes.split(', ')[-1]}, other values to each row: only one row for all is supported"
+        )
+    return _product(node, chain, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
 
 
 def matmul(node: Node, chain: Chain) -> Tensor:
-    """Multiply the activation by a weight matrix."""
+    """Multiply the activation by a weight matrix, or by a vector, which is one of a column whose axis vanishes."""
     weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
-    if weights is None or weights.ndim != 2:  # noqa: PLR2004 - a matrix
+    if weights is None or weights.ndim not in {1, 2}:
         raise node.error(f"multiplies {node.shapes}: only activation * weight matrix is supported")
-    return _dense(node, chain, node.tensor.layout, weights.T, np.zeros(weights.shape[1]))
+    columns = weights.reshape(len(weights), -1)
+    product = _product(node, chain, node.tensor.layout, columns.T, np.zeros(columns.shape[1]))
+    shape = product.layout.shape
+    return product if weights.ndim > 1 else replace(product, layout=product.layout.reshape(shape[:-1]))
+
+
+def _product(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
+    """Multiply the rows of `x` by `weights` (outputs x inputs)."""
+    multiply = _dense if x.order.size == weights.shape[1] else _rows
+    return multiply(node, chain, x, weights, bias)
+
+
+def _rows(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
+    """Add a 1x1 convolution: each row is a pixel, and what it holds are channels."""
+    outputs, inputs = weights.shape
+    pixels = x.reshape((-1, inputs)).transpose((1, 0)).reshape((1, inputs, -1))
+    producer, in_shape, _ = chain.as_map(node.reading(pixels))
+    layer = Conv(
+        name=node.name,
+        inputs=(chain.source(producer),),
+        output=node.output,
+        in_shape=in_shape,
+        weights=weights.reshape(outputs, 1, 1, inputs).astype(np.float32),
+        bias=bias.astype(np.float32),
+        window=Window((1, 1)),
+    )
+    layout = Layout.of_map(layer.out_shape, 1).transpose((0, 2, 1)).reshape((*x.shape[:-1], outputs))
+    return Tensor(layout, chain.append(layer))
 
 
 def _dense(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
     """Add a `Dense`; the columns of `weights` (outputs x inputs) are brought into the order of the activation."""
-    if x.order.size != weights.shape[1] or x.shape[-1] != weights.shape[1]:
-        raise node.error(f"multiplies several rows at once ({x}): only one vector a sample is supported")
     producer, in_shape, order = chain.as_stored(node.tensor)
     columns = np.empty_like(weights, dtype=np.float32)
     columns[:, order.ravel()] = weights

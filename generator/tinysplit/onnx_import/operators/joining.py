@@ -79,9 +79,21 @@ def _aligned(node: Node, chain: Chain, operands: list[_Operand]) -> list[_Operan
     whole.sort(key=lambda operand: operand.name != node.name_of(operand.tensor))  # what lies as it was computed stays
     if not whole:
         raise node.error(f"enlarges both its inputs ({node.shapes}) by broadcasting: not supported")
-    first = replace(whole[0], order=whole[0].order.reshape(shape))
+    first = _by_vectors(replace(whole[0], order=whole[0].order.reshape(shape)), operands)
     others = [_as_first(node, chain, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
+
+
+def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
+    """Return the largest operand as pixels of as many channels as a smaller one has values, where its order is theirs.
+
+    The layer goes by elements, so that any cut of them into pixels will do.
+    """
+    sizes = {operand.order.size for operand in operands} - {first.order.size}
+    channels = sizes.pop() if len(sizes) == 1 else first.shape.channels
+    if channels == first.shape.channels or first.order.size % channels:
+        return first
+    return replace(first, shape=Shape(1, first.order.size // channels, channels))
 
 
 def _as_first(node: Node, chain: Chain, operand: _Operand, first: _Operand) -> _Operand:

@@ -10,7 +10,15 @@ from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
 def unchanged(node: Node, chain: Chain) -> Tensor:
-    """Identity and Dropout."""
+    """Identity."""
+    return node.tensor
+
+
+def dropout(node: Node, chain: Chain) -> Tensor:
+    """Dropout lets everything pass, but while a network is trained."""
+    ratio, training = node.optional(1), node.optional(2)
+    if training is not None and training.any() and (ratio is None or ratio.any()):
+        raise node.error("drops values at random, for training: export the network for inference")
     return node.tensor
 
 

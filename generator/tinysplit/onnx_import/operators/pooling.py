@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, reach, window_of
 
 LOWEST = float(np.finfo(np.float32).min)  # what exporters write for -infinity
-CHANNELS_LAST = {3: (0, 2, 1), 4: (0, 3, 1, 2)}  # by rank: the permutation that brings the channels to axis 1
 
 
 def max_pool(node: Node, chain: Chain) -> Tensor:
@@ -58,27 +58,29 @@ def global_max_pool(node: Node, chain: Chain) -> Tensor:
 
 
 def reduce_mean(node: Node, chain: Chain) -> Tensor:
-    """ReduceMean over spatial axes is `GlobalAveragePool`, perhaps with other axes behind it."""
+    """ReduceMean is `GlobalAveragePool` of a map whose channels are the axes that stay."""
     return _reduced(node, chain, global_average_pool)
 
 
 def reduce_max(node: Node, chain: Chain) -> Tensor:
-    """ReduceMax over spatial axes is `GlobalMaxPool`."""
+    """ReduceMax is `GlobalMaxPool` of such a map."""
     return _reduced(node, chain, global_max_pool)
 
 
 def _reduced(node: Node, chain: Chain, pool: Callable[[Node, Chain], Tensor]) -> Tensor:
-    axes = {axis % node.rank for axis in node.axes() or ()}
-    first = tuple(range(node.rank))
-    permutation = {first[2:]: first, first[1:-1]: CHANNELS_LAST.get(node.rank, first)}.get(tuple(sorted(axes)))
-    if node.rank not in MAP_RANKS or permutation is None:
-        raise node.error(f"reduces axes {sorted(axes)} of {node.tensor.layout}: only all of height and width together")
-    moved = replace(node, operands=(node.moved(node.tensor.layout.transpose(permutation)),))
-    tensor = pool(moved, chain)
-    layout = tensor.layout.transpose(np.argsort(permutation).tolist())
-    if not node.attributes.get("keepdims", 1):
-        layout = layout.reshape([size for axis, size in enumerate(layout.shape) if axis not in axes])
-    return replace(tensor, layout=layout)
+    """Pool over the reduced axes as one, or as height and width where they are these."""
+    layout, rank = node.tensor.layout, node.rank
+    named = node.axes() or (() if node.attributes.get("noop_with_empty_axes", 0) else range(rank))
+    reduced = sorted({axis % rank for axis in named})
+    if not reduced:
+        return node.tensor
+    kept = [axis for axis in range(rank) if axis not in reduced]
+    spatial = [layout.shape[axis] for axis in reduced] if rank in MAP_RANKS and len(reduced) == rank - 2 else [-1]
+    as_map = layout.transpose((*kept, *reduced)).reshape((1, prod(layout.shape[axis] for axis in kept), *spatial))
+    tensor = pool(node.reading(as_map), chain)
+    keeps = node.attributes.get("keepdims", 1)
+    sizes = [1 if axis in reduced else layout.shape[axis] for axis in range(rank) if keeps or axis in kept]
+    return replace(tensor, layout=tensor.layout.reshape(sizes))
 
 
 def _unpadded_map(node: Node, chain: Chain) -> tuple[Layer | None, Shape]:

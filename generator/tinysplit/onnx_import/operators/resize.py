@@ -44,13 +44,23 @@ def resize(node: Node, chain: Chain) -> Tensor:
 
 
 def _factors(node: Node, shape: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the growth of every axis."""
+    """Return the growth of every axis, 1 for those that the node does not name."""
     scales, sizes = node.optional(SCALES), node.optional(SIZES)
-    if "axes" in node.attributes:
-        raise node.error("names the axes that it resizes: only all of them are supported")
+    axes = [axis % node.rank for axis in node.attributes.get("axes", range(node.rank))]
     if sizes is not None and sizes.size:
-        return tuple(float(new) / old for new, old in zip(sizes.tolist(), shape, strict=True))
-    return tuple(node.constant(SCALES).tolist() if scales is not None else ())
+        own = _in_proportion(node, [float(new) / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)])
+    else:
+        own = scales.tolist() if scales is not None else []
+    by_axis = dict(zip(axes, own, strict=True))
+    return tuple(by_axis.get(axis, 1.0) for axis in range(node.rank))
+
+
+def _in_proportion(node: Node, factors: list[float]) -> list[float]:
+    """Return the factors of given sizes, all alike where the node keeps the aspect ratio."""
+    policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
+    if policy == b"stretch":
+        return factors
+    return [min(factors) if policy == b"not_larger" else max(factors)] * len(factors)
 
 
 def _check_repeats(node: Node, size: int, factor: float) -> None:
