@@ -56,6 +56,24 @@ def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("pads", [SAME, [0, 0, 1, 1]])
+def test_a_depthwise_layer_takes_the_rows_before_it(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 4, 24, 20])
+    conv(builder, 16, 4, (1, 1))
+    builder.node("Relu")
+    conv(builder, 16, 1, pads=pads, strides=[2, 2], group=16)
+    conv(builder, 8, 16, (1, 1))
+    builder.node("GlobalAveragePool")
+    builder.node("Flatten")
+    x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
+    memory, report = run(builder.save(tmp_path), board, x, tmp_path, CostSettings(bits=bits))
+    assert memory.bands[0].has_padding
+    assert memory.arena.size_bytes < bits // 8 * 24 * 20 * 16
+    assert report.outputs.bit_exact
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
 @pytest.mark.parametrize("optimize", Optimize)
 def test_tensors_move_for_the_least_ram(board: str, optimize: Optimize, tmp_path: Path) -> None:
     builder = OnnxBuilder(["n", 3, 11, 9])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tinysplit.arena import Block
-from tinysplit.bands import Bands
 from tinysplit.bit_widths import BitWidths
 from tinysplit.board_memory import BoardMemory, Place, Schedule, layer_ram_bytes
 from tinysplit.board_steps import Step, StepKind
@@ -22,7 +21,6 @@ from tinysplit.network_builder import NetworkBuilder
 from tinysplit.plan import make_plan
 from tinysplit.split.problem import Problem
 from tinysplit.techniques import Optimize, Widths
-from tinysplit.techniques.traversal import Lead
 
 BOARDS = (load_board("nucleo_f401re"), load_board("nucleo_g071rb"))
 M4 = BOARDS[0].device.core
@@ -44,7 +42,7 @@ def random_network(rng: np.random.Generator) -> Graph:
             case "pointwise":
                 net.conv(int(rng.choice([4, 8, 16])))
             case "depthwise":
-                net.depthwise((3, 3))
+                net.depthwise((3, 3), stride=int(rng.integers(1, 3)))
             case "add":
                 net.conv(channels, (3, 3)).conv(channels).add(before)
             case "concat":
@@ -102,24 +100,6 @@ def whole(graph: Graph) -> list[Step]:
 
 def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:
     return plan_memory(graph, BitWidths.all(graph, 8), M4, whole(graph), ram_bytes, optimize)
-
-
-def test_a_pool_takes_the_rows_of_its_convolution() -> None:
-    conv, pool = NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3), padded=False).max_pool(2, 3).layers
-    bands = Bands.of(conv, pool)
-    assert bands is not None
-    assert (bands.count, bands.producer.in_shape, bands.consumer.in_shape) == (3, Shape(4, 9, 1), Shape(2, 7, 8))
-    assert (bands.in_step, bands.out_step, bands.rows_size) == (3 * 9, 2 * 8, 2 * 7 * 8)
-    assert bands.lead(Widths.all(8)) == Lead(16 - 27)  # behind the first band, before the second
-
-
-def test_layers_that_share_rows_do_not_walk_together() -> None:
-    builder = NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3), padded=False)
-    conv, pool = builder.max_pool(3, 2).layers
-    assert Bands.of(conv, pool) is None
-    padded, pool = NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3)).max_pool(2, 2).layers
-    assert Bands.of(padded, pool) is None
-    assert Bands.of(pool, conv) is None
 
 
 def test_bands_save_what_lies_between() -> None:

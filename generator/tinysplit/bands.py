@@ -2,59 +2,129 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import gcd
 from typing import Self
 
 import numpy as np
 
-from tinysplit.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Window
+from tinysplit.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Pads, Window
+from tinysplit.qformat import IntArray
+from tinysplit.split.memory import WORD_BYTES
 from tinysplit.techniques import Widths
 from tinysplit.techniques.traversal import Lead, lead_of_blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """A convolution and the pool behind it, `count` times on a band of rows that makes one row of the pool's output."""
+    """A convolution and the layer behind it, `count` times on a band of rows between them.
+
+    The producer makes `unit` rows of a band at a time. Rows above and below the map are filled with the zero point,
+    and those that the next band sees, too, are moved to its beginning.
+    """
 
     count: int
-    producer: Layer  # of one band
-    consumer: Layer
-    in_step: int  # elements from a band of the input to the next; they may overlap
-    out_step: int
+    producer: Layer  # of `unit` rows
+    consumer: Layer  # of one band
+    unit: int
+    rows: int  # of a band
+    step: int  # rows from a band to the next
+    above: int  # rows of the first band that lie above the map
+    height: int  # rows of the map
+    in_step: int  # elements of the input from a row of the map to the next; what these are made from may overlap
+    out_step: int  # elements of the output from a band to the next
 
     @classmethod
-    def of(cls, producer: Layer, consumer: Layer) -> Self | None:
-        """Return how they walk together; None where they cannot.
+    def of(cls, producer: Layer, consumer: Layer, out_rows: int = 1) -> Self | None:
+        """Return how they walk together, `out_rows` rows of the consumer's output a band; None where they cannot.
 
-        Every band has to look alike, so that neither may have padding above or below, and none of the rows may be
-        needed twice.
+        Every band has to look alike, so that the producer may have no padding above or below, and a pool neither,
+        whose padding counts as nothing.
         """
-        if not isinstance(producer, Conv | DepthwiseConv) or not isinstance(consumer, MaxPool | AveragePool):
+        if not isinstance(producer, Conv | DepthwiseConv) or _pads_rows(producer.window):
             return None
-        first, second = producer.window, consumer.window
-        rows = _extent(second)
-        if any((first.pads.top, first.pads.bottom, second.pads.top, second.pads.bottom)) or rows > second.stride[0]:
+        if not isinstance(consumer, MaxPool | AveragePool | Conv | DepthwiseConv):
             return None
-        in_rows = (rows - 1) * first.stride[0] + _extent(first)
-        row_elements = producer.in_shape.width * producer.in_shape.channels
+        first, second, out = producer.window, consumer.window, consumer.out_shape
+        if isinstance(consumer, MaxPool | AveragePool) and _pads_rows(second):
+            return None
+        if out.height % out_rows or out.height == out_rows:
+            return None
+        count, step, above = out.height // out_rows, out_rows * second.stride[0], second.pads.top
+        rows = (out_rows - 1) * second.stride[0] + _extent(second)
+        height, width, channels = producer.out_shape
+        below = max((count - 1) * step + rows - above - height, 0)
+        unit = gcd(rows, step, above, below) if rows > step or above or below else rows
+        if unit < rows and width * channels % WORD_BYTES:
+            return None  # rows are filled and moved word by word
+        in_rows = (unit - 1) * first.stride[0] + _extent(first)
+        pads = Pads(0, second.pads.left, 0, second.pads.right)
         return cls(
-            count=consumer.out_shape.height,
+            count=count,
             producer=replace(producer, in_shape=producer.in_shape._replace(height=in_rows)),
-            consumer=replace(consumer, in_shape=consumer.in_shape._replace(height=rows)),
-            in_step=second.stride[0] * first.stride[0] * row_elements,
-            out_step=consumer.out_shape.width * consumer.out_shape.channels,
+            consumer=replace(
+                consumer, in_shape=consumer.in_shape._replace(height=rows), window=replace(second, pads=pads)
+            ),
+            unit=unit,
+            rows=rows,
+            step=step,
+            above=above,
+            height=height,
+            in_step=first.stride[0] * producer.in_shape.width * producer.in_shape.channels,
+            out_step=out_rows * out.width * out.channels,
         )
 
     @cached_property
+    def row_size(self) -> int:
+        """Elements of a row that lies between both layers."""
+        return self.producer.out_shape.size // self.unit
+
+    @property
     def rows_size(self) -> int:
         """Elements that lie between both layers."""
-        return self.producer.out_shape.size
+        return self.rows * self.row_size
+
+    @property
+    def shared(self) -> int:
+        """Rows that a band shares with the one before it."""
+        return max(self.rows - self.step, 0)
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether bands reach over the map."""
+        return self.above > 0 or self._begins[-1] + self.rows > self.height
+
+    @property
+    def calls(self) -> int:
+        """How often the producer runs."""
+        fresh = self._fresh[:, None] + np.arange(0, self.rows, self.unit)
+        ends = self._begins[:, None] + self.rows
+        return int(np.sum((fresh >= 0) & (fresh < np.minimum(ends, self.height))))
+
+    @property
+    def moved_size(self) -> int:
+        """Elements that are moved from the end of bands to the beginning of the next."""
+        return (self.count - 1) * self.shared * self.row_size
 
     def lead(self, widths: Widths) -> Lead:
-        """Return how the pool's output may lie over the input of the convolution, whose widths these are."""
-        bands = np.arange(self.count)
-        return Lead(lead_of_blocks(bands * self.in_step, (bands + 1) * self.out_step, widths, reads_first=True))
+        """Return how the consumer's output may lie over the producer's input: x of the one, y of the other."""
+        firsts, ends = np.maximum(self._fresh, 0) * self.in_step, np.arange(1, self.count + 1) * self.out_step
+        return Lead(lead_of_blocks(firsts, ends, widths, reads_first=True))
+
+    @cached_property
+    def _begins(self) -> IntArray:
+        """The rows of the map with which bands begin."""
+        return np.arange(self.count) * self.step - self.above
+
+    @cached_property
+    def _fresh(self) -> IntArray:
+        """The rows of the map with which the part of each band begins that the one before it does not have."""
+        return self._begins + np.where(np.arange(self.count) > 0, self.shared, 0)
 
 
 def _extent(window: Window) -> int:
     """Return the rows under a window."""
     return (window.kernel[0] - 1) * window.dilation[0] + 1
+
+
+def _pads_rows(window: Window) -> bool:
+    return window.pads.top > 0 or window.pads.bottom > 0

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import lcm
 from typing import NamedTuple
 
-from tinysplit.arena import Arena, Block, place
+from tinysplit.arena import Arena, Block, least_at, place
 from tinysplit.bands import Bands
 from tinysplit.bit_widths import BitWidths
 from tinysplit.board_steps import Step, StepKind
@@ -68,6 +68,13 @@ class BoardMemory:
             return self.bands[producer].consumer
         return self.bands[number].producer if number in self.bands else graph.layers[number]
 
+    def times(self, graph: Graph, number: int) -> int:
+        """Return how often the kernel of a layer runs."""
+        producer = self.producer(graph, number)
+        if producer is not None:
+            return self.bands[producer].count
+        return self.bands[number].calls if number in self.bands else 1
+
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -82,7 +89,12 @@ class Schedule:
 
     def memory(self) -> BoardMemory:
         """Return the smallest arena that is found."""
-        return BoardMemory(place(list(self.blocks())), self.techniques, self.bands, self.moves)
+        return BoardMemory(self._arena, self.techniques, self.bands, self.moves)
+
+    def fits(self, limit_bytes: int) -> bool:
+        """Return whether an arena of so many bytes is found; nothing is tried where one step alone takes more."""
+        blocks = list(self.blocks())
+        return all(least_at(blocks, b.first) <= limit_bytes for b in blocks) and self.size_bytes <= limit_bytes
 
     def blocks(self) -> Iterator[Block[Place]]:
         """Yield what has to be kept, and in which ticks: those of the steps, and of the moves before them."""
@@ -103,7 +115,11 @@ class Schedule:
     @cached_property
     def size_bytes(self) -> int:
         """Bytes of the arena."""
-        return self.memory().arena.size_bytes
+        return self._arena.size_bytes
+
+    @cached_property
+    def _arena(self) -> Arena[Place]:
+        return place(list(self.blocks()))
 
     @cached_property
     def _consumers(self) -> Mapping[int, int]:

@@ -80,10 +80,10 @@ def make_problem(
     )
 
 
-def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Technique) -> float:
-    """Return the cycles of one kernel for `layer` on a core ("cortex-m4"), as fitted to measurements."""
+def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Technique, times: int = 1) -> float:
+    """Return the cycles of one kernel for `layer`, run so many times, on a core ("cortex-m4"), as fitted."""
     costs = load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
-    return costs.cycles(technique.work(layer))
+    return costs.cycles(technique.work(layer).times(times))
 
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:

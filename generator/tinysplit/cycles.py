@@ -91,6 +91,10 @@ class Work(NamedTuple):
         share = float(window.counts(layer.in_shape).mean()) / window.elements if window else 1.0
         return cls(layer.operator_macc * share, layer.out_shape.size)
 
+    def times(self, count: int) -> "Work":
+        """Return the work of so many of the same layers, one after the other."""
+        return Work(self.macc * count, self.outputs * count, self.moved * count)
+
 
 def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Sequence[float]]:
     """Return (per_macc, per_output, per_moved, per_layer) by kind from kinds, their work and the measured cycles.

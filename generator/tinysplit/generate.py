@@ -119,7 +119,8 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan) -> Proj
     kernel, widths = _kernel(quantized, index, board_plan), BitWidths.of_quantized(quantized)
     memory = describe_memory(quantized.graph, widths, board_plan, index)
     core = board_plan.board.device.core
-    cycles = technique_cycles(layer.layer, core, widths.of_layer(layer.layer), kernel.technique)
+    own, times = board_plan.memory.layer(quantized.graph, index), board_plan.memory.times(quantized.graph, index)
+    cycles = technique_cycles(own, core, widths.of_layer(layer.layer), kernel.technique, times)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,
@@ -221,29 +222,41 @@ def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan)
         for move in memory.moves
         if move.turn == turn
     ]
-    calls, count = _calls(quantized, layer, board_plan, turn)
-    return {"number": layer + 1, "moves": moves, "calls": calls, "bands": count}
+    calls, bands = _calls(quantized, layer, board_plan, turn), _bands_context(quantized, layer, memory)
+    return {"number": layer + 1, "moves": moves, "calls": calls, "bands": bands}
 
 
-def _calls(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, turn: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the calls of a layer's step with where each argument lies and how far on in the next band."""
+def _calls(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, turn: int) -> list[dict[str, Any]]:
+    """Return the calls of a layer's step, with where each argument lies."""
     graph, memory = quantized.graph, board_plan.memory
-    inputs = [(memory.offset(source, turn), 0) for source in graph.predecessors[layer]]
-    output = (memory.offset(layer, turn), 0)
+    output = memory.offset(layer, turn)
+    calls = [_call(memory, layer, [*(memory.offset(source, turn) for source in graph.predecessors[layer]), output])]
     if layer in memory.bands:
-        bands, formats = memory.bands[layer], quantized.layers[layer].formats
         consumer = memory.consumer(graph, layer)
-        inputs = [(inputs[0][0], bands.in_step * formats.x.bits // 8)]
-        pooled = (memory.offset(consumer, turn), bands.out_step * quantized.layers[consumer].formats.y.bits // 8)
-        calls = [_call(memory, layer, [*inputs, output]), _call(memory, consumer, [output, pooled])]
-        return calls, bands.count
-    runs_here = memory.producer(graph, layer) is None
-    return [_call(memory, layer, [*inputs, output])] if runs_here else [], 1
+        return [*calls, _call(memory, consumer, [output, memory.offset(consumer, turn)])]
+    return calls if memory.producer(graph, layer) is None else []
 
 
-def _call(memory: BoardMemory, layer: int, places: list[tuple[int, int]]) -> dict[str, Any]:
+def _bands_context(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> dict[str, Any] | None:
+    """Return the facts of a layer that walks with the next one, in bytes; None for any other."""
+    if layer not in memory.bands:
+        return None
+    bands, formats = memory.bands[layer], quantized.layers[layer].formats
+    consumer = quantized.layers[memory.consumer(quantized.graph, layer)]
+    bits = formats.y.bits
+    zero = formats.y.zero_point % (1 << bits)
+    return {
+        "own": bands,
+        "in_step": bands.in_step * formats.x.bits // 8,
+        "row_bytes": bands.row_size * bits // 8,
+        "out_step": bands.out_step * consumer.formats.y.bits // 8,
+        "zeros": sum(zero << place for place in range(0, 8 * WORD_BYTES, bits)),
+    }
+
+
+def _call(memory: BoardMemory, layer: int, places: list[int]) -> dict[str, Any]:
     scratch = memory.arena.offsets.get(Place(layer, is_scratch=True))
-    return {"number": layer + 1, "places": places if scratch is None else [*places, (scratch, 0)]}
+    return {"number": layer + 1, "places": places if scratch is None else [*places, scratch]}
 
 
 def _step_context(quantized: QuantizedGraph, turn: int, board_plan: BoardPlan, plan: Plan) -> dict[str, Any]:

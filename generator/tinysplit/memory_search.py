@@ -1,14 +1,14 @@
 """What a board does to need little RAM: layers in bands, tensors that move, slower kernels that need less."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeVar
 
-from tinysplit.bands import Bands
+from tinysplit.band_search import in_bands, suits
 from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Move, Schedule, readers_of
+from tinysplit.board_memory import BoardMemory, Move, Schedule
 from tinysplit.board_steps import Step, StepKind
+from tinysplit.fewest import fewest
 from tinysplit.graph import Graph
 from tinysplit.techniques import Optimize, Technique, choose
 
@@ -37,24 +37,19 @@ def plan_memory(
         number: choose(layer, core, widths.of_layer(layer), optimize, named.get(number))
         for number, layer in layers.items()
     }
-    schedule = _in_bands(Schedule(graph, widths, steps, techniques), core)
+    whole = Schedule(graph, widths, steps, techniques)
+    schedule = in_bands(whole, core, optimize)
     if optimize is Optimize.RAM:
-        return _moving(_with_fast_kernels(schedule, core, named), 0).memory()
+        both = (_moving(_with_fast_kernels(each, core, named), 0) for each in (whole, schedule))
+        return min(both, key=lambda each: each.size_bytes).memory()
     return (schedule if schedule.size_bytes <= ram_bytes else _moving(schedule, ram_bytes)).memory()
-
-
-def _in_bands(schedule: Schedule, core: str) -> Schedule:
-    def build(bands: Sequence[tuple[int, Bands]]) -> Schedule:
-        return replace(schedule, bands=dict(bands))
-
-    return build(_fewest(list(_all_bands(schedule, core)), build, 0))
 
 
 def _moving(schedule: Schedule, wanted_bytes: int) -> Schedule:
     def build(moves: Sequence[Move]) -> Schedule:
         return replace(schedule, moves=tuple(sorted(moves)))
 
-    return build(_fewest(_all_moves(schedule), build, wanted_bytes))
+    return build(fewest(_all_moves(schedule), build, wanted_bytes))
 
 
 def _with_fast_kernels(schedule: Schedule, core: str, named: Mapping[int, str]) -> Schedule:
@@ -67,52 +62,17 @@ def _with_fast_kernels(schedule: Schedule, core: str, named: Mapping[int, str]) 
         return replace(free, techniques=fast | {number: schedule.techniques[number] for number in some})
 
     layers = schedule.graph.layers
-    needed = _fewest(sorted(slow, key=lambda number: -layers[number].macc), build, 0)
+    needed = fewest(sorted(slow, key=lambda number: -layers[number].macc), build, 0)
     return replace(build(needed), moves=())
 
 
 def _fastest(schedule: Schedule, number: int, core: str, name: str | None) -> Technique:
     """Return the fastest technique of a layer, of those that suit a band where it runs in bands."""
     layer = schedule.graph.layers[number]
-    widths = schedule.widths.of_layer(layer)
-    technique = choose(layer, core, widths, name=name)
-    bands = schedule.bands.get(number)
-    suits = bands is None or (technique.walks_rows and technique.fits(bands.producer, core, widths))
-    return technique if suits else schedule.techniques[number]
-
-
-Option = TypeVar("Option")
-
-
-def _fewest(options: list[Option], build: Callable[[Sequence[Option]], Schedule], wanted_bytes: int) -> list[Option]:
-    """Return options, as few as it takes for the least arena or one of `wanted_bytes`; the first are left out first."""
-    if not options:
-        return []
-    least_bytes = build(options).size_bytes
-    if least_bytes >= build([]).size_bytes:
-        return []
-    enough_bytes = max(least_bytes, wanted_bytes)
-    for option in list(options):
-        rest = [other for other in options if other != option]
-        if build(rest).size_bytes <= enough_bytes:
-            options = rest
-    return options
-
-
-def _all_bands(schedule: Schedule, core: str) -> Iterator[tuple[int, Bands]]:
-    """Yield the layers of a board that can walk with the one behind them, which nothing else reads."""
-    graph, sent = schedule.graph, {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
-    for number, technique in schedule.techniques.items():
-        readers = readers_of(graph, number)
-        if len(readers) != 1 or readers[0] not in schedule.techniques or number in sent:
-            continue
-        bands = Bands.of(graph.layers[number], graph.layers[readers[0]])
-        if (
-            bands
-            and technique.walks_rows
-            and technique.fits(bands.producer, core, schedule.widths.of_layer(bands.producer))
-        ):
-            yield number, bands
+    technique = choose(layer, core, schedule.widths.of_layer(layer), name=name)
+    own = replace(schedule, techniques={**schedule.techniques, number: technique})
+    fit = all(suits(own, core, producer, bands) for producer, bands in schedule.bands.items())
+    return technique if fit else schedule.techniques[number]
 
 
 def _all_moves(schedule: Schedule) -> list[Move]:
