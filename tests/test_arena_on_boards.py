@@ -6,10 +6,12 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
+from onnxruntime.quantization import QuantFormat, quantize_static
 
 from example import MODEL, SAMPLES
 from onnx_builder import OnnxBuilder, conv
 from test_branches_on_boards import QUIET
+from test_own_formats import Reader
 from tinysplit import pipeline
 from tinysplit.board_memory import BoardMemory
 from tinysplit.boards import load_all
@@ -55,10 +57,8 @@ def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> Non
     assert 0 < pool_cycles < conv_cycles
 
 
-@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("pads", [SAME, [0, 0, 1, 1]])
-def test_a_depthwise_layer_takes_the_rows_before_it(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
+def shrinking(pads: list[int]) -> OnnxBuilder:
+    """Return a network whose largest tensor is read by a depthwise layer of stride 2."""
     builder = OnnxBuilder(["n", 4, 24, 20])
     conv(builder, 16, 4, (1, 1))
     builder.node("Relu")
@@ -66,10 +66,30 @@ def test_a_depthwise_layer_takes_the_rows_before_it(board: str, bits: int, pads:
     conv(builder, 8, 16, (1, 1))
     builder.node("GlobalAveragePool")
     builder.node("Flatten")
+    return builder
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("pads", [SAME, [0, 0, 1, 1]])
+def test_a_depthwise_layer_takes_the_rows_before_it(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
-    memory, report = run(builder.save(tmp_path), board, x, tmp_path, CostSettings(bits=bits))
+    memory, report = run(shrinking(pads).save(tmp_path), board, x, tmp_path, CostSettings(bits=bits))
     assert memory.bands[0].has_padding
     assert memory.arena.size_bytes < bits // 8 * 24 * 20 * 16
+    assert report.outputs.bit_exact
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+def test_padding_between_layers_is_the_zero_point(board: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
+    path = tmp_path / "quantized.onnx"
+    reader = Reader(x)
+    quantize_static(str(shrinking(SAME).save(tmp_path)), str(path), reader, quant_format=QuantFormat.QDQ)
+    graph = import_model(path)
+    assert graph.own_formats[graph.layers[0].output].zero_point == -128  # as 8 bits have it that are never negative
+    memory, report = run(path, board, x, tmp_path, CostSettings())
+    assert memory.bands[0].has_padding
     assert report.outputs.bit_exact
 
 

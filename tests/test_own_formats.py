@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from onnx_builder import OnnxBuilder, conv, weights
@@ -23,8 +24,8 @@ X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
 class Reader(CalibrationDataReader):  # type: ignore[misc]
     """Gives the samples one by one, as the quantizer wants them."""
 
-    def __init__(self) -> None:
-        self.rest = iter([{"x": x[np.newaxis]} for x in X])
+    def __init__(self, samples: NDArray[np.float32]) -> None:
+        self.rest = iter([{"x": x[np.newaxis]} for x in samples])
 
     def get_next(self) -> dict[str, Any] | None:
         return next(self.rest, None)
@@ -51,7 +52,7 @@ def quantized_model(float_model: Path, folder: Path, activations: QuantType, *, 
     quantize_static(
         str(float_model),
         str(path),
-        Reader(),
+        Reader(X),
         quant_format=QuantFormat.QDQ,
         per_channel=per_channel,
         activation_type=activations,

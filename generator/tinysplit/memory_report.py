@@ -50,7 +50,7 @@ def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int
     memory = board_plan.memory
     yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
     if number in memory.bands:
-        yield f"{memory.bands[number].count} bands, each used up by layer {memory.consumer(graph, number) + 1}"
+        yield f"{memory.bands[number].count} bands of {memory.bands[number].rows} rows, each used up by layer {memory.consumer(graph, number) + 1}"
     elif memory.producer(graph, number) is None:
         yield from _places(graph, widths, board_plan, number)
 
