@@ -49,8 +49,10 @@ def run_turn(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     memory = board_plan.memory
     yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
-    if number in memory.bands:
-        yield f"{memory.bands[number].count} bands of {memory.bands[number].rows} rows, each used up by layer {memory.consumer(graph, number) + 1}"
+    bands = memory.bands.get(number)
+    if bands:
+        consumer = memory.consumer(graph, number) + 1
+        yield f"{bands.count} bands of {bands.rows} rows, each used up by layer {consumer}"
     elif memory.producer(graph, number) is None:
         yield from _places(graph, widths, board_plan, number)
 
