@@ -203,10 +203,11 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
 
 
 def _kernel(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> Kernel:
-    """Return what computes a layer on a board, or a band of it."""
-    memory = board_plan.memory
-    layer = replace(quantized.layers[index], layer=memory.layer(quantized.graph, index))
-    return Kernel(layer, memory.techniques[index])
+    """Return what computes a layer on a board, or a band of it; its weights are those that calibration made."""
+    memory, own = board_plan.memory, quantized.layers[index]
+    parameters: dict[str, Any] = dict(own.layer.parameters)
+    layer = replace(memory.layer(quantized.graph, index), **parameters)
+    return Kernel(replace(own, layer=layer), memory.techniques[index])
 
 
 def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan) -> dict[str, Any]:
