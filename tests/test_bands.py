@@ -153,6 +153,6 @@ def test_no_layer_walks_with_two_others() -> None:
 
 def test_bands_may_not_cost_time_unless_ram_is_all_that_counts() -> None:
     whole = schedule_of(NetworkBuilder("n", Shape(32, 32, 4)).conv(8).depthwise((5, 3), stride=2).conv(8))
-    quick, small = (in_bands(whole, M4, optimize) for optimize in Optimize)
+    quick, small = (in_bands(whole, M4, optimize) for optimize in (Optimize.CYCLES, Optimize.RAM))
     assert small.bands[0].rows < quick.bands[0].rows
     assert small.size_bytes < quick.size_bytes < whole.size_bytes
