@@ -40,9 +40,12 @@ def plan_memory(
     whole = Schedule(graph, widths, steps, techniques)
     schedule = in_bands(whole, core, optimize)
     if optimize is Optimize.RAM:
-        both = (_moving(_with_fast_kernels(each, core, named), 0) for each in (whole, schedule))
-        return min(both, key=lambda each: each.size_bytes).memory()
-    return (schedule if schedule.size_bytes <= ram_bytes else _moving(schedule, ram_bytes)).memory()
+        schedule, whole = (_with_fast_kernels(each, core, named) for each in (schedule, whole))
+        ram_bytes = 0
+    if schedule.size_bytes <= ram_bytes:
+        return schedule.memory()
+    both = (_moving(each, ram_bytes) for each in (schedule, whole))  # where tensors move, a step of two may need more
+    return min(both, key=lambda each: max(each.size_bytes, ram_bytes)).memory()
 
 
 def _moving(schedule: Schedule, wanted_bytes: int) -> Schedule:
