@@ -4,7 +4,8 @@
 
 Formats are chosen on the first 100 samples, all samples are measured. Networks without samples of their own get random
 inputs (uniform), which say nothing of accuracy but show the noise of the arithmetic: 48 to calibrate on, and 48 others
-to measure; auto, which keeps accuracy, is left out for them. Rows "ONNX Runtime" are the peer's 8 bits.
+to measure; auto, which keeps accuracy, is left out for them. Rows "nearest" have the nearest integers for weights and
+biases, in the same formats; rows "ONNX Runtime" are the peer's 8 bits.
 """
 
 import argparse
@@ -19,11 +20,15 @@ from rich.console import Console
 
 from onnxruntime_peer import peer_fidelity
 from tinysplit.auto_widths import Goal, Limits
+from tinysplit.bit_widths import BitWidths
 from tinysplit.boards import load_board
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize_model import quantize_graph
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.quantizer import Quantizer
+from tinysplit.range_analysis import value_statistics
 from tinysplit.samples import Samples, load_samples
 from tinysplit.tables import plain_table
 
@@ -74,7 +79,13 @@ def measure() -> Iterator[Row]:
         for name, bits in widths.items():
             quantized = quantize_graph(graph, network.model, calibration, bits, Console(quiet=True))
             yield Row(network.name, name, Fidelity.of(quantized, floats))
+        yield Row(network.name, "8, nearest", Fidelity.of(_nearest(network.model, graph, calibration), floats))
         yield Row(network.name, "8, ONNX Runtime", peer_fidelity(graph, network.model, calibration.x, floats))
+
+
+def _nearest(model: Path, graph: Graph, calibration: Samples) -> QuantizedGraph:
+    statistics = value_statistics(model, graph.value_names, calibration.x)
+    return Quantizer(graph, statistics, calibration.x).nearest(BitWidths.all(graph, 8))
 
 
 def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
