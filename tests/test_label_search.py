@@ -144,7 +144,7 @@ def test_knapsack_bounds_are_not_above_what_a_partial_assignment_can_reach() -> 
                 assert all((bounds.of(layer, np.array([before]), totals) <= most).all() for bounds in kept)
                 totals, before = totals + rows.step(layer)[before, device], device
             n_checked += 1
-    assert n_checked > 1000
+    assert n_checked > 400
 
 
 def test_a_knapsack_bound_gives_no_credit_for_flash_that_nothing_fits_into() -> None:

@@ -195,7 +195,9 @@ class _Part:
         most = LABEL_MEMORY_BYTES // (5 * runs.rows.n_layers + 50 * len(runs.rows.limits) + 200)
         self.width = min(self.width * WIDENING, most)
         now = perf_counter()
-        self._look_around(runs, min(deadline, 2 * now - start))
+        took_s = now - start
+        is_last = now + WIDENING * took_s > deadline  # a pass that does not end proves nothing
+        self._look_around(runs, deadline if is_last else now + took_s)
 
     def _look_around(self, runs: Runs, deadline: float) -> None:
         """Look for better splits near the best one and near what was dropped, while the gap is large."""

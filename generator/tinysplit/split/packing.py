@@ -10,13 +10,13 @@ from tinysplit.split.chain_rows import ChainRows, Floats, Ints
 from tinysplit.split.knapsack_bounds import KnapsackBounds, bytes_per_cell
 from tinysplit.split.run_bounds import ROUNDING
 
-MULTIPLIERS = 4  # a board; more raise bounds by little
-MAX_CELLS = 4096
+MULTIPLIERS = 2  # a board; more raise bounds by little
+MAX_CELLS = 2048
 TABLE_BYTES = 64_000_000  # of all boards together
 SAMPLE = 256  # labels that show which boards gain most behind a layer
 BOARDS_A_LAYER = 3
 WORTH = 0.1  # of what is open on the sample; a board that gains less is left out
-OFTEN = 0.05  # of the layers; a board that is taken behind fewer is no help
+OFTEN = 0.1  # of the layers; a board that is taken behind fewer is no help
 
 
 class Packing:
@@ -46,8 +46,10 @@ class Packing:
         """
         if not self.bounds or not len(labels):
             return labels
+        devices = self._take(done, labels, best)
+        if not devices:
+            return labels
         order = np.argsort(labels.bounds)
-        devices = self._take(done, labels.take(order), best)
         first = self._by(devices, done, labels.take(order[: 2 * width]), best)
         rest = labels.take(order[2 * width :])
         highest = np.partition(first.bounds, width)[width] if len(first) > width else inf

@@ -24,9 +24,9 @@ from tinysplit.split.stage_dp import stage_search
 
 AUTO, HIGHS = "auto", "highs"
 AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
-# Of the time, that a search has before HiGHS runs beside it: for latency HiGHS needs longer, but proves what the search
-# does not; of the period the search proves more, and every start costs it time.
-ALONE_SHARE, ALONE_SHARE_OF_LATENCY = 0.5, 0.1
+# Of the time, that a search has before HiGHS runs beside it: of latency HiGHS proves some that the search does not; of
+# the period the search proves more, and every start costs it time.
+ALONE_SHARE, ALONE_SHARE_OF_LATENCY = 0.5, 0.2
 LEAST_RACE_S = 4.0  # processes take a second to begin
 MAX_PROGRAM_SIZE = 100_000  # layers times devices squared: HiGHS finds nothing in time for more
 
