@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinysplit.qformat import QFormat
+from tinysplit.qformat import QFormat, ValueFormat
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,11 @@ def test_a_range_is_held_within_half_a_step_and_one_more_bit_would_not_do(bits: 
 
     assert holds(chosen)
     assert not holds(finer) or low == high == 0
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "name"),
+    [(0.5847, 83, "0.585*Q7.0 at 83"), (6 / 127, 0, "0.756*Q3.4"), (2.0**-4, -128, "Q3.4 at -128"), (0.5, 0, "Q6.1")],
+)
+def test_other_scales_are_named_by_the_q_format_around_them(scale: float, zero_point: int, name: str) -> None:
+    assert str(ValueFormat.of(8, scale, zero_point)) == name

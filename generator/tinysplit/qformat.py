@@ -22,7 +22,11 @@ class ValueFormat:
     zero_point: int = 0
 
     def __str__(self) -> str:
-        return f"{self.bits} bits in steps of {self.scale:g} from {self.zero_point}"
+        """Name the Q format around it, by what its steps are finer, and where its zero lies: 0.585*Q7.0 at 83."""
+        fraction, exponent = frexp(self.scale)
+        factor, places = (1.0, 1 - exponent) if fraction == 0.5 else (fraction, -exponent)  # noqa: PLR2004
+        name = f"{factor:.3g}*{QFormat(self.bits, places)}" if factor < 1 else str(QFormat(self.bits, places))
+        return f"{name} at {self.zero_point}" if self.zero_point else name
 
     @staticmethod
     def of(bits: int, scale: float, zero_point: int = 0) -> "ValueFormat":

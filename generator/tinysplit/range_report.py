@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from tinysplit.qformat import QFormat
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics, decibels
 from tinysplit.tables import plain_table
@@ -64,7 +65,8 @@ def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) ->
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     for number, (name, values) in enumerate(zip(quantized.graph.value_names, formats, strict=True)):
         own = statistics[name]
-        table.add_row(_value_label(number), str(values), *_moments(own, own.snr_db(values)))
+        shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the steps: names are longer
+        table.add_row(_value_label(number), shown, *_moments(own, own.snr_db(values)))
     for number, layer in _weighted(quantized):
         own = Statistics.of(layer.trained.parameters["weights"])
         text = f"{layer.formats.weight_bits} bits"
