@@ -13,6 +13,7 @@ import numpy as np
 
 from tinysplit import resources
 from tinysplit.boards import load_board
+from tinysplit.elf import ElfSizes, read_elf
 from tinysplit.graph import NETWORK_INPUT
 from tinysplit.hardware import Board, Device
 from tinysplit.kernels import Kernel, c_type, file_name, function_name, render_header, render_layer
@@ -57,11 +58,15 @@ CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - 
 
 @dataclass(frozen=True, eq=False)
 class BareRun:
-    """What the kernels took and gave; `code_bytes` are those of all layers with what they share."""
+    """What the kernels took and gave; `code_bytes` are those of all layers with what they share.
+
+    Weights stand among the code, so that `sizes` counts them as that of their layers.
+    """
 
     kernels: tuple[Kernel, ...]
     cycles: tuple[int, ...]
     code_bytes: int
+    sizes: ElfSizes
     output: IntArray
 
     @property
@@ -93,7 +98,8 @@ def run_bare(
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
     in_flash = (row for row in rows if row[1] < board.device.largest_ram.start and row[0] not in NO_KERNELS)
     code_bytes = sum(size for _, _, size in in_flash) - sum(kernel.weights_bytes for kernel in kernels)
-    return BareRun(kernels, cycles, code_bytes, _read_output(rig, symbols, quantized))
+    sizes = read_elf(elf, board.device)
+    return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized))
 
 
 def enlarged(board: Board) -> Board:

@@ -1,8 +1,23 @@
-"""Small networks whose layers are many shapes of every kind; none of them is a network that anybody measures."""
+"""Networks whose layers are many shapes of every kind; none of them is a network that anybody measures."""
+
+import numpy as np
 
 from tinysplit.graph import Graph
-from tinysplit.layers import Shape
-from tinysplit.network_builder import NetworkBuilder
+from tinysplit.layers import Activation, Shape
+from tinysplit.network_builder import RELU, NetworkBuilder
+
+RANDOM_NETWORKS = range(12)  # seeds of those that take part
+UNSEEN_NETWORKS = range(100, 106)  # and of those that do not
+ACTIVATIONS = (RELU, RELU, Activation(0, 6), Activation(0, 6), Activation())
+KERNELS = ((1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (2, 2), (3, 1))
+FIRST_KERNELS = ((3, 3), (3, 3), (5, 5), (10, 4), (7, 7), (3, 1))
+WIDTHS = (2.0, 2.0, 1.0, 1.0, 1.25)  # of a block, in that of the one before
+ODD_WIDTHS = (0, 0, 0, 2, -1)  # added to that
+MOST_CHANNELS = 160
+LARGEST_MAP = 14000  # values
+LARGEST_FIRST = 32  # rows of a map that the first layer may keep
+SMALLEST_POOLED = 6
+MOST_MACC = 1_600_000  # of a layer: counters of cycles have 24 bits
 
 
 def calibration_networks() -> tuple[Graph, ...]:
@@ -81,3 +96,37 @@ def _moved() -> Graph:
     return (
         net.conv_transpose(20, (3, 2), 1).pad(1).max_pool(2, 2).upsample(2).average_pool().dense(10).softmax().graph()
     )
+
+
+def random_network(seed: int) -> Graph:
+    """Return a network of random layers on maps that become smaller and deeper, as they do in networks for images."""
+    rng = np.random.default_rng(seed)
+    size, channels = int(rng.integers(16, 64)), int(rng.choice((1, 1, 2, 3, 3, 4)))
+    net = NetworkBuilder(f"random {seed}", Shape(size, max(8, size - int(rng.integers(12))), channels))
+    kernel, width = FIRST_KERNELS[rng.integers(len(FIRST_KERNELS))], 4 * int(rng.integers(2, 5))
+    net.conv(width, kernel, int(rng.integers(1, 3)) if size < LARGEST_FIRST else 2, activation=_activation(rng))
+    for _ in range(5):
+        width = min(int(width * rng.choice(WIDTHS)), MOST_CHANNELS) + int(rng.choice(ODD_WIDTHS))
+        _random_block(net, rng, width)
+    if rng.integers(2):
+        net.average_pool()
+    return net.dense(int(rng.integers(2, 40))).softmax().graph()
+
+
+def _random_block(net: NetworkBuilder, rng: np.random.Generator, width: int) -> None:
+    """Add a separable convolution, a convolution with a pool, or a residual block."""
+    pixels, kernel = net.shape.height * net.shape.width, KERNELS[rng.integers(len(KERNELS))]
+    stride, block = 2 if pixels * width > LARGEST_MAP else int(rng.choice((1, 1, 1, 2))), rng.choice(tuple("spppr"))
+    macc = pixels * width * max(net.shape.channels * kernel[0] * kernel[1], width * 9)
+    if block == "s" or macc > MOST_MACC:
+        net.depthwise((3, 3), stride, _activation(rng)).conv(width, activation=_activation(rng))
+    elif block == "p" and min(net.shape[:2]) >= SMALLEST_POOLED:
+        net.conv(width, kernel, activation=_activation(rng), padded=bool(rng.integers(2)))
+        net.max_pool(2, 2) if rng.integers(3) else net.average_pool(2)
+    else:
+        short = net.conv(width, (1, 1), stride, activation=Activation()).value
+        net.conv(width, (3, 3), activation=_activation(rng)).conv(width, (3, 3), activation=Activation()).add(short)
+
+
+def _activation(rng: np.random.Generator) -> Activation:
+    return ACTIVATIONS[rng.integers(len(ACTIVATIONS))]

@@ -100,14 +100,14 @@ def measure(cores: list[str], widths: list[int], level: str, name: str | None) -
             continue
         graph = import_model(network.model)
         for bits in widths:
-            quantized, x = _quantized(network, graph, bits)
+            quantized, x = calibrated(network, graph, bits)
             for core in cores:
                 with tempfile.TemporaryDirectory() as folder:
                     run = run_bare(quantized, BOARDS[core], quantize_input(quantized, x), Path(folder), level, name)
                 yield _row(network.name, core, bits, quantized, x, run, level)
 
 
-def _quantized(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
+def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
     """Return the network calibrated as benchmarks/accuracy.py does it, and one input."""
     if network.samples:
         x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]

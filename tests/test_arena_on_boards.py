@@ -25,6 +25,7 @@ from tinysplit.techniques import Optimize
 from tinysplit_hil.report import MeasureReport
 
 SAME = [1, 1, 1, 1]
+SHORT = 10_000  # cycles
 
 
 def run(
@@ -55,6 +56,16 @@ def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> Non
     assert report.outputs.bit_exact
     conv_cycles, pool_cycles = (layer.cycles.mean for layer in report.measurement.layers[:2])
     assert 0 < pool_cycles < conv_cycles
+    check_estimates(report)
+
+
+def check_estimates(report: MeasureReport) -> None:
+    """Check what was promised: the whole network within 3 %, every layer that takes long within 8 %."""
+    promised = [layer.estimated_cycles for layer in report.project.layers]
+    measured = [layer.cycles.mean for layer in report.measurement.layers]
+    assert sum(promised) == pytest.approx(sum(measured), rel=0.03)
+    for estimate, cycles in zip(promised, measured, strict=True):
+        assert cycles < SHORT or estimate == pytest.approx(cycles, rel=0.08)
 
 
 def shrinking(pads: list[int]) -> OnnxBuilder:

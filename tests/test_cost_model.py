@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from networks import tiny_cnn
@@ -10,7 +9,7 @@ from shared_models import MOBILENET, shared_model
 from tinysplit.board_memory import layer_ram_bytes
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem, technique_cycles
-from tinysplit.cycles import CycleTable, Work, fit, load_cycle_table
+from tinysplit.cycles import CycleTable, load_cycle_table
 from tinysplit.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.graph import Graph
 from tinysplit.hardware import Board
@@ -164,46 +163,6 @@ def test_the_table_is_complete() -> None:
                 assert table.kernel(core, bits, kind).code_bytes > 0
     with pytest.raises(ToolError, match="knows no conv of 8 bits on cortex-m33: run "):
         table.kernel("cortex-m33", 8, "conv")
-
-
-def test_work_leaves_padding_out() -> None:
-    graph = mobilenet_v1(0.25)
-    depthwise, pointwise = graph.layers[25], graph.layers[26]
-    # 3x3 windows over a padded 4x4 map: 10 of 12 rows and columns are real.
-    assert Work.of(depthwise).macc == pytest.approx(depthwise.operator_macc * (10 / 12) ** 2)
-    assert Work.of(pointwise) == (pointwise.operator_macc, pointwise.out_shape.size, 0)
-
-
-def measured(costs: tuple[float, float, float, float], noise: float = 0.0) -> list[tuple[str, Work, float]]:
-    rng = np.random.default_rng(1)
-    layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
-    return [
-        (layer.cost_kind, work, float(np.dot(costs, (*work, 1))) * (1 + noise * rng.standard_normal()))
-        for layer, work in ((layer, Work.of(layer)) for layer in layers)
-    ]
-
-
-def test_fit_finds_the_costs_that_made_the_cycles() -> None:
-    assert fit(measured((4.5, 21, 0, 900)))["pointwise_conv"] == pytest.approx([4.5, 21, 0, 900], rel=1e-6)
-
-
-def test_fit_has_no_negative_costs() -> None:
-    costs = fit(measured((4.5, 0, 0, -3000)))["pointwise_conv"]
-    assert min(costs) >= 0
-    assert costs[0] == pytest.approx(4.5, rel=0.05)
-
-
-def test_fit_averages_noise() -> None:
-    samples = measured((4.5, 21, 0, 900), noise=0.02)
-    (costs,) = fit(samples).values()
-    for _, work, cycles in samples:
-        assert float(np.dot(costs, (*work, 1))) == pytest.approx(cycles, rel=0.08)
-
-
-def test_fit_of_one_measurement() -> None:
-    (kind, work, cycles), *_ = measured((4.5, 21, 0, 900))
-    (costs,) = fit([(kind, work, cycles)]).values()
-    assert float(np.dot(costs, (*work, 1))) == pytest.approx(cycles)
 
 
 def test_split_of_the_quantized_network_uses_both_boards_when_asked() -> None:

@@ -83,7 +83,7 @@ def make_problem(
 def technique_cycles(layer: Layer, core: str, widths: Widths, technique: Technique, times: int = 1) -> float:
     """Return the cycles of one kernel for `layer`, run so many times, on a core ("cortex-m4"), as fitted."""
     costs = load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
-    return costs.cycles(technique.work(layer).times(times))
+    return costs.of(technique.work(layer, widths), times)
 
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
@@ -120,7 +120,7 @@ def _layer_costs(
         core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
         for core, technique in techniques.items()
     }
-    cycles = {core: kernels[core].cycles(techniques[core].work(layer)) for core in cores}
+    cycles = {core: kernels[core].of(techniques[core].work(layer, widths)) for core in cores}
     flash = {core: flash_bytes(technique, layer, core, widths) for core, technique in techniques.items()}
     ram_bytes = {core: layer_ram_bytes(graph, number, bits, technique) for core, technique in techniques.items()}
     return LayerCosts(

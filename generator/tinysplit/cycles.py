@@ -4,33 +4,32 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.errors import ToolError
 from tinysplit.file_schema import FileModel, first_mistake
 from tinysplit.layers.base import Layer
+from tinysplit.layers.window import Window
+
+Work = Mapping[str, float]  # how often each part of a kernel runs, by the part's name
 
 TABLE_NAME = "cycles.json"
-TIE = 1e-12  # of squared relative errors: then the fewer costs the better
+ONCE = "layer"  # what a kernel takes beside its parts, as a part that runs once
 
 
 class KernelCosts(FileModel):
     """What the kernels of one kind cost on one core with values of one width, in cycles and bytes of code."""
 
-    per_macc: NonNegativeFloat
-    per_output: NonNegativeFloat
-    per_moved: NonNegativeFloat = 0.0
-    per_layer: NonNegativeFloat
+    cycles: dict[str, NonNegativeFloat]  # a run of each part
     code_bytes: NonNegativeInt
 
-    def cycles(self, work: "Work") -> float:
-        """Return the cycles of a layer that takes `work`."""
-        return self.per_macc * work.macc + self.per_output * work.outputs + self.per_moved * work.moved + self.per_layer
+    def of(self, work: Work, times: int = 1) -> float:
+        """Return the cycles of a layer that takes `work` so many times; parts that were never seen cost nothing."""
+        once = sum(self.cycles.get(part, 0.0) * count for part, count in work.items())
+        return self.cycles.get(ONCE, 0.0) + times * once
 
 
 class FirmwareBytes(FileModel):
@@ -43,7 +42,7 @@ class FirmwareBytes(FileModel):
 class CycleTable(FileModel):
     """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Technique.cost_kind`."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     made_by: str  # command
     compiler: str
     flags: str
@@ -77,46 +76,73 @@ def load_cycle_table() -> CycleTable:
         raise ToolError(f"{TABLE_NAME} of this installation is damaged ({reason}): install tinysplit again") from None
 
 
-class Work(NamedTuple):
-    """What a kernel does: multiply-accumulates (or comparisons), outputs, and values moved to a scratch buffer."""
+def plain_work(layer: Layer) -> Work:
+    """Return the work of the plain loops, which leave padding out.
 
-    macc: float
-    outputs: int
-    moved: int = 0
+    `macc`: products, comparisons or elements; `row`: kernel rows, output by output; `border`: outputs whose window
+    reaches over the map; `pixel`; `signed`: outputs from inputs that may be negative.
+    """
+    height, width, channels = layer.out_shape
+    window: Window | None = getattr(layer, "window", None)
+    size = layer.out_shape.size
+    work = {
+        "macc": float(layer.operator_macc),
+        "output": size,
+        "pixel": height * width,
+        "signed": size * (layer.x_clamp.low < 0),
+    }
+    if window is None:
+        return work
+    rows, columns = window.covered(layer.in_shape)
+    whole = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum())
+    return work | {
+        "macc": layer.operator_macc * float(rows.mean() * columns.mean()) / window.elements,
+        "row": channels * float(rows.sum() * columns.size),
+        "border": channels * (height * width - whole),
+    }
 
-    @classmethod
-    def of(cls, layer: Layer) -> "Work":
-        """Return the work of a kernel that leaves padding out and moves nothing."""
-        window = getattr(layer, "window", None)
-        share = float(window.counts(layer.in_shape).mean()) / window.elements if window else 1.0
-        return cls(layer.operator_macc * share, layer.out_shape.size)
 
-    def times(self, count: int) -> "Work":
-        """Return the work of so many of the same layers, one after the other."""
-        return Work(self.macc * count, self.outputs * count, self.moved * count)
+def pool_work(layer: Layer, window: Window, straight: int) -> Work:
+    """Return the work of pools and their like, in which a channel's window is all that is looped over.
+
+    The compiler makes no loop of up to `straight` columns, nor of the rows of so few elements: such parts have other
+    names, as far as windows lie within the map. `division`: by window elements that are no power of two; `signed`:
+    elements that may be negative.
+    """
+    rows, columns = window.covered(layer.in_shape)
+    whole, size = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum()), layer.out_shape.size
+    channels, every = layer.out_shape.channels, rows.size * columns.size
+    name = "straight_" if window.kernel[1] <= straight else ""
+    work = {
+        "output": size,
+        "pixel": every,
+        "border": channels * (every - whole),
+        "border_macc": channels * (float(rows.sum() * columns.sum()) - whole * window.elements),
+        f"{name}macc": channels * whole * window.elements,
+        "division": size * (window.elements.bit_count() > 1),
+        "signed": channels * whole * window.elements * (layer.x_clamp.low < 0),
+    }
+    if window.elements > 2 * straight:
+        work[f"{name}row"] = channels * whole * window.kernel[0]
+    return work
 
 
-def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Sequence[float]]:
-    """Return (per_macc, per_output, per_moved, per_layer) by kind from kinds, their work and the measured cycles.
+def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Mapping[str, float]]:
+    """Return the cycles of every part, by kind, from kinds, their work and the measured cycles.
 
     Least squares of the relative error, so that small layers count as much as large ones, with no negative cost.
     """
-    rows: dict[str, list[tuple[float, ...]]] = {}
+    rows: dict[str, list[tuple[Work, float]]] = {}
     for kind, work, cycles in measured:
-        rows.setdefault(kind, []).append((*work, 1.0, cycles))
-    return {kind: _fit_kind(np.array(table, dtype=float)) for kind, table in rows.items()}
+        rows.setdefault(kind, []).append(({ONCE: 1.0, **work}, cycles))
+    return {kind: _fit_kind(own) for kind, own in rows.items()}
 
 
-def _fit_kind(table: NDArray[np.float64]) -> list[float]:
-    """Solve non-negative least squares by trying every set of positive columns: there are fifteen."""
-    relative = table[:, :-1] / table[:, -1:]
-    target = np.ones(len(table))
-    best, best_error = np.zeros(relative.shape[1]), np.inf
-    for count in range(1, relative.shape[1] + 1):
-        for columns in map(list, combinations(range(relative.shape[1]), count)):
-            solution, *_ = np.linalg.lstsq(relative[:, columns], target, rcond=None)
-            error = float(np.sum((relative[:, columns] @ solution - target) ** 2))
-            if np.all(solution >= 0) and error < best_error - TIE:
-                best, best_error = np.zeros(relative.shape[1]), error
-                best[columns] = solution
-    return [float(cost) for cost in best]
+def _fit_kind(rows: Sequence[tuple[Work, float]]) -> Mapping[str, float]:
+    from scipy.optimize import nnls  # noqa: PLC0415 (half a second, for what only the calibration needs)
+
+    parts = sorted({part for work, _ in rows for part in work})
+    counts = np.array([[work.get(part, 0.0) / cycles for part in parts] for work, cycles in rows])
+    scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)  # so that all columns count alike
+    costs, _ = nnls(counts / scales, np.ones(len(rows)))
+    return {part: float(cost) for part, cost in zip(parts, costs / scales, strict=True) if cost > 0}

@@ -3,15 +3,35 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers.base import Layer, Shape
+from tinysplit.layers.base import Activation, Layer, Shape
 from tinysplit.qformat import ValueFormat
 
 NETWORK_INPUT = -1  # in the place of a layer's index: the value that the host gives
+
+
+def with_clamps(
+    layers: Sequence[Layer], own_formats: Mapping[str, ValueFormat] = MappingProxyType({})
+) -> tuple[Layer, ...]:
+    """Return the layers, in their order, with what the activations before them clamped their first inputs to.
+
+    Values whose own format has a zero point are stored as negative integers, too.
+    """
+    clamps: dict[str, Activation] = {}
+    clamped = []
+    for layer in layers:
+        x_clamp, own = clamps.get(layer.inputs[0], Activation()), layer.activation
+        if layer.keeps_sign:
+            own = replace(own, low=max(own.low, x_clamp.low))
+        has_zero_point = layer.output in own_formats and own_formats[layer.output].zero_point
+        clamps[layer.output] = Activation() if has_zero_point else own
+        clamped.append(replace(layer, x_clamp=x_clamp))
+    return tuple(clamped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +64,7 @@ class Graph:
         return cls(
             name=name,
             sha256=sha256,
-            layers=tuple(layers),
+            layers=with_clamps(layers),
             input_name=layers[0].inputs[0],
             sample_shape=tuple(in_shape),
             input_order=np.arange(in_shape.size),

@@ -58,7 +58,7 @@ class NetworkBuilder:
         padded: bool = True,
     ) -> Self:
         """Add a convolution; `padded` keeps the size of the map but for `stride`."""
-        weights, bias = self._random(channels, *kernel, self.shape.channels), self._random(channels)
+        weights, bias = self._weights(channels, *kernel, self.shape.channels), self._random(channels)
         strides = (stride, stride) if isinstance(stride, int) else stride
         pads = _pads(kernel, dilation) if padded else Pads()
         window = Window(kernel, strides, (dilation, dilation), pads)
@@ -67,7 +67,10 @@ class NetworkBuilder:
     def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
         """Add a depthwise convolution that keeps the size of the map but for `stride`."""
         channels = self.shape.channels
-        weights, bias = self._random(*kernel, channels), self._random(channels)
+        weights, bias = (
+            self._random(*kernel, channels) / np.sqrt(np.prod(kernel), dtype=np.float32),
+            self._random(channels),
+        )
         window = Window(kernel, (stride, stride), pads=_pads(kernel, 1))
         return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
 
@@ -82,7 +85,7 @@ class NetworkBuilder:
 
     def dense(self, outputs: int) -> Self:
         """Add a fully connected layer."""
-        return self._add(Dense, weights=self._random(outputs, self.shape.size), bias=self._random(outputs))
+        return self._add(Dense, weights=self._weights(outputs, self.shape.size), bias=self._random(outputs))
 
     def softmax(self) -> Self:
         """Add a softmax."""
@@ -113,7 +116,7 @@ class NetworkBuilder:
         """Add a transposed convolution that cuts nothing off."""
         return self._add(
             ConvTranspose,
-            weights=self._random(channels, *kernel, self.shape.channels),
+            weights=self._weights(channels, *kernel, self.shape.channels),
             bias=self._random(channels),
             stride=(stride, stride),
             dilation=(1, 1),
@@ -145,6 +148,11 @@ class NetworkBuilder:
     def _random(self, *shape: int) -> NDArray[np.float32]:
         """Return numbers spread like trained weights: some kernels are faster where most are far from the largest."""
         return self.rng.standard_normal(shape).astype(np.float32)
+
+    def _weights(self, channels: int, *shape: int) -> NDArray[np.float32]:
+        """Return weights that keep values as large as they are, channel by channel."""
+        weights: NDArray[np.float32] = self._random(channels, *shape) / np.sqrt(np.prod(shape), dtype=np.float32)
+        return weights
 
     def _join(self, kind: type[Layer], others: tuple[str, ...], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
         return self._add(kind, others, other_shapes=tuple(self.shapes[name] for name in others), **fields)

@@ -70,6 +70,7 @@ class Layer(ABC):
     output: str
     in_shape: Shape
     activation: Activation = Activation()
+    x_clamp: Activation = Activation()  # between which the values of the first input are known to lie
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:

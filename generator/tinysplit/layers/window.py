@@ -55,9 +55,18 @@ class Window:
 
     def counts(self, in_shape: Shape) -> IntArray:
         """Return how many elements of the map each window covers: 1 x out_h x out_w x 1."""
-        ones = np.ones((1, in_shape.height, in_shape.width, 1), dtype=np.int64)
-        counts: IntArray = self.patches(ones).sum(axis=(3, 4))
+        rows, columns = self.covered(in_shape)
+        counts: IntArray = np.multiply.outer(rows, columns)[np.newaxis, ..., np.newaxis]
         return counts
+
+    def covered(self, in_shape: Shape) -> tuple[IntArray, IntArray]:
+        """Return how many rows and how many columns of the map are under the windows of each row and column."""
+        begins, ends = self.pads[:2], self.pads[2:]
+        rows, columns = (
+            _covered(size, self.kernel[axis], self.stride[axis], self.dilation[axis], (begins[axis], ends[axis]))
+            for axis, size in enumerate(in_shape[:2])
+        )
+        return rows, columns
 
     def out_shape(self, in_shape: Shape, channels: int) -> Shape:
         """Return the shape after the window has moved over a padded `in_shape` (ONNX operators, Conv)."""
@@ -70,3 +79,10 @@ class Window:
             for size, k, s, d in zip(padded, self.kernel, self.stride, self.dilation, strict=True)
         )
         return Shape(height, width, channels)
+
+
+def _covered(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> IntArray:
+    begins = np.arange(-pads[0], size + pads[1] - dilation * (kernel - 1), stride)
+    positions = begins[:, np.newaxis] + dilation * np.arange(kernel)
+    covered: IntArray = ((positions >= 0) & (positions < size)).sum(axis=1)
+    return covered

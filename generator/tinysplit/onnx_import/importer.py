@@ -8,7 +8,7 @@ import onnx
 from onnx import NodeProto, numpy_helper
 
 from tinysplit.errors import InputError, one_line
-from tinysplit.graph import Graph
+from tinysplit.graph import Graph, with_clamps
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
@@ -102,7 +102,7 @@ def _graph(
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=small_memory_order(chain.layers, chain.input_name),
+        layers=with_clamps(small_memory_order(chain.layers, chain.input_name), own.values),
         input_name=chain.input_name,
         sample_shape=shape[1:],
         input_order=chain.input_order,

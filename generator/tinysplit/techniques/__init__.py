@@ -100,7 +100,7 @@ def flash_bytes(technique: Technique, layer: Layer, core: str, widths: Widths) -
 def predicted_cycles(technique: Technique, layer: Layer, core: str, widths: Widths) -> float | None:
     """Return the cycles of a kernel by the table, None where it was never measured."""
     costs = load_cycle_table().measured(core, max(widths.x, widths.w), technique.cost_kind(layer))
-    return costs.cycles(technique.work(layer)) if costs else None
+    return costs.of(technique.work(layer, widths)) if costs else None
 
 
 __all__ = [

@@ -5,18 +5,26 @@ and the bias takes 128 * sum(w) away.
 """
 
 from dataclasses import dataclass
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.cycles import Work
+from tinysplit.layers.base import Layer
+
 if TYPE_CHECKING:
+    from tinysplit.layers.window import Window
     from tinysplit.quantized import QuantizedLayer
+    from tinysplit.techniques.base import Widths
 
 CORE = "cortex-m0plus"
 BITS = 8
 _SIGN = 1 << (BITS - 1)
 WORD_BYTES = 4
+STRAIGHT = 4  # values that are copied without a loop
+TOGETHER = 12  # words that are copied at once: templates/copy_values.j2
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,68 @@ def facts(quantized: "QuantizedLayer") -> dict[str, object]:
         "has_factors": bool(requantization and max(requantization.factors) > 1),
         "shifts": (requantization.pre_shift, requantization.post_shift) if requantization else (0, 0),
     }
+
+
+def may_be_signed(layer: Layer, widths: "Widths") -> bool:
+    """Whether values have to be copied as x + 128, as far as the graph tells."""
+    return widths.x == BITS and layer.x_clamp.low < 0
+
+
+def expected_high(layer: Layer) -> int:
+    """Return the largest unsigned value, as far as the graph tells: a clamp that is no power of two leaves room."""
+    low, high = layer.x_clamp.low, layer.x_clamp.high
+    if low < 0:
+        return 2 * _SIGN - 1
+    share = high / 2 ** ceil(log2(high)) if 0 < high < inf else 1.0
+    return min(int(share * _SIGN), _SIGN - 1)
+
+
+def copy_work(layer: Layer, widths: "Widths", values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:
+    """Return what it takes to copy runs of so many neighbouring values.
+
+    `twelves`: words that are copied twelve at a time, `words` and `values`: one at a time, `straight` ones without a
+    loop; `signed`: as x + 128.
+    """
+    sign = "signed_" if signed else ""
+    if layer.in_shape.channels * widths.x // 8 % WORD_BYTES:
+        return {f"{sign}{'straight_' if values <= STRAIGHT else ''}values": runs * values}
+    words = values * widths.x // 8 // WORD_BYTES
+    twelves = 0 if signed else words // TOGETHER
+    return {"twelves": runs * twelves, f"{sign}words": runs * (words - TOGETHER * twelves)}
+
+
+def windows_work(layer: Layer, widths: "Widths", passes: int) -> dict[str, float]:
+    """Return what it takes to copy the windows of all pixels, so many times.
+
+    Kernel rows inside the map are copied as a whole (`run`), others position by position (`piece`); `outside`:
+    positions in the padding, with so many `filled_` words or values.
+    """
+    window: Window | None = getattr(layer, "window", None)
+    signed = may_be_signed(layer, widths)
+    if window is None:
+        return copy_work(layer, widths, layer.in_shape.size, passes, signed=signed)
+    rows, columns = window.covered(layer.in_shape)
+    whole = (columns == window.kernel[1]) & (window.dilation[1] == 1)
+    runs, pieces = float(passes * rows.sum() * whole.sum()), float(passes * rows.sum() * columns[~whole].sum())
+    outside = float(passes * rows.size * whole.size * window.elements) - runs * window.kernel[1] - pieces
+    channels = layer.in_shape.channels
+    filled = copy_work(layer, widths, channels, outside, signed=True)
+    every = (
+        {"run": runs, "piece": pieces, "outside": outside},
+        copy_work(layer, widths, window.kernel[1] * channels, runs, signed=signed),
+        copy_work(layer, widths, channels, pieces, signed=signed),
+        {name.replace("signed", "filled"): count for name, count in filled.items()},
+    )
+    return sum_of(*every)
+
+
+def sum_of(*works: Work) -> dict[str, float]:
+    """Return the runs of every part in all of them."""
+    total: dict[str, float] = {}
+    for work in works:
+        for part, count in work.items():
+            total[part] = total.get(part, 0.0) + count
+    return total
 
 
 def _sign(quantized: "QuantizedLayer") -> int:

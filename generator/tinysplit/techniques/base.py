@@ -7,9 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from tinysplit.cycles import Work
+from tinysplit.cycles import Work, plain_work, pool_work
+from tinysplit.layers.average_pool import AveragePool
 from tinysplit.layers.base import Layer
 from tinysplit.layers.lookup import Lookup
+from tinysplit.layers.max_pool import MaxPool
 from tinysplit.layers.softmax import Softmax
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.loads import Loads, block_loads, table_loads
@@ -48,6 +50,7 @@ class Technique(ABC):
 
     name: ClassVar[str]
     is_automatic: ClassVar[bool] = True  # chosen without being named
+    straight: ClassVar[int] = 5  # columns of a pool's window that the compiler makes no loop of
     walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
 
     @abstractmethod
@@ -102,9 +105,11 @@ class Technique(ABC):
         """Return the template of `layer`."""
         return f"layers/{self.name}/{layer.kind}.c.j2"
 
-    def work(self, layer: Layer) -> Work:
-        """Return what the kernel of `layer` does, which its cycles follow from."""
-        return Work.of(layer)
+    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+        """Return how often the parts of the kernel of `layer` run, which its cycles follow from."""
+        if isinstance(layer, MaxPool | AveragePool):
+            return pool_work(layer, layer.window, self.straight)
+        return plain_work(layer)
 
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` in the table of cycles."""

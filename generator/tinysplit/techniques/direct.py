@@ -16,6 +16,7 @@ class Direct(Technique):
     """Portable C straight from the layer's formula, with the constants as the layer itself gives them."""
 
     name: ClassVar[str] = "direct"
+    straight: ClassVar[int] = 3
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
         """See `Technique.fits`."""

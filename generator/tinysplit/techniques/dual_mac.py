@@ -11,7 +11,7 @@ from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
-from tinysplit.techniques.high_products import LARGEST_HALF, Epilogue
+from tinysplit.techniques.high_products import LARGEST_HALF, Epilogue, clamped_work
 from tinysplit.techniques.loads import Loads, block_loads
 from tinysplit.techniques.strips import Strips
 from tinysplit.techniques.traversal import Lead, window_lead
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VALUE_BITS = 16
 PIXELS = 2  # that are computed together
+UNROLLED = 16  # pairs of values in an iteration of a loop
 SHARED_CODE = "dsp_conv_"
 BLOCK = 4  # output channels whose sums are in registers together
 LARGEST_SCRATCH_BYTES = 8192
@@ -56,11 +57,33 @@ class DualMac(Technique):
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`: padding, and what fills up blocks and pairs, is computed like the rest."""
-        strips = Strips(layer, 1)
-        outputs = strips.out_size[0] * strips.out_size[1] * _blocks(layer) * BLOCK
-        return Work(outputs * strips.window.kernel[0] * 2 * strips.pairs, outputs, strips.moved)
+    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+        """See `Technique.work`: padding, and what fills up blocks and pairs, is computed like the rest.
+
+        Of two pixels that are computed together, or of one: `pairs` of values, `loops` over as many of them as are
+        unrolled, kernel `rows`, `blocks` of channels, a `rest` of channels that is no block; `gathered`: pairs of a
+        single pixel's rows, which are put together.
+        """
+        strips, blocks = Strips(layer, 1), _blocks(layer)
+        (height, width), rows = strips.out_size, strips.window.kernel[0]
+        twos, ones = height * (width // PIXELS), height * (width % PIXELS)
+        loops = -(-strips.pairs // UNROLLED) * rows
+        work = {
+            "two_pairs": twos * blocks * rows * strips.pairs,
+            "two_loops": 0 if strips.is_short else twos * blocks * loops,
+            "two_rows": 0 if strips.is_short else twos * blocks * rows,
+            "two": twos,
+            "one_pairs": ones * blocks * rows * strips.pairs,
+            "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
+            "one": ones,
+            "gathered": ones * rows * strips.pairs * (rows > 1),
+            "rest": (twos + ones) * (layer.out_shape.channels % BLOCK > 0),
+        }
+        return {
+            **strips.work,
+            **work,
+            **clamped_work(layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks}),
+        }
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """See `Technique.loads`: values are widened before."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinysplit.cycles import Work
+from tinysplit.layers.base import Layer
 from tinysplit.qformat import IntArray
 from tinysplit.quantized import QuantizedLayer
 
@@ -61,3 +63,13 @@ class Epilogue:
             is_whole=bool(is_high and fits_half and (low, high) == (-128, 127)),
             is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
         )
+
+
+def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
+    """Return `work` with each part once more as what its outputs are: `free`, `positive` (ReLU) or `capped` (ReLU6).
+
+    So a part has costs that all clamps share, and those of its own.
+    """
+    activation = layer.activation
+    clamp = "capped" if np.isfinite(activation.high) else "free" if activation.low < 0 else "positive"
+    return {**work, **{f"{clamp}_{part}": count for part, count in work.items()}}

@@ -33,6 +33,8 @@ CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register
 HALF_WORD = (1 << 16) - 1
 ORDERS = 300  # of inputs that are tried
+EXPECTED_ORDERS = 10  # before there are integers, where a group more or less changes little
+LARGEST_WEIGHT = 127
 MOST_WEIGHTS = 5120  # of a layer whose weights are packed in flash, where they take more than twice their bytes
 MOST_WEIGHTS_OF_FEW = 16384  # of a layer with so few pixels that unpacking in RAM would take long for what it saves
 FEW_PIXELS = 32
@@ -92,9 +94,7 @@ class Packing:
         layer = armv6m.UnsignedLayer.of(quantized)
         inputs, unroll = padded_inputs(quantized.layer)
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
-        most, rng = HALF_WORD // max(layer.x_high, 1), np.random.default_rng(0)
-        orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(ORDERS))]
-        return cls(inputs, unroll, min((tuple(_groups(magnitudes, order, most)) for order in orders), key=len))
+        return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
 
     def blocks(self, quantized: "QuantizedLayer") -> Iterator[Block]:
         """Yield four channels after the other."""
@@ -136,9 +136,21 @@ class OneWindow(Technique):
         weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
         return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`."""
-        return pixels_work(layer, 1)
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Technique.work`: windows are copied once."""
+        return pixels_work(layer, widths, 1)
+
+
+@lru_cache(maxsize=256)
+def expected_groups(layer: Layer) -> int:
+    """Return how many groups an iteration of the loop has where values use the whole of their format."""
+    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
+    magnitudes = np.ceil(
+        LARGEST_WEIGHT * weights / np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    ).astype(np.int64)
+    inputs, unroll = padded_inputs(layer)
+    x_high = armv6m.expected_high(layer)
+    return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), x_high, EXPECTED_ORDERS))
 
 
 class Packed(OneWindow):
@@ -148,6 +160,11 @@ class Packed(OneWindow):
     """
 
     name: ClassVar[str] = "packed"
+
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Technique.work`: `group`: of inputs for four channels."""
+        work = pixels_work(layer, widths, 1)
+        return {**work, "group": work["loop"] * expected_groups(layer)}
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Technique.fits`."""
@@ -172,11 +189,23 @@ class Packed(OneWindow):
         return own | {"channels": quantized.layer.out_shape.channels, "unpacks": False, "buffered": buffered}
 
 
-def pixels_work(layer: Layer, passes: int) -> Work:
-    """Return the work of kernels that copy a window, with its padding, for each pixel in each of so many passes."""
-    (inputs, _), outputs = padded_inputs(layer), layer.out_shape.size
-    copied = 0 if is_pointwise(layer) else layer.out_shape.height * layer.out_shape.width * inputs
-    return Work(outputs * inputs, outputs, copied * passes)
+def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
+    """Return the work of kernels that go over all pixels in so many passes, each with its channels.
+
+    `pairs` of inputs for four channels (`block`), in iterations (`loop`); `pixel`: of every pass; `buffered` outputs;
+    what it takes to copy a window (`armv6m.windows_work`) for each pixel and pass.
+    """
+    (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
+    blocks = pixels * layer.out_shape.channels // CHANNELS
+    copies = not is_pointwise(layer) or armv6m.may_be_signed(layer, widths) or inputs != _inputs(layer)
+    work = {
+        "pairs": blocks * inputs // 2,
+        "loop": blocks * inputs // unroll,
+        "block": blocks,
+        "pixel": pixels * passes,
+        "buffered": 0 if copies else layer.out_shape.size,
+    }
+    return work | (armv6m.windows_work(layer, widths, passes) if copies else {})
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
@@ -247,6 +276,14 @@ def padded_inputs(layer: Layer) -> tuple[int, int]:
 def _padded(weights: Integers, inputs: int) -> Integers:
     padded: Integers = np.pad(weights, ((0, 0), (0, inputs - weights.shape[1])))
     return padded
+
+
+def _fewest_groups(magnitudes: Integers, x_high: int, tries: int) -> tuple[Group, ...]:
+    """Return the groups of the best of some orders of the inputs (columns), the first of them the given one."""
+    unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
+    rng = np.random.default_rng(0)
+    orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]
+    return min((tuple(_groups(magnitudes, order, most)) for order in orders), key=len)
 
 
 def _groups(magnitudes: Integers, order: Integers, most: int) -> Iterator[Group]:

@@ -13,7 +13,7 @@ from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.layers.window import Window
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
-from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.high_products import Epilogue, clamped_work
 from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.scheme import Scheme
 from tinysplit.techniques.traversal import Lead, lead_of_blocks
@@ -75,10 +75,30 @@ class Planes(Technique):
         least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
         return Lead(least_bytes, channels * widths.x // 8)
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`: padding is computed like the rest, and every value is moved once."""
-        outputs = layer.out_shape.size
-        return Work(outputs * _window(layer).elements, outputs, layer.in_shape.size)
+    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+        """See `Technique.work`: padding is computed like the rest.
+
+        `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs that are stored together;
+        `row`: of an output channel; `gathered`: pairs of values, of `gathered_rows` in two planes, whose `last` ones
+        are not unrolled; `band`: of two planes; `shared` elements lie in two bands of both, `zeroed` ones are padding.
+        """
+        window, (height, width, channels) = _window(layer), layer.out_shape
+        bands, rows, fours = -(-height // _band(layer)), height * channels, width // 4
+        stride = "strided_" if window.stride[1] > 1 else ""
+        planes, overlap = channels // PLANES, max(0, window.kernel[0] - window.stride[0])
+        outside = bands * _rows(layer, _band(layer)) - (bands - 1) * overlap - layer.in_shape.height
+        pairs = (layer.in_shape.width - window.pads.left % 2) // 2
+        return {
+            f"{stride}four_rows": rows * fours * window.kernel[0],
+            "one_rows": rows * (width % 4) * window.kernel[0],
+            "row": rows,
+            "gathered": layer.in_shape.height * planes * pairs,
+            "last": layer.in_shape.height * planes * (pairs % 4),
+            "gathered_rows": layer.in_shape.height * planes,
+            "band": bands * planes,
+            "shared": (bands - 1) * planes * PLANES * overlap * _pitch(layer),
+            "zeroed": (bands > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
+        } | clamped_work(layer, {"four": rows * fours, "one": rows * (width % 4)})
 
     def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
         """See `Technique.scheme`."""

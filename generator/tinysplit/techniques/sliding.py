@@ -94,10 +94,31 @@ class Sliding(Technique):
         copied_bytes = layer.in_shape.size * widths.x // 8
         return Loads(height * self.weights_bytes(layer, widths), height * row_bytes + copied_bytes)
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`: padding is computed like the rest, and every value is moved once."""
-        outputs = layer.out_shape.size
-        return Work(outputs * _window(layer).elements, outputs, layer.in_shape.size)
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Technique.work`: padding is computed like the rest.
+
+        `output`: of the loop, `channel`: of a row of outputs, whose first and last outputs are not in the loop;
+        `signed` outputs of 16-bit values; rows are copied, and moved down where the next outputs need them, too.
+        """
+        window, (height, _, channels) = _window(layer), layer.out_shape
+        columns, strided = Columns.of(layer), "strided_" if window.stride[1] > 1 else ""
+        kept = max(0, KERNEL[0] - window.stride[0])
+        rows = (height - 1) * (KERNEL[0] - kept) + KERNEL[0]
+        copied, moved = min(rows, layer.in_shape.height), columns.left + (kept - 1) * columns.pitch + columns.used
+        copies = armv6m.sum_of(
+            armv6m.copy_work(
+                layer, widths, columns.used * channels, copied, signed=armv6m.may_be_signed(layer, widths)
+            ),
+            armv6m.copy_work(layer, widths, moved * channels, (height - 1) * (kept > 0), signed=False),
+        )
+        return {
+            **copies,
+            "row": copied,
+            f"{strided}output": height * channels * _looped(layer),
+            f"{strided}channel": height * channels,
+            "signed": (layer.x_clamp.low < 0) * height * channels * layer.out_shape.width,
+            "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
+        }
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`."""
@@ -118,11 +139,16 @@ class Sliding(Technique):
         return facts | {
             "columns": Columns.of(layer),
             "kept_rows": max(0, KERNEL[0] - window.stride[0]),
-            "looped": layer.out_shape.width - (2 if window.stride[1] == 1 else 1),
+            "looped": _looped(layer),
             "has_negative_halves": quantized.formats.x.bits > armv6m.BITS and quantized.x_bounds[0] < 0,
             "offset_has_bias": _offset_has_bias(quantized),
             "words_a_channel": WEIGHTS + (not _offset_has_bias(quantized)) + bool(facts["has_factors"]) + 1,
         }
+
+
+def _looped(layer: Layer) -> int:
+    """Return how many outputs of a row a loop makes: not the last, nor the first where windows share two columns."""
+    return layer.out_shape.width - (2 if _window(layer).stride[1] == 1 else 1)
 
 
 def _offset(quantized: "QuantizedLayer") -> int:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from tinysplit.layers.base import Layer
+from tinysplit.cycles import Work
+from tinysplit.layers.base import Layer, Shape
 from tinysplit.layers.dense import Dense
 from tinysplit.layers.window import Window
 
@@ -122,6 +123,26 @@ class Strips:
         """Elements of all strips."""
         height, width = self.out_size
         return height * -(-width // self.pixels) * self.window.kernel[0] * self.copies * self.row_length
+
+    @property
+    def work(self) -> Work:
+        """What it takes to fill all strips.
+
+        `widened` elements, in rows of strips (`fill`), of channels in fours or `odd`; `zeroed` ones beside the map;
+        `apart`: elements of pixels that share none.
+        """
+        (height, width), odd = self.out_size, "odd_" if self.in_size[2] % 4 else ""
+        strips = height * -(-width // self.pixels)
+        if self.are_apart:
+            return {"strip": strips, f"{odd}apart": height * width * 2 * self.pairs}
+        rows = self.window.covered(Shape(*self.in_size))[0]
+        fills, every = strips // height * self.copies, len(rows) * self.window.kernel[0]
+        return {
+            "strip": strips,
+            "fill": every * fills,
+            f"{odd}widened": int(rows.sum()) * fills * self.row_length,
+            "zeroed": (every - int(rows.sum())) * fills * self.row_length,
+        }
 
     @property
     def is_grouped(self) -> bool:

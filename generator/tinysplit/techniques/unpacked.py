@@ -21,6 +21,7 @@ from tinysplit.techniques.packed import (
     Block,
     Integers,
     Packing,
+    expected_groups,
     facts,
     is_pointwise,
     largest_block_bytes,
@@ -64,11 +65,13 @@ class Unpacked(Technique):
         words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
         return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`: weights are moved, too."""
-        blocks = layer.out_shape.channels // CHANNELS
-        work = pixels_work(layer, blocks // _blocks_at_once(layer))
-        return work._replace(moved=work.moved + layer.out_shape.channels * padded_inputs(layer)[0])
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Technique.work`: `unpacked` weights, in groups; windows are copied for their channels."""
+        groups, blocks = expected_groups(layer), layer.out_shape.channels // CHANNELS
+        (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
+        loops = blocks * inputs // unroll
+        own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
+        return {**pixels_work(layer, widths, _passes(layer)), **own}
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Technique.weights_bytes`: words of biases and factors, weights."""

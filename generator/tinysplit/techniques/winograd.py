@@ -16,7 +16,7 @@ from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
 from tinysplit.qformat import IntArray
 from tinysplit.techniques.base import DSP_CORES, Technique, Widths
-from tinysplit.techniques.high_products import Epilogue
+from tinysplit.techniques.high_products import Epilogue, clamped_work
 from tinysplit.techniques.loads import Loads
 from tinysplit.techniques.traversal import Lead, first_reads, lead_of_blocks
 
@@ -61,10 +61,19 @@ class Winograd(Technique):
         ends = np.maximum.accumulate((lasts.reshape(-1, TILES).max(axis=1) + 1) * channels)
         return Lead(lead_of_blocks(firsts, ends, widths, reads_first=True))
 
-    def work(self, layer: Layer) -> Work:
-        """See `Technique.work`: 16 products make four outputs, and every tile is transformed."""
-        products = layer.out_shape.size // 4 * POSITIONS * layer.in_shape.channels
-        return Work(products, layer.out_shape.size, _tiles(layer) * POSITIONS * layer.in_shape.channels)
+    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+        """See `Technique.work`: `pairs` of values for two tiles and four channels, `block`: these, `tile`: two of them.
+
+        `transformed`: values of a tile.
+        """
+        groups, inputs = -(-_tiles(layer) // TILES), layer.in_shape.channels
+        blocks = groups * layer.out_shape.channels // BLOCK
+        return {
+            "pairs": blocks * POSITIONS * inputs // 2,
+            "block": blocks,
+            "tile": groups,
+            "transformed": groups * TILES * POSITIONS * inputs,
+        } | clamped_work(layer, {"output": layer.out_shape.size})
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """See `Technique.loads`: weights are read once for two tiles, transformed values once for four channels."""

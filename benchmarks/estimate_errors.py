@@ -1,0 +1,84 @@
+"""How far estimated cycles are off: on the layers that the costs were fitted to, and on networks that took no part."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Console
+
+from accuracy import NETWORKS
+from calibration_networks import UNSEEN_NETWORKS, random_network
+from kernels import calibrated
+from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
+from tinysplit.cycles import CycleTable
+from tinysplit.integer_reference import quantize_input
+from tinysplit.onnx_import import import_model
+from tinysplit.qformat import IntArray
+from tinysplit.quantized import QuantizedGraph
+from tinysplit.tables import plain_table
+
+SMALL_CYCLES = 10_000  # layers below take so little time that their errors are shown apart
+
+
+def unseen_layers() -> Iterator[MeasuredLayer]:
+    """Yield the layers of the networks of benchmarks/accuracy.py, and of random ones, none of which takes part."""
+    for bits in (8, 16):
+        for quantized, x in _unseen_networks(bits):
+            for core in BOARDS:
+                yield from measure_layers(quantized, x, core)
+
+
+def _unseen_networks(bits: int) -> Iterator[tuple[QuantizedGraph, IntArray]]:
+    for network in NETWORKS:
+        if network.model.exists():
+            quantized, x = calibrated(network, import_model(network.model), bits)
+            yield quantized, quantize_input(quantized, x)
+    for seed in UNSEEN_NETWORKS:
+        yield quantize_randomly(random_network(seed), bits)
+
+
+def print_kinds(console: Console, table: CycleTable, measured: Iterable[MeasuredLayer]) -> None:
+    """Print a row a kind with the errors of its layers."""
+    numbers = ("bits", "layers", "cycles a MACC", "worst %", "mean %")
+    shown = plain_table("core", "kind", numbers=numbers)
+    kinds: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
+    for layer in measured:
+        kinds[layer.core, layer.bits, layer.kind].append(layer)
+    for (core, bits, kind), layers in sorted(kinds.items()):
+        errors = [abs(layer.error(table)) for layer in layers]
+        rates = [layer.cycles / (layer.layer.operator_macc or layer.layer.out_shape.size) for layer in layers]
+        rate, worst, mean = f"{min(rates):.1f}-{max(rates):.1f}", max(errors), sum(errors) / len(errors)
+        shown.add_row(core, kind, str(bits), str(len(layers)), rate, f"{100 * worst:.1f}", f"{100 * mean:.1f}")
+    console.print(shown)
+
+
+def print_networks(
+    console: Console, table: CycleTable, measured: Iterable[MeasuredLayer], every_layer: bool = False
+) -> None:
+    """Print a row a network with the errors of its layers, and those of each of them where wanted."""
+    numbers = ("bits", "cycles", "error %", "worst layer %", "small layer %")
+    shown = plain_table("network", "core", numbers=numbers)
+    groups = [list(group) for _, group in groupby(measured, lambda layer: (layer.network, layer.core, layer.bits))]
+    for layers in groups:
+        first, cycles = layers[0], sum(layer.cycles for layer in layers)
+        error = sum(layer.estimate(table) for layer in layers) / cycles - 1
+        worst = (_worst(layers, table, is_small=is_small) for is_small in (False, True))
+        shown.add_row(first.network, first.core, str(first.bits), f"{cycles:,}", f"{100 * error:+.1f}", *worst)
+    console.print(shown)
+    for layers in groups if every_layer else []:
+        _print_layers(console, table, layers)
+
+
+def _worst(layers: Sequence[MeasuredLayer], table: CycleTable, *, is_small: bool) -> str:
+    errors = [layer.error(table) for layer in layers if (layer.cycles < SMALL_CYCLES) is is_small]
+    return f"{100 * max(errors, key=abs):+.1f}" if errors else ""
+
+
+def _print_layers(console: Console, table: CycleTable, layers: Sequence[MeasuredLayer]) -> None:
+    shown = plain_table("kind", "input", "output", "window", numbers=("#", "cycles", "error %"))
+    for layer in layers:
+        window = getattr(layer.layer, "window", None)
+        shapes = (layer.kind, str(layer.layer.in_shape), str(layer.layer.out_shape), str(window or ""))
+        shown.add_row(*shapes, str(layer.number), f"{layer.cycles:,}", f"{100 * layer.error(table):+.1f}")
+    console.print(f"\n{layers[0].network}, {layers[0].core}, {layers[0].bits} bits", highlight=False)
+    console.print(shown)
