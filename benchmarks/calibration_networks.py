@@ -56,7 +56,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         _moved(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
-        deep.average_pool().dense(96).dense(7).softmax().graph(),
+        deep.average_pool().conv(120).dense(96).dense(7).softmax().graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
         digits.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph(),
         sound.average_pool().dense(12).softmax().graph(),

@@ -12,14 +12,14 @@ from tinysplit.cycles import CycleTable, Work
 from tinysplit.elf import ElfSizes
 from tinysplit.graph import Graph
 from tinysplit.kernels import Kernel
-from tinysplit.layers import Layer
+from tinysplit.layers import Activation, Layer
 from tinysplit.qformat import IntArray
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.techniques import Widths
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
-LARGEST_VALUES = (4.0, 8.0, 8.0, 16.0)  # so that formats differ as they do in trained networks
+LARGEST_VALUES = (3.0, 14.0)  # so that formats differ as they do in trained networks
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,15 @@ def measure_layers(
 def quantize_randomly(graph: Graph, bits: int) -> tuple[QuantizedGraph, IntArray]:
     """Return a network with random ranges of values, since its weights are random, too, and a random input."""
     rng = np.random.default_rng(1)
-    largest = rng.choice(LARGEST_VALUES, len(graph.value_names))
-    ranges = {name: (-float(x), float(x)) for name, x in zip(graph.value_names, largest, strict=True)}
+    clamps = {graph.input_name: Activation()} | {layer.output: layer.activation for layer in graph.layers}
+    ranges = {name: _range(clamp, rng.uniform(*LARGEST_VALUES)) for name, clamp in clamps.items()}
     quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
     low, high = ranges[graph.input_name]
     return quantized, quantized.input_format.quantize(rng.uniform(low, high, (1, *graph.in_shape)))
+
+
+def _range(clamp: Activation, largest: float) -> tuple[float, float]:
+    return max(clamp.low, -largest), min(clamp.high, largest)
 
 
 def _code_bytes(sizes: ElfSizes, number: int, kernel: Kernel) -> int:

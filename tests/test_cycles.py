@@ -84,7 +84,7 @@ def test_four_outputs_of_a_plane_and_the_rest() -> None:
     found = work("planes", layer)
     assert found == {
         "four_rows": 4 * 2 * 1 * 3,
-        "one_rows": 4 * 2 * 2 * 3,
+        "looped_one_rows": 4 * 2 * 2 * 3,
         "row": 8,
         "gathered": 4 * 2,  # of five columns behind the first one
         "last": 4 * 2,
@@ -92,8 +92,8 @@ def test_four_outputs_of_a_plane_and_the_rest() -> None:
         "band": 1,
         "four": 8,
         "free_four": 8,
-        "one": 16,
-        "free_one": 16,
+        "looped_one": 16,
+        "free_looped_one": 16,
     }
 
 

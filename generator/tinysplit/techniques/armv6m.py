@@ -5,7 +5,6 @@ and the bias takes 128 * sum(w) away.
 """
 
 from dataclasses import dataclass
-from math import ceil, inf, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,12 +76,8 @@ def may_be_signed(layer: Layer, widths: "Widths") -> bool:
 
 
 def expected_high(layer: Layer) -> int:
-    """Return the largest unsigned value, as far as the graph tells: a clamp that is no power of two leaves room."""
-    low, high = layer.x_clamp.low, layer.x_clamp.high
-    if low < 0:
-        return 2 * _SIGN - 1
-    share = high / 2 ** ceil(log2(high)) if 0 < high < inf else 1.0
-    return min(int(share * _SIGN), _SIGN - 1)
+    """Return the largest unsigned value, as far as the graph tells."""
+    return 2 * _SIGN - 1 if layer.x_clamp.low < 0 else _SIGN - 1
 
 
 def copy_work(layer: Layer, widths: "Widths", values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:

@@ -57,6 +57,11 @@ class DualMac(Technique):
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
 
+    def cost_kind(self, layer: Layer) -> str:
+        """See `Technique.cost_kind`: a single pixel is computed as a fully connected layer is."""
+        is_dense = layer.cost_kind == "pointwise_conv" and Strips(layer, 1).out_size == (1, 1)
+        return f"{Dense.kind}/{self.name}" if is_dense else super().cost_kind(layer)
+
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Technique.work`: padding, and what fills up blocks and pairs, is computed like the rest.
 

@@ -85,12 +85,13 @@ class Planes(Technique):
         window, (height, width, channels) = _window(layer), layer.out_shape
         bands, rows, fours = -(-height // _band(layer)), height * channels, width // 4
         stride = "strided_" if window.stride[1] > 1 else ""
+        last = "one" if width % 4 == 1 else "looped_one"  # a single one is no loop
         planes, overlap = channels // PLANES, max(0, window.kernel[0] - window.stride[0])
         outside = bands * _rows(layer, _band(layer)) - (bands - 1) * overlap - layer.in_shape.height
         pairs = (layer.in_shape.width - window.pads.left % 2) // 2
         return {
             f"{stride}four_rows": rows * fours * window.kernel[0],
-            "one_rows": rows * (width % 4) * window.kernel[0],
+            f"{last}_rows": rows * (width % 4) * window.kernel[0],
             "row": rows,
             "gathered": layer.in_shape.height * planes * pairs,
             "last": layer.in_shape.height * planes * (pairs % 4),
@@ -98,7 +99,7 @@ class Planes(Technique):
             "band": bands * planes,
             "shared": (bands - 1) * planes * PLANES * overlap * _pitch(layer),
             "zeroed": (bands > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
-        } | clamped_work(layer, {"four": rows * fours, "one": rows * (width % 4)})
+        } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
 
     def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
         """See `Technique.scheme`."""
