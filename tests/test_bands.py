@@ -57,6 +57,11 @@ def test_what_cannot_walk_together() -> None:
     assert Bands.of(conv, replace(pool, window=Window((3, 3), (2, 2), pads=Pads(1, 0, 1, 0)))) is None
     conv, depthwise = layers(NetworkBuilder("n", Shape(8, 5, 1)).conv(3).depthwise((3, 3)))
     assert Bands.of(conv, depthwise) is None  # 15 bytes a row
+    window = Window((1, 1), (2, 2), pads=Pads(1, 0, 1, 0))
+    for width, bands_can_be_filled in ((15, False), (16, True)):  # whose first band is nothing but padding
+        conv, pointwise = layers(NetworkBuilder("n", Shape(6, width, 1)).conv(17).conv(4))
+        assert isinstance(pointwise, Conv)
+        assert (Bands.of(conv, replace(pointwise, window=window)) is not None) == bands_can_be_filled
 
 
 def random_pair(rng: np.random.Generator) -> tuple[Layer, Layer]:

@@ -12,7 +12,19 @@ from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
 from tinysplit.fixed_point import Requantization
 from tinysplit.graph import Graph
 from tinysplit.integer_reference import CHUNK, quantize_input, run_integer, run_layers
-from tinysplit.layers import AveragePool, Conv, Dense, DepthwiseConv, Layer, MaxPool, Pads, Shape, Softmax, Window
+from tinysplit.layers import (
+    AveragePool,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Pads,
+    PRelu,
+    Shape,
+    Softmax,
+    Window,
+)
 from tinysplit.qformat import QFormat, ValueFormat
 from tinysplit.quantize import choose_formats, quantize
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
@@ -64,6 +76,12 @@ def test_average_pool_by_hand() -> None:
 def test_max_pool_never_takes_the_padding() -> None:
     layer = MaxPool(**HAND, in_shape=Shape(1, 2, 1), window=Window((2, 2), (1, 2), pads=Pads(1, 1, 0, 1)))
     assert run_layer(layer, [-100, -7], LayerFormats((Q7,), Q7)) == [-100, -7]
+
+
+def test_slopes_of_channels_are_as_fine_as_the_sum_allows_whatever_the_largest_is() -> None:
+    layer = PRelu(**HAND, in_shape=Shape(1, 1, 4), slopes=np.array([0.5, 0.3, -0.01, 0.125], np.float32))
+    # -100 * 0.5, -100 * 0.3, -100 * -0.01, -100 * 0.125 = -12.5, half up
+    assert run_layer(layer, [-100, -100, -100, -100], LayerFormats((Q7,), Q7)) == [-50, -30, 1, -12]
 
 
 def test_softmax_by_hand() -> None:

@@ -54,7 +54,7 @@ class Bands:
         height, width, channels = producer.out_shape
         below = max((count - 1) * step + rows - above - height, 0)
         unit = gcd(rows, step, above, below) if rows > step or above or below else rows
-        if unit < rows and width * channels % WORD_BYTES:
+        if (unit < rows or above or below) and width * channels % WORD_BYTES:
             return None  # rows are filled and moved word by word
         in_rows = (unit - 1) * first.stride[0] + _extent(first)
         pads = Pads(0, second.pads.left, 0, second.pads.right)

@@ -9,9 +9,10 @@ from tinysplit.graph import Graph
 from tinysplit.layers.base import Layer
 from tinysplit.plan import BoardPlan
 from tinysplit.project import ProjectMemory
-from tinysplit.techniques import Technique, Widths, candidates, choose, predicted_cycles
+from tinysplit.techniques import Optimize, Technique, Widths, candidates, choose, predicted_cycles
 from tinysplit.techniques.scheme import Scheme, SchemeRule
 
+LESS = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
 NEED_NO_BUFFER = {Scheme.ELEMENTWISE: "value by value", Scheme.COPY: "values only move"}
 
 
@@ -94,7 +95,7 @@ def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) ->
     if number in board_plan.named:
         yield f"{board_plan.named[number]} was asked for"
     elif own is not fastest:
-        yield f"less RAM than {fastest.name}"
+        yield f"{LESS[board_plan.optimize]} than {fastest.name}"
     elif rule and scheme is not rule.scheme:
         yield f"{own.name} is faster"
     yield from _other_cycles(layer, core, widths, own)

@@ -46,6 +46,7 @@ class BoardPlan:
     memory: BoardMemory
     links: tuple[BoardLink, ...]
     named: Mapping[int, str]  # techniques or schemes that were asked for, by layer
+    optimize: Optimize  # what the other kernels were chosen for
 
     @property
     def arena(self) -> Arena[Place]:
@@ -135,6 +136,7 @@ def make_plan(
                 if link.boards[side] == index
             ),
             named=named,
+            optimize=optimize,
         )
         for index, own in sorted(steps.items())
     )

@@ -18,15 +18,15 @@ enum {
 };
 
 static const int32_t layer_3_factors[2] TINYSPLIT_WEIGHTS(layer_3_factors) = {
-   0, -1,
+   1, -2,
 };
 
 enum {
   PIXELS = OUT_HEIGHT * OUT_WIDTH,
   ZERO = 0,
-  FACTOR = 2, /* above zero */
-  OFFSET = 1,
-  SHIFT = 1,
+  FACTOR = 4, /* above zero */
+  OFFSET = 2,
+  SHIFT = 2,
 };
 
 /* The output may lie where the input does: every element is read before it is written. */

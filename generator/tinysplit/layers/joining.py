@@ -66,17 +66,26 @@ class Alignment(NamedTuple):
     shift: int
 
     @classmethod
-    def of(cls, ratios: Sequence[float], zero_points: Sequence[int], y_zero_point: int, largest: int) -> "Alignment":
+    def of(
+        cls,
+        ratios: Sequence[float],
+        zero_points: Sequence[int],
+        y_zero_point: int,
+        largest: int,
+        instead: Sequence[float] = (),
+    ) -> "Alignment":
         """Return the factors with most bits that keep the sum in 32 bits.
 
         `ratios` are steps of the output in one of each input, `largest` is the largest absolute value of any input.
+        Ratios that stand `instead` of one of these, and are no larger, get no factor, but count for how fine all are.
         """
         reach = sum(abs(ratio) * (largest + abs(zero)) for ratio, zero in zip(ratios, zero_points, strict=True))
         spare = sum(largest + abs(zero) for zero in zero_points) / 2  # for factors that are rounded up
         shift = min(floor(log2((ACCUMULATOR_MAX - spare) / (reach + abs(y_zero_point) + 1))), MAX_SHIFT)
-        factors = [round(ratio * 2.0**shift) for ratio in ratios]
+        factors = [round(ratio * 2.0**shift) for ratio in (*ratios, *instead)]
         while shift > 0 and not any(factor % 2 for factor in factors):
             factors, shift = [factor // 2 for factor in factors], shift - 1
+        factors = factors[: len(ratios)]
         zeros = sum(factor * zero for factor, zero in zip(factors, zero_points, strict=True))
         return cls(tuple(factors), (y_zero_point << shift) + ((1 << shift) >> 1) - zeros, shift)
 

@@ -53,7 +53,8 @@ class PRelu(Layer):
         ratio = formats.x.scale / formats.y.scale
         ratios = [ratio, float(np.abs(self.slopes).max()) * ratio]  # both at once: more than either can reach
         largest = -formats.x.low + abs(formats.x.zero_point)
-        return Alignment.of(ratios, [0, 0], formats.y.zero_point, largest)
+        slopes = (self.slopes.astype(np.float64) * ratio).tolist()
+        return Alignment.of(ratios, [0, 0], formats.y.zero_point, largest, instead=slopes)
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of every product fit in 32 bits."""
