@@ -12,6 +12,7 @@ from tinysplit.compensation import compensate, round_together
 from tinysplit.fidelity import Fidelity, FloatScores
 from tinysplit.fixed_point import ACCUMULATOR_MAX
 from tinysplit.layers import Conv, DepthwiseConv, Pads, Shape, Window
+from tinysplit.odd_values import odd_values
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize import choose_formats, largest_sum, quantize
 from tinysplit.quantizer import Quantizer
@@ -71,8 +72,24 @@ def test_the_bias_takes_the_mean_error_away() -> None:
         sums = integers.reshape(64, 24).astype(int) @ own.constants["weights"].T.astype(int) + own.constants["bias"]
         means = (sums * own.formats.sum_scales - exact).mean(axis=0)
         assert (np.abs(means) < own.formats.sum_scales).all() == is_better
-    assert better.layers[0].trained is layer
+    assert better.layers[0].trained is short.layers[0].layer
     assert better.layers[0].formats == short.layers[0].formats
+
+
+def test_channels_of_very_many_weights_keep_the_nearest_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = dense(RNG.normal(size=(4, 24)), RNG.normal(size=4))
+    x = (1 + RNG.normal(size=(64, 1, 1, 24)) / 8).astype(np.float32)
+    graph, ranges = chain(layer), {"x": (0.0, 1.9), "y": (-20.0, 20.0)}
+    short, long = (quantize(graph, choose_formats(graph, ranges, bits), bits) for bits in (8, 16))
+
+    def changed() -> int:
+        better = compensate(short, long, x).layers[0].constants
+        assert not np.array_equal(better["bias"], short.layers[0].constants["bias"])
+        return int(np.sum(better["weights"] != short.layers[0].constants["weights"]))
+
+    assert changed() > 0
+    monkeypatch.setattr("tinysplit.compensation.MOST_TOGETHER", 23)
+    assert changed() == 0
 
 
 def test_windows_are_what_weights_multiply() -> None:
@@ -133,3 +150,24 @@ def test_the_example_gets_closer_to_float() -> None:
     assert best == again
     assert best.snr_db > max(nearest.snr_db, 38)
     assert best.drop_points == pytest.approx(0, abs=0.3)
+
+
+def test_wide_layers_of_sixteen_bits_are_compensated_and_named(tmp_path: Path) -> None:
+    # 8192 inputs of 16 bits leave weights 7 bits, whose errors move the mean where no input is below zero
+    rng = np.random.default_rng(0)
+    builder = OnnxBuilder(["n", 128, 8, 8])
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(rng.normal(size=(8192, 2)) / 90), builder.constant([0.5, -0.5]), name="fc")
+    model = builder.save(tmp_path)
+    x = np.abs(rng.normal(size=(40, 128, 8, 8))).astype(np.float32)
+    own = quantizer(model, x[:20])
+    widths = BitWidths.all(own.graph, 16)
+    floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
+    nearest, best = own.nearest(widths), own.best(widths)
+    assert Fidelity.of(best, floats).snr_db > Fidelity.of(nearest, floats).snr_db + 2
+    assert best.layers[0].formats == nearest.layers[0].formats
+    assert largest_sum(best.layers[-1].layer, best.layers[-1].formats, best.layers[-1].bounds) <= ACCUMULATOR_MAX
+    assert (
+        "layer 'fc': sums of 32 bits leave its 16-bit weights only 7 bits: 8 bits or --bits auto may be better"
+        in list(odd_values(best, own.statistics))
+    )

@@ -30,6 +30,7 @@ MOST_SAMPLES = 128
 WINDOW_VALUES = 1 << 22  # at a time: bounds the memory
 DAMPING = 0.01  # of the mean variance: inputs that hardly vary keep their nearest weights
 SWEEPS = 8  # over all weights, at most
+MOST_TOGETHER = 4608  # weights of a channel, whose covariances take 170 MB; more of them stay the nearest integers
 WEIGHT_BITS = 8
 
 Floats = NDArray[np.float64]
@@ -126,7 +127,7 @@ def _compensated(
     steps = np.broadcast_to(formats.weight_scales, layer.out_shape.channels)[:, np.newaxis]
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps
     rounded = layer.by_channel(quantized.constants["weights"]).astype(np.float64)
-    if keeps_weights or formats.weight_bits > WEIGHT_BITS:
+    if keeps_weights or formats.weight_bits > WEIGHT_BITS or weights.shape[1] > MOST_TOGETHER:
         means = _means(layer, own, formats.x.zero_point)
     else:
         moments = _Moments.of(layer, own, formats.x.zero_point)
