@@ -1,4 +1,4 @@
-"""Weights and biases that make up for what 8 bits lose, from calibration samples; boards do nothing more for it.
+"""Weights and biases that make up for what few bits lose, from calibration samples; boards do nothing more for it.
 
 The network runs layer by layer in its own integers, beside itself in 16 bits. In each layer
 
@@ -8,6 +8,8 @@ The network runs layer by layer in its own integers, beside itself in 16 bits. I
   makes this least, until none changes (coordinate descent on the objective of "Optimal Brain Quantization");
 - the bias then takes away what is left on average: rounding, clipping and the layers before shift the mean of every
   channel ("Data-Free Quantization Through Weight Equalization and Bias Correction", Nagel et al., 2019).
+
+Weights of 16 bits are rounded like this, too, where their sums leave them no more than 8: in wide layers.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ from tinysplit.layers.conv import Conv
 from tinysplit.layers.dense import Dense
 from tinysplit.layers.depthwise_conv import DepthwiseConv
 from tinysplit.qformat import FloatArray, IntArray, ValueFormat
-from tinysplit.quantize import largest_sum
+from tinysplit.quantize import few_weight_bits, largest_sum
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 
 MOST_SAMPLES = 128
@@ -55,6 +57,27 @@ def compensate(quantized: QuantizedGraph, reference: QuantizedGraph, x: FloatArr
         layers.append(better)
         own.step(index, better)
         exact.step(index, model)
+    return replace(quantized, graph=graph.with_layers([layer.layer for layer in layers]), layers=tuple(layers))
+
+
+def compensate_wide(quantized: QuantizedGraph, x: FloatArray) -> QuantizedGraph:
+    """Return a network of 16 bits in which layers have other weights and biases if their sums leave 8 bits or fewer.
+
+    The others stay as they are. What a layer reads counts as exact: it comes from layers that are compensated already.
+    """
+    graph = quantized.graph
+    if graph.own_formats or not any(map(few_weight_bits, quantized.layers)):
+        return quantized
+    run = _Run(quantized, x[:MOST_SAMPLES])
+    layers = []
+    for index, layer in enumerate(quantized.layers):
+        better = layer
+        if few_weight_bits(layer):
+            values = run.inputs(index)[0]
+            keeps_weights = layer.layer.name in graph.own_weight_steps
+            better = _compensated(layer, values, values, layer.formats.x, keeps_weights=keeps_weights)
+        layers.append(better)
+        run.step(index, better)
     return replace(quantized, graph=graph.with_layers([layer.layer for layer in layers]), layers=tuple(layers))
 
 
@@ -91,7 +114,7 @@ class _Moments:
 
     @classmethod
     def of(cls, layer: Weighted, values: IntArray, zero_point: int) -> "_Moments":
-        """Sum up in float64, which is exact for integers of 8 bits: the order does not count."""
+        """Sum up in float64, which is exact for up to 2**22 windows of 16-bit integers: the order does not count."""
         count, sums, products = 0, np.zeros(1), np.zeros(1)
         for windows in _windows(layer, values, zero_point):
             count += windows.shape[1]
@@ -127,7 +150,8 @@ def _compensated(
     steps = np.broadcast_to(formats.weight_scales, layer.out_shape.channels)[:, np.newaxis]
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps
     rounded = layer.by_channel(quantized.constants["weights"]).astype(np.float64)
-    if keeps_weights or formats.weight_bits > WEIGHT_BITS or weights.shape[1] > MOST_TOGETHER:
+    is_short = formats.weight_bits <= WEIGHT_BITS or few_weight_bits(quantized) > 0
+    if keeps_weights or not is_short or weights.shape[1] > MOST_TOGETHER:
         means = _means(layer, own, formats.x.zero_point)
     else:
         moments = _Moments.of(layer, own, formats.x.zero_point)

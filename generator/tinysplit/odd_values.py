@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tinysplit.layers.base import Shape
 from tinysplit.qformat import ValueFormat
+from tinysplit.quantize import few_weight_bits
 from tinysplit.quantized import QuantizedGraph, QuantizedLayer
 from tinysplit.range_analysis import Statistics
 from tinysplit.units import PERCENT
@@ -37,6 +38,7 @@ def odd_values(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) 
             yield from _odd_channels(owner, shape, values, seen)
     for layer in quantized.layers:
         yield from _silent_channels(layer)
+        yield from _coarse_weights(layer)
 
 
 def _odd_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics) -> Iterator[str]:
@@ -72,4 +74,12 @@ def _silent_channels(quantized: QuantizedLayer) -> Iterator[str]:
         yield (
             f"layer {layer.name!r}: the weights of {silent} of its {layer.out_shape.channels} output channels are all "
             "zero: these are constant"
+        )
+
+
+def _coarse_weights(quantized: QuantizedLayer) -> Iterator[str]:
+    if left := few_weight_bits(quantized):
+        yield (
+            f"layer {quantized.layer.name!r}: sums of 32 bits leave its 16-bit weights only {left} bits: "
+            "8 bits or --bits auto may be better"
         )

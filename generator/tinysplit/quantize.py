@@ -19,6 +19,7 @@ from tinysplit.qformat import QFormat, ValueFormat
 from tinysplit.quantized import LayerFormats, QuantizedGraph, QuantizedLayer
 
 HALF_A_STEP = 0.5
+FEW_WEIGHT_BITS = 8
 
 
 def choose_formats(
@@ -124,6 +125,14 @@ def largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -
     if formats.requantization:
         return formats.requantization.largest(sums, formats.y.zero_point)
     return int(sums.max())
+
+
+def few_weight_bits(quantized: QuantizedLayer) -> int:
+    """Return how many bits, with sign, 16-bit weights use where sums of 32 bits leave them 8 or fewer, else 0."""
+    if (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
+        return 0
+    largest = int(np.abs(quantized.constants["weights"].astype(np.int64)).max())
+    return largest.bit_length() + 1 if 0 < largest < 1 << (FEW_WEIGHT_BITS - 1) else 0
 
 
 def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tinysplit.bit_widths import LONG, BitWidths
-from tinysplit.compensation import compensate
+from tinysplit.compensation import compensate, compensate_wide
 from tinysplit.errors import InputError
 from tinysplit.graph import Graph
 from tinysplit.qformat import FloatArray
@@ -36,17 +36,18 @@ class Quantizer:
     def best(self, widths: BitWidths) -> QuantizedGraph:
         """Return the same with weights and biases that make up for what 8 bits lose, wherever there are any."""
         quantized, long = self.nearest(widths), BitWidths.all(self.graph, LONG)
-        if widths == long or self._in_16_bits is None:
+        if self._in_16_bits is None:
             return quantized
-        return compensate(quantized, self._in_16_bits, self.x)
+        return self._in_16_bits if widths == long else compensate(quantized, self._in_16_bits, self.x)
 
     @cached_property
     def _in_16_bits(self) -> QuantizedGraph | None:
         """Return what stands for the float network; None where its sums do not fit."""
         try:
-            return self.nearest(BitWidths.all(self.graph, LONG))
+            nearest = self.nearest(BitWidths.all(self.graph, LONG))
         except InputError:
             return None
+        return compensate_wide(nearest, self.x)
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
         return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}
