@@ -6,7 +6,9 @@ import pytest
 
 from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
+from tinysplit.bit_widths import BitWidths
 from tinysplit.board_memory import layer_ram_bytes
+from tinysplit.board_steps import Step, StepKind
 from tinysplit.boards import load_board
 from tinysplit.cost_model import CostSettings, make_problem, technique_cycles
 from tinysplit.cycles import CycleTable, load_cycle_table
@@ -15,12 +17,13 @@ from tinysplit.graph import Graph
 from tinysplit.hardware import Board
 from tinysplit.layers import KINDS
 from tinysplit.link_settings import LinkSettings
+from tinysplit.memory_search import plan_memory
 from tinysplit.onnx_import import import_model
 from tinysplit.plan import make_plan
 from tinysplit.published.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.branch_and_bound import branch_and_bound
 from tinysplit.split.full_search import full_search
-from tinysplit.techniques import Widths, choose
+from tinysplit.techniques import Optimize, Widths, choose, flash_bytes
 from tinysplit.transfers import link_seconds
 
 PAPER = CostSettings(paper=True)
@@ -99,6 +102,19 @@ def test_costs_of_the_network_that_will_run() -> None:
         there_s = problem.transfer_seconds[1][0][1]
         assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
         assert there_s == pytest.approx(expected)
+
+
+def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> None:
+    graph, pair = mobilenet_v1(0.25), boards("nucleo_g071rb", "nucleo_l4r5zi")
+    problem = make_problem(graph, pair, CostSettings(optimize=Optimize.RAM))
+    widths, layers = BitWidths.all(graph, 8), range(len(graph.layers))
+    for device, board in enumerate(pair):
+        core = board.device.core
+        steps = [Step(StepKind.RUN, number, number) for number in layers]
+        taken = plan_memory(graph, widths, core, steps, 0, Optimize.RAM).techniques
+        for number, layer in enumerate(graph.layers):
+            needed = flash_bytes(taken[number], layer, core, widths.of_layer(layer))
+            assert needed <= problem.layers[number].flash_bytes[device], layer.name
 
 
 def test_a_board_needs_the_same_memory_in_every_company() -> None:

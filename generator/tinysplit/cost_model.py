@@ -121,7 +121,7 @@ def _layer_costs(
         for core, technique in techniques.items()
     }
     cycles = {core: kernels[core].of(techniques[core].work(layer, widths)) for core in cores}
-    flash = {core: flash_bytes(technique, layer, core, widths) for core, technique in techniques.items()}
+    flash = {core: _most_flash_bytes(layer, core, widths, settings.optimize, name) for core in cores}
     ram_bytes = {core: layer_ram_bytes(graph, number, bits, technique) for core, technique in techniques.items()}
     return LayerCosts(
         name=layer.name,
@@ -131,6 +131,13 @@ def _layer_costs(
         seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
         inputs=inputs,
     )
+
+
+def _most_flash_bytes(layer: Layer, core: str, widths: Widths, optimize: Optimize, name: str | None) -> int:
+    """Return the flash of a layer; of the fastest kernel, too, for least RAM: a plan takes it where RAM allows."""
+    goals = {optimize, Optimize.CYCLES} if optimize is Optimize.RAM else {optimize}
+    kernels = {choose(layer, core, widths, goal, name) for goal in goals}
+    return max(flash_bytes(technique, layer, core, widths) for technique in kernels)
 
 
 def free_memory(board: Board) -> DeviceLimits:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tinysplit.quantized import LayerFormats, QuantizedLayer
 
 DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # GCC's names of the cores with SMLAD and friends
+BIAS_BYTES = 4
 
 
 class Widths(NamedTuple):
@@ -76,8 +77,11 @@ class Technique(ABC):
         return max(in_bytes + distance, out_bytes) + self.scratch_bytes(layer, widths)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of `constants` in flash."""
-        return layer.table_bytes(widths.x, widths.y) if isinstance(layer, Lookup) else layer.weights_bytes(widths.w)
+        """Return the bytes of `constants` in flash, at most: whatever the factors and zero points will be."""
+        if isinstance(layer, Lookup):
+            return layer.table_bytes(widths.x, widths.y)
+        border_bytes = BIAS_BYTES * layer.out_shape.channels if layer.has_padding else 0
+        return layer.weights_bytes(widths.w) + border_bytes
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads, in the order in which it reads them."""

@@ -1,10 +1,12 @@
 """Convolutions and fully connected layers by SMLAD: two products a cycle, for two pixels and four output channels."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tinysplit.correction import CLIPPED_SHARES
 from tinysplit.cycles import Work
 from tinysplit.layers.base import Layer
 from tinysplit.layers.conv import Conv
@@ -19,7 +21,7 @@ from tinysplit.techniques.traversal import Lead, window_lead
 if TYPE_CHECKING:
     from tinysplit.quantized import QuantizedLayer
 
-VALUE_BITS = 16
+BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # that are computed together
 UNROLLED = 16  # pairs of values in an iteration of a loop
 SHARED_CODE = "dsp_conv_"
@@ -29,6 +31,9 @@ LARGEST_OFFSET_BYTES = 4092  # of an address that one instruction loads from
 SHARED_SUM_LIMIT = (
     1 << 23
 )  # of a channel that shares its weights' words with another: see firmware/common/dsp_conv_pixels.h
+SURE_SUM_LIMIT = SHARED_SUM_LIMIT // 4 * 3  # of weights alone: the rest is for the bias, in steps nobody knows yet
+LARGEST_WEIGHT = 127
+LARGEST_VALUE = 256  # as far as bytes lie from a zero point among them
 
 
 class DualMac(Technique):
@@ -97,11 +102,11 @@ class DualMac(Technique):
         return block_loads(layer, weights_bytes, 2, pixels=PIXELS, channels=BLOCK, copied_bytes=copied_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs."""
+        """See `Technique.weights_bytes`: with the zeros that fill up blocks and pairs; wide if they may become so."""
         strips = Strips(layer, widths.x // 8)
-        channels = _blocks(layer) * BLOCK
-        weights = strips.window.kernel[0] * 2 * strips.pairs * widths.x // 8
-        return channels * (weights + 4 + 4)
+        weight_bytes = 1 if widths.x == BYTE_BITS and _surely_shares(layer) else VALUE_BITS // 8
+        weights = strips.window.kernel[0] * 2 * strips.pairs * weight_bytes
+        return _blocks(layer) * BLOCK * (weights + 4 + 4)
 
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: bias, weights and factors of each block of channels, in the order of use."""
@@ -191,7 +196,23 @@ def _ordered_weights(quantized: "QuantizedLayer") -> IntArray:
 def _shares_words(quantized: "QuantizedLayer") -> bool:
     """Return whether two channels may share words of weights: both are 8 bits, and the second's sums leave room."""
     formats = quantized.formats
-    if formats.weight_bits != 8 or formats.x.bits != 8:  # noqa: PLR2004 - a byte
+    if formats.weight_bits != BYTE_BITS or formats.x.bits != BYTE_BITS:
         return False
     bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
     return bool(bounds.max() < SHARED_SUM_LIMIT)
+
+
+@lru_cache(maxsize=256)
+def _surely_shares(layer: Layer) -> bool:
+    """Return whether channels of `layer` will share words, whatever steps their weights get and wherever x is zero.
+
+    A channel's weights become at most those integers that clip most of its range, each rounded to either side.
+    """
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
+    if weights.shape[1] * LARGEST_WEIGHT * LARGEST_VALUE < SURE_SUM_LIMIT:
+        return True
+    steps = np.abs(weights).max(axis=1, keepdims=True) * min(CLIPPED_SHARES) / LARGEST_WEIGHT
+    with np.errstate(invalid="ignore"):  # infinite weights are refused later
+        integers = np.minimum(np.abs(weights) / np.maximum(steps, np.finfo(np.float64).tiny) + 1, LARGEST_WEIGHT)
+    sums = [np.where(weights * sign >= 0, integers, 1).sum(axis=1).max() for sign in (1, -1)]
+    return bool(max(sums) * LARGEST_VALUE < SURE_SUM_LIMIT)

@@ -112,6 +112,10 @@ class Planes(Technique):
         ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
         return Loads(bands * self.weights_bytes(layer, widths), ram_bytes)
 
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Technique.weights_bytes`: words of biases and factors."""
+        return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
+
     def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
         """See `Technique.constants`: the weights channel by channel."""
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
