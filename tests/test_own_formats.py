@@ -16,6 +16,7 @@ from tinysplit.graph import Graph
 from tinysplit.integer_reference import run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize import choose_formats, quantize
+from tinysplit.quantized import QuantizedGraph
 from tinysplit.range_analysis import clipped_ranges, value_statistics
 
 X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
@@ -47,7 +48,9 @@ def float_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return builder.save(tmp_path_factory.mktemp("float"))
 
 
-def quantized_model(float_model: Path, folder: Path, activations: QuantType, *, per_channel: bool) -> Path:
+def quantized_model(
+    float_model: Path, folder: Path, activations: QuantType, *, per_channel: bool, dedicated: bool = False
+) -> Path:
     path = folder / "quantized.onnx"
     quantize_static(
         str(float_model),
@@ -57,6 +60,7 @@ def quantized_model(float_model: Path, folder: Path, activations: QuantType, *, 
         per_channel=per_channel,
         activation_type=activations,
         weight_type=QuantType.QInt8,
+        extra_options={"DedicatedQDQPair": dedicated},
     )
     return path
 
@@ -75,10 +79,38 @@ def test_scales_are_kept_and_outputs_agree(
     assert all(outputs[name] == own for name, own in graph.own_formats.items() if name in outputs)
     quantized = quantize(graph, formats, 8)
     assert_weights_are_those_of_the_file(graph, path, [layer.constants for layer in quantized.layers])
+    assert_outputs_agree(quantized, path)
+
+
+def assert_outputs_agree(quantized: QuantizedGraph, path: Path) -> None:
     outputs_in_steps = quantized.output_format.dequantize(run_integer(quantized, X)) / quantized.output_format.scale
     difference = outputs_in_steps - run_float(path, X) / quantized.output_format.scale
     assert np.abs(difference).max() <= 4  # steps: ONNX Runtime rounds in float between the layers
     assert np.abs(difference).mean() < 1
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "Resize", "Pad", "Reshape"])
+@pytest.mark.parametrize("dedicated", [False, True])
+def test_relu_that_only_a_zero_point_stands_for(tmp_path: Path, operator: str, dedicated: bool) -> None:
+    builder = OnnxBuilder([1, 3, 8, 8])
+    conv(builder, 8, 3, pads=[1, 1, 1, 1])
+    operands: dict[str, list[str]] = {
+        "Resize": ["", builder.constant([1.0, 1.0, 2.0, 2.0])],
+        "Pad": [builder.shape(0, 0, 1, 1, 0, 0, 1, 1)],
+        "Reshape": [builder.shape(1, 8, 4, 16)],
+    }
+    attributes: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]} if operator == "MaxPool" else {}
+    builder.node(operator, *operands.get(operator, []), **attributes)
+    relu = builder.node("Relu")
+    left = conv(builder, 4, 8, (1, 1))
+    builder.value = relu
+    conv(builder, 4, 8, (1, 1))
+    builder.node("Add", left)
+    path = quantized_model(builder.save(tmp_path), tmp_path, QuantType.QInt8, per_channel=False, dedicated=dedicated)
+    assert "Relu" not in {node.op_type for node in onnx.load(path).graph.node}
+    graph = import_model(path)
+    ranges = clipped_ranges(value_statistics(path, graph.value_names, X), 8)
+    assert_outputs_agree(quantize(graph, choose_formats(graph, ranges, 8), 8), path)
 
 
 def assert_weights_are_those_of_the_file(graph: Graph, path: Path, constants: list[Any]) -> None:

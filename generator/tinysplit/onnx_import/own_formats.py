@@ -3,9 +3,12 @@
 Pairs on activations are taken out, so that the float network is imported like any other; their scales and zero points
 become the formats of the values. DequantizeLinear on weights stays, it is a constant; its scale becomes the step of the
 weights.
+
+Behind what keeps the format of its input, a pair can only clamp: quantizers leave out a Relu that it stands for. Such a
+pair becomes a Clip.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +20,7 @@ from tinysplit.errors import InputError
 from tinysplit.qformat import ValueFormat
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Pad", "Dropout"}
+KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize"}  # whose layers keep the format of their input
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 BITS = {"int8": (8, 0), "uint8": (8, 128), "int16": (16, 0), "uint16": (16, 32768)}  # bits, and what makes them signed
 
@@ -42,18 +46,45 @@ def take_formats(model: ModelProto) -> tuple[ModelProto, OwnFormats]:
     for node in float_model.graph.node:
         if node.op_type == "DequantizeLinear" and node.input[0] in graph.writers:
             quantize = graph.writers[node.input[0]]
-            source = replaced.get(quantize.input[0], quantize.input[0])
-            values.setdefault(graph.stored(source, replaced), graph.format(quantize, node))
-            replaced[node.output[0]] = source
+            source = replaced.get(node.input[0], replaced.get(quantize.input[0], quantize.input[0]))
+            own = graph.format(quantize, node)
+            values.setdefault(graph.stored(source, replaced), own)
+            low, high = _narrowed(own, values.get(graph.stored(source, replaced, KEEPING)))
+            if np.isfinite([low, high]).any():
+                _make_clip(float_model, node, source, low, high)
+                source = node.output[0]
+                values[source] = own
+            else:
+                replaced[node.output[0]] = source
+            replaced[quantize.output[0]] = source
     steps = {node.name: step for node in float_model.graph.node if (step := graph.weight_step(node)) is not None}
     _reconnect(float_model, replaced)
     return float_model, OwnFormats(values, steps)
 
 
+def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
+    """Return the bounds of `own` that cut off values that `held` (None: any) has, infinite where they do not."""
+    low, high = own.dequantize(np.array([own.low, own.high])).tolist()
+    if held is None:
+        return low, high
+    return (
+        low if held.quantize(np.array(low)) > held.low else -np.inf,
+        high if held.quantize(np.array(high)) < held.high else np.inf,
+    )
+
+
+def _make_clip(model: ModelProto, dequantize: NodeProto, source: str, low: float, high: float) -> None:
+    """Turn the second node of a pair into a Clip of what the pair quantizes."""
+    output = dequantize.output[0]
+    limits = {f"{output}_low": low, f"{output}_high": high}
+    tensors = [numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()]
+    model.graph.initializer.extend(tensors)
+    dequantize.CopyFrom(onnx.helper.make_node("Clip", [source, *limits], [output], name=dequantize.name))
+
+
 def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
     """Let the readers of dequantized values read what was quantized, and drop the pairs."""
-    pairs = {node.input[0] for node in model.graph.node if node.output[0] in replaced}
-    kept = [node for node in model.graph.node if node.output[0] not in replaced and node.output[0] not in pairs]
+    kept = [node for node in model.graph.node if node.output[0] not in replaced]
     outputs = {output.name for output in model.graph.output}
     for node in kept:
         for index, name in enumerate(node.input):
@@ -73,9 +104,9 @@ class _Network:
             if node.op_type == "Constant":
                 self.constants[node.output[0]] = node.attribute[0].t
 
-    def stored(self, name: str, replaced: Mapping[str, str]) -> str:
-        """Return the value whose elements `name` has, in whatever order."""
-        while name in self.writers and self.writers[name].op_type in MOVING:
+    def stored(self, name: str, replaced: Mapping[str, str], passed: Collection[str] = MOVING) -> str:
+        """Return the value whose elements `name` has, in whatever order; `passed` are the operators on the way."""
+        while name in self.writers and self.writers[name].op_type in passed:
             source = self.writers[name].input[0]
             name = replaced.get(source, source)
         return name
