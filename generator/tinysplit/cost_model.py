@@ -116,12 +116,11 @@ def _layer_costs(
     cores = {board.device.core for board in boards}
     name = dict(settings.techniques).get(number)
     techniques = {core: choose(layer, core, widths, settings.optimize, name) for core in cores}
-    kernels = {
-        core: load_cycle_table().kernel(core, max(widths.x, widths.w), technique.cost_kind(layer))
-        for core, technique in techniques.items()
-    }
-    cycles = {core: kernels[core].of(techniques[core].work(layer, widths)) for core in cores}
-    flash = {core: _most_flash_bytes(layer, core, widths, settings.optimize, name) for core in cores}
+    cycles = {core: technique_cycles(layer, core, widths, technique) for core, technique in techniques.items()}
+    flash = {core: flash_bytes(technique, layer, core, widths) for core, technique in techniques.items()}
+    if settings.optimize is Optimize.RAM:  # a plan takes the fastest kernels where RAM allows
+        fastest = {core: choose(layer, core, widths, name=name) for core in cores}
+        flash = {core: max(flash[core], flash_bytes(fastest[core], layer, core, widths)) for core in cores}
     ram_bytes = {core: layer_ram_bytes(graph, number, bits, technique) for core, technique in techniques.items()}
     return LayerCosts(
         name=layer.name,
@@ -131,13 +130,6 @@ def _layer_costs(
         seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
         inputs=inputs,
     )
-
-
-def _most_flash_bytes(layer: Layer, core: str, widths: Widths, optimize: Optimize, name: str | None) -> int:
-    """Return the flash of a layer; of the fastest kernel, too, for least RAM: a plan takes it where RAM allows."""
-    goals = {optimize, Optimize.CYCLES} if optimize is Optimize.RAM else {optimize}
-    kernels = {choose(layer, core, widths, goal, name) for goal in goals}
-    return max(flash_bytes(technique, layer, core, widths) for technique in kernels)
 
 
 def free_memory(board: Board) -> DeviceLimits:

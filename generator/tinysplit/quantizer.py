@@ -35,10 +35,11 @@ class Quantizer:
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
         """Return the same with weights and biases that make up for what 8 bits lose, wherever there are any."""
-        quantized, long = self.nearest(widths), BitWidths.all(self.graph, LONG)
-        if self._in_16_bits is None:
-            return quantized
-        return self._in_16_bits if widths == long else compensate(quantized, self._in_16_bits, self.x)
+        reference = self._in_16_bits
+        if reference is None:
+            return self.nearest(widths)
+        is_reference = widths == BitWidths.all(self.graph, LONG)
+        return reference if is_reference else compensate(self.nearest(widths), reference, self.x)
 
     @cached_property
     def _in_16_bits(self) -> QuantizedGraph | None:
