@@ -19,18 +19,18 @@ import numpy as np
 from rich.console import Console
 
 from onnxruntime_peer import peer_fidelity
-from tinysplit.auto_widths import Goal, Limits
-from tinysplit.bit_widths import BitWidths
-from tinysplit.boards import load_board
-from tinysplit.fidelity import Fidelity, FloatScores
-from tinysplit.graph import Graph
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.tables import plain_table
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.quantize_model import quantize_graph
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.quantizer import Quantizer
-from tinysplit.range_analysis import value_statistics
-from tinysplit.samples import Samples, load_samples
-from tinysplit.tables import plain_table
+from tinysplit.quantize.accuracy import Fidelity, FloatScores
+from tinysplit.quantize.calibrate import Quantizer
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
+from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.statistics import value_statistics
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "models"

@@ -8,15 +8,15 @@ Input and output included; bytes moved an inference.
 from rich.console import Console
 
 from accuracy import NETWORKS
-from tinysplit.arena import least_at
-from tinysplit.bit_widths import BitWidths
-from tinysplit.board_memory import BoardMemory, Schedule
-from tinysplit.board_steps import Step, StepKind
-from tinysplit.graph import Graph
-from tinysplit.memory_search import plan_memory
+from tinysplit.common.tables import plain_table
+from tinysplit.kernels import Optimize
+from tinysplit.memory.arena import least_at
+from tinysplit.memory.layout import BoardMemory, Schedule
+from tinysplit.memory.optimize import plan_memory
+from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
-from tinysplit.tables import plain_table
-from tinysplit.techniques import Optimize
 
 CORES = ("cortex-m4", "cortex-m0plus")
 PLENTY_BYTES = 1 << 30
@@ -44,7 +44,7 @@ def _figures(graph: Graph, widths: BitWidths, core: str, optimize: Optimize) -> 
 
 
 def _neediest(graph: Graph, widths: BitWidths, steps: list[Step], memory: BoardMemory) -> int:
-    schedule = Schedule(graph, widths, steps, memory.techniques, memory.bands, memory.moves)
+    schedule = Schedule(graph, widths, steps, memory.kernels, memory.bands, memory.moves)
     blocks = list(schedule.blocks())
     return max(least_at(blocks, block.first) for block in blocks)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tinysplit import resources
-from tinysplit.boards import load_board
-from tinysplit.elf import ElfSizes, read_elf
-from tinysplit.graph import NETWORK_INPUT
-from tinysplit.hardware import Board, Device
-from tinysplit.kernels import Kernel, c_type, file_name, function_name, render_header, render_layer
-from tinysplit.platformio_project import COMPILER, render_platformio_ini
-from tinysplit.qformat import IntArray
-from tinysplit.quantized import QuantizedGraph
+from tinysplit.boards.board import Board, Device
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.elf import ElfSizes, read_elf
+from tinysplit.codegen.layer_source import LayerSource, c_type, file_name, function_name, render_header, render_layer
+from tinysplit.codegen.platformio_ini import COMPILER, render_platformio_ini
+from tinysplit.common import resources
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.graph import NETWORK_INPUT
+from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 
 MEMORY_BYTES = 2 << 20
@@ -63,7 +63,7 @@ class BareRun:
     Weights stand among the code, so that `sizes` counts them as that of their layers.
     """
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[LayerSource, ...]
     cycles: tuple[int, ...]
     code_bytes: int
     sizes: ElfSizes
@@ -72,7 +72,7 @@ class BareRun:
     @property
     def flash_bytes(self) -> int:
         """Code and constants of all layers."""
-        return self.code_bytes + sum(kernel.weights_bytes for kernel in self.kernels)
+        return self.code_bytes + sum(source.weights_bytes for source in self.kernels)
 
 
 def run_bare(
@@ -80,13 +80,13 @@ def run_bare(
 ) -> BareRun:
     """Build and run the network for the core of a board.
 
-    `level` replaces the optimisation level of its projects, `named` is the technique or scheme of layers that allow it.
+    `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it.
     """
     board = enlarged(load_board(board_name))
-    kernels = tuple(Kernel.choose(layer, board.device.core, named) for layer in quantized.layers)
+    kernels = tuple(LayerSource.choose(layer, board.device.core, named) for layer in quantized.layers)
     numbered = dict(enumerate(kernels, 1))
     texts = {"layers.h": render_header(numbered), "main.c": _main(quantized, kernels, x)}
-    texts |= {file_name(kernel.quantized, number): render_layer(kernel, number) for number, kernel in numbered.items()}
+    texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
     for name, text in texts.items():
         (folder / name).write_text(text)
     elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level)
@@ -97,7 +97,7 @@ def run_bare(
         rig.run_until(rig.time_ps + TIME_LIMIT_PS)
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
     in_flash = (row for row in rows if row[1] < board.device.largest_ram.start and row[0] not in NO_KERNELS)
-    code_bytes = sum(size for _, _, size in in_flash) - sum(kernel.weights_bytes for kernel in kernels)
+    code_bytes = sum(size for _, _, size in in_flash) - sum(source.weights_bytes for source in kernels)
     sizes = read_elf(elf, board.device)
     return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized))
 
@@ -109,18 +109,18 @@ def enlarged(board: Board) -> Board:
     return replace(board, device=replace(device, flash=replace(device.flash, size_bytes=MEMORY_BYTES), ram=ram))
 
 
-def _main(quantized: QuantizedGraph, kernels: Sequence[Kernel], x: IntArray) -> str:
+def _main(quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray) -> str:
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     shapes = [quantized.graph.in_shape, *(layer.layer.out_shape for layer in quantized.layers)]
     buffers = [
         f"{c_type(values)} tensor_{i}[{shape.size}] __attribute__((aligned(4)));"
         for i, (values, shape) in enumerate(zip(formats, shapes, strict=True))
     ]
-    buffers.append(f"uint32_t scratch[{1 + max(kernel.scratch_bytes for kernel in kernels) // 4}];")
+    buffers.append(f"uint32_t scratch[{1 + max(source.scratch_bytes for source in kernels) // 4}];")
     calls = []
-    for index, kernel in enumerate(kernels):
-        tensors = [f"tensor_{source - NETWORK_INPUT}" for source in quantized.graph.predecessors[index]]
-        arguments = [*tensors, f"tensor_{index + 1}", *(["scratch"] if kernel.scratch_bytes else [])]
+    for index, source in enumerate(kernels):
+        tensors = [f"tensor_{tensor - NETWORK_INPUT}" for tensor in quantized.graph.predecessors[index]]
+        arguments = [*tensors, f"tensor_{index + 1}", *(["scratch"] if source.scratch_bytes else [])]
         calls.append(CALL.format(call=f"{function_name(index + 1)}({', '.join(arguments)})", index=index))
     return MAIN.format(
         count=len(kernels),

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
-Every calibration network runs on each core, with the techniques that are chosen and with the others: cycles a layer
+Every calibration network runs on each core, with the kernels that are chosen and with the others: cycles a layer
 give the costs of its kind by least squares, its symbols the bytes of code. Some of the networks are generated and built
 for two boards of each family: the time of the cut beyond that of its bits is what a board adds to a transfer, the rest
 of the ELF files is the firmware. At the end it says how far estimates are off, also for networks that took no part
@@ -26,31 +26,31 @@ from rich.console import Console
 from calibration_networks import RANDOM_NETWORKS, calibration_networks, random_network
 from estimate_errors import print_kinds, print_networks, unseen_layers
 from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
-from tinysplit.boards import load_board
-from tinysplit.build import build_projects
-from tinysplit.build_report import BuildReport
-from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.cycles import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit, load_cycle_table
-from tinysplit.generate import generate
-from tinysplit.graph import Graph
-from tinysplit.hardware import Board
-from tinysplit.plan import make_plan
-from tinysplit.platformio_project import COMPILER
-from tinysplit.project import Project
-from tinysplit.qformat import IntArray
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.techniques import TECHNIQUES, Direct
-from tinysplit.transfers import link_seconds
-from tinysplit.units import KB
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.platformio import build_projects
+from tinysplit.build.report import BuildReport
+from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.codegen.projects import generate
+from tinysplit.common.units import KB
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.transfers import link_seconds
+from tinysplit.kernels import KERNELS, Direct
+from tinysplit.kernels.cost_table import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit, load_cycle_table
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.plan import make_plan
+from tinysplit.project.manifest import Project
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig
 
 COMMAND = "benchmarks/calibrate_cycles.py"
-TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "data" / TABLE_NAME
+TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "kernels" / TABLE_NAME
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # a board each
 BAUD = 1_000_000
 FLASH_MARGIN_BYTES = 512  # kernels of shapes that no network here has may be longer
-NAMES = tuple(technique.name for technique in TECHNIQUES)
+NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
 FIRMWARE_NETWORKS = 3  # of those that are small
 DIGITS = 4  # of a cost
@@ -66,7 +66,7 @@ class Firmware:
 
 
 def calibration_layers(console: Console) -> Iterator[MeasuredLayer]:
-    """Yield the layers of all networks on all cores, by every technique that can compute them."""
+    """Yield the layers of all networks on all cores, by every kernel that can compute them."""
     small, large = calibration_networks(), tuple(map(random_network, RANDOM_NETWORKS))
     with ProcessPoolExecutor() as workers:
         running = [

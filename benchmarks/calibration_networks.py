@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tinysplit.graph import Graph
-from tinysplit.layers import Activation, Shape
-from tinysplit.network_builder import RELU, NetworkBuilder
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Activation, Shape
+from tinysplit.reproduce.network_builder import RELU, NetworkBuilder
 
 RANDOM_NETWORKS = range(12)  # seeds of those that take part
 UNSEEN_NETWORKS = range(100, 106)  # and of those that do not

@@ -10,12 +10,12 @@ from accuracy import NETWORKS
 from calibration_networks import UNSEEN_NETWORKS, random_network
 from kernels import calibrated
 from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
-from tinysplit.cycles import CycleTable
-from tinysplit.integer_reference import quantize_input
+from tinysplit.common.tables import plain_table
+from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.integer_reference import quantize_input
+from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
-from tinysplit.qformat import IntArray
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.tables import plain_table
 
 SMALL_CYCLES = 10_000  # layers below take so little time that their errors are shown apart
 

@@ -1,7 +1,7 @@
 """Cycles, arena and flash of whole networks on one core, beside what peers need, and of each layer beside its limit.
 
     .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
-                                        [--technique NAME]
+                                        [--kernel NAME]
 
 Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states, boards of no special clock), with the
 flags that projects are built with, and its output is compared with the integer reference.
@@ -19,18 +19,18 @@ from rich.console import Console
 
 from accuracy import CALIBRATION_COUNT, NETWORKS, Network
 from bare_network import BareRun, build_flags, enlarged, run_bare
-from tinysplit.boards import load_board
-from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import CheckFailedError
-from tinysplit.graph import Graph
-from tinysplit.integer_reference import quantize_input, run_layers
-from tinysplit.kernels import Kernel
+from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.layer_source import LayerSource
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.tables import plain_table
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import quantize_input, run_layers
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.plan import make_plan
-from tinysplit.quantize_model import quantize_graph
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.samples import Samples, load_samples
-from tinysplit.tables import plain_table
+from tinysplit.plan.plan import make_plan
+from tinysplit.quantize.quantize_model import quantize_graph
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
 
@@ -68,7 +68,7 @@ class LayerRow:
     number: int
     kind: str
     output: str
-    technique: str
+    kernel: str
     cycles: int
     macc: int
     cycles_per_macc: float
@@ -123,7 +123,7 @@ def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarr
         raise CheckFailedError(f"{name}, {bits} bits on {core}: the output is not that of the integer reference")
     cycles, macc, peer = sum(run.cycles), quantized.graph.macc, PEERS.get(name)
     flags = [flag for flag in build_flags(load_board(BOARDS[core])) if flag.startswith("-O")]
-    layers = (_layer(i, core, bits, kernel, run.cycles[i]) for i, kernel in enumerate(run.kernels))
+    layers = (_layer(i, core, bits, source, run.cycles[i]) for i, source in enumerate(run.kernels))
     return Row(
         network=name,
         core=core,
@@ -140,21 +140,19 @@ def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarr
     )
 
 
-def _layer(index: int, core: str, bits: int, kernel: Kernel, cycles: int) -> LayerRow:
-    layer, technique = kernel.quantized.layer, kernel.technique.name
-    rate, limit = cycles / max(layer.macc, 1), LIMITS.get((core, technique, bits))
+def _layer(index: int, core: str, bits: int, source: LayerSource, cycles: int) -> LayerRow:
+    layer, kernel = source.quantized.layer, source.kernel.name
+    rate, limit = cycles / max(layer.macc, 1), LIMITS.get((core, kernel, bits))
     shown = round(limit, 2) if limit else None
-    return LayerRow(index + 1, layer.kind, str(layer.out_shape), technique, cycles, layer.macc, round(rate, 2), shown)
+    return LayerRow(index + 1, layer.kind, str(layer.out_shape), kernel, cycles, layer.macc, round(rate, 2), shown)
 
 
-def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[Kernel]) -> int:
+def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[LayerSource]) -> int:
     """Return the arena of the whole network on one board with enough memory, input and output included."""
-    techniques = tuple((number, kernel.technique.name) for number, kernel in enumerate(kernels))
-    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits, techniques=techniques)
+    named = tuple((number, source.kernel.name) for number, source in enumerate(kernels))
+    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits, kernels=named)
     problem, assignment = make_problem(graph, (board,), settings), (0,) * len(graph.layers)
-    (plan,) = make_plan(
-        graph, bits, (board,), problem, assignment, settings.link_settings, techniques=techniques
-    ).boards
+    (plan,) = make_plan(graph, bits, (board,), problem, assignment, settings.link_settings, kernels=named).boards
     return plan.arena.size_bytes
 
 
@@ -169,11 +167,11 @@ def _print_rows(console: Console, rows: list[Row]) -> None:
 
 
 def _print_layers(console: Console, row: Row) -> None:
-    table = plain_table("kind", "output", "technique", numbers=("#", "cycles", "cycles/MACC", "limit"))
+    table = plain_table("kind", "output", "kernel", numbers=("#", "cycles", "cycles/MACC", "limit"))
     for layer in row.layers:
         limit = "" if layer.limit is None else f"{layer.limit:.2f}"
         figures = (str(layer.number), f"{layer.cycles:,}", f"{layer.cycles_per_macc:.2f}", limit)
-        table.add_row(layer.kind, layer.output, layer.technique, *figures)
+        table.add_row(layer.kind, layer.output, layer.kernel, *figures)
     console.print(f"\n{row.network}, {row.core}, {row.bits} bits, {row.flags}", highlight=False)
     console.print(table)
 
@@ -185,10 +183,10 @@ def main() -> None:
     parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
     parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
     parser.add_argument("--level", default="", help="another optimisation level: -O3")
-    parser.add_argument("--technique", help="this technique or scheme for every layer that allows it: winograd")
+    parser.add_argument("--kernel", help="this kernel or scheme for every layer that allows it: winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
-    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.technique))
+    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.kernel))
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return

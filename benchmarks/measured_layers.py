@@ -1,4 +1,4 @@
-"""Cycles and bytes of code of every layer of a network, with the techniques that are chosen or with those of a name."""
+"""Cycles and bytes of code of every layer of a network, with the kernels that are chosen or with those of a name."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from bare_network import run_bare
-from tinysplit.cycles import CycleTable, Work
-from tinysplit.elf import ElfSizes
-from tinysplit.graph import Graph
-from tinysplit.kernels import Kernel
-from tinysplit.layers import Activation, Layer
-from tinysplit.qformat import IntArray
-from tinysplit.quantize import choose_formats, quantize
-from tinysplit.quantized import QuantizedGraph, QuantizedLayer
-from tinysplit.techniques import Widths
+from tinysplit.build.elf import ElfSizes
+from tinysplit.codegen.layer_source import LayerSource
+from tinysplit.kernels import Widths
+from tinysplit.kernels.cost_table import CycleTable, Work
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Activation, Layer
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
 LARGEST_VALUES = (3.0, 14.0)  # so that formats differ as they do in trained networks
@@ -30,24 +30,24 @@ class MeasuredLayer:
     number: int
     core: str
     bits: int
-    kernel: Kernel
+    source: LayerSource
     cycles: int
     code_bytes: int
 
     @property
     def layer(self) -> Layer:
         """What was computed."""
-        return self.kernel.quantized.layer
+        return self.source.quantized.layer
 
     @property
     def kind(self) -> str:
         """The key of its costs."""
-        return self.kernel.technique.cost_kind(self.layer)
+        return self.source.kernel.cost_kind(self.layer)
 
     @property
     def work(self) -> Work:
         """How often the parts of the kernel ran."""
-        return self.kernel.technique.work(self.layer, Widths.of(self.kernel.quantized.formats))
+        return self.source.kernel.work(self.layer, Widths.of(self.source.quantized.formats))
 
     def error(self, table: CycleTable) -> float:
         """Return how far the estimate is off, relative to what was measured."""
@@ -63,16 +63,16 @@ def measure_layers(
 ) -> Iterator[MeasuredLayer]:
     """Yield the layers of a network that runs once, on input `x`.
 
-    With the `name` of a technique only the layers whose technique is another one for that.
+    With the `name` of a kernel only the layers whose kernel is another one for that.
     """
     if name and not any(_differs(layer, core, name) for layer in quantized.layers):
         return
     with tempfile.TemporaryDirectory() as folder:
         run = run_bare(quantized, BOARDS[core], x, Path(folder), named=name)
-    for number, (kernel, cycles) in enumerate(zip(run.kernels, run.cycles, strict=True), 1):
-        if name is None or _differs(kernel.quantized, core, name):
-            code_bytes = _code_bytes(run.sizes, number, kernel)
-            yield MeasuredLayer(quantized.graph.name, number, core, quantized.bits, kernel, cycles, code_bytes)
+    for number, (source, cycles) in enumerate(zip(run.kernels, run.cycles, strict=True), 1):
+        if name is None or _differs(source.quantized, core, name):
+            code_bytes = _code_bytes(run.sizes, number, source)
+            yield MeasuredLayer(quantized.graph.name, number, core, quantized.bits, source, cycles, code_bytes)
 
 
 def quantize_randomly(graph: Graph, bits: int) -> tuple[QuantizedGraph, IntArray]:
@@ -89,12 +89,12 @@ def _range(clamp: Activation, largest: float) -> tuple[float, float]:
     return max(clamp.low, -largest), min(clamp.high, largest)
 
 
-def _code_bytes(sizes: ElfSizes, number: int, kernel: Kernel) -> int:
+def _code_bytes(sizes: ElfSizes, number: int, source: LayerSource) -> int:
     """Return a layer's code with the largest function that it may bring along: promised to each, there once."""
-    prefix = kernel.technique.shared_code(kernel.quantized.layer)
+    prefix = source.kernel.shared_code(source.quantized.layer)
     shared = (size for name, size in sizes.shared_code_bytes.items() if prefix and name.startswith(prefix))
-    return sizes.layer_code_bytes[number] - kernel.weights_bytes + max(shared, default=0)
+    return sizes.layer_code_bytes[number] - source.weights_bytes + max(shared, default=0)
 
 
 def _differs(layer: QuantizedLayer, core: str, name: str) -> bool:
-    return Kernel.choose(layer, core, name).technique is not Kernel.choose(layer, core).technique
+    return LayerSource.choose(layer, core, name).kernel is not LayerSource.choose(layer, core).kernel

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from tinysplit.fidelity import Fidelity, FloatScores, scores_layer
-from tinysplit.float_reference import run_float_values
-from tinysplit.graph import Graph
+from tinysplit.network.float_reference import run_float_values
+from tinysplit.network.graph import Graph
+from tinysplit.quantize.accuracy import Fidelity, FloatScores, scores_layer
 
 METHODS = (CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMethod.Entropy)
 

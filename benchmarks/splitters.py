@@ -23,13 +23,13 @@ from pathlib import Path
 
 from plot_growth import Growth, plot
 from split_cases import FAST, SLOW, Case
-from tinysplit.boards import load_boards
-from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import CheckFailedError
-from tinysplit.published.networks import mobilenet_v1
-from tinysplit.split.milp import milp
+from tinysplit.boards.catalog import load_boards
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import AUTO, HIGHS, solve
+from tinysplit.split.solvers.milp.milp import milp
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS, PLOT = DOCS / "benchmarks_splitting.md", DOCS / "growth.svg"

@@ -8,10 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tinysplit.boards import load_board
+from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from virtual_firmware import build
 
 ROUNDS = 2_000_000

@@ -10,7 +10,7 @@
 #include "dsp.h"
 
 enum {
-  DSP_CONV_HIGH = 1, /* products by their upper halves, see techniques/high_products.py; else with shifts around them */
+  DSP_CONV_HIGH = 1, /* products by their upper halves, see kernels/high_products.py; else with shifts around them */
   DSP_CONV_GROUPED = 2, /* every four values lie in the order 0 2 1 3 */
   DSP_CONV_APART = 4, /* pixels share no values: two of them lie word by word beside each other in the strip */
 };

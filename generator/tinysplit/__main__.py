@@ -2,13 +2,13 @@
 
 import sys
 
-from tinysplit.errors import INTERRUPTED
+from tinysplit.common.errors import INTERRUPTED
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        from tinysplit.cli import app  # noqa: PLC0415 - see above
+        from tinysplit.cli.app import app  # noqa: PLC0415 - see above
 
         app()
     except KeyboardInterrupt:

@@ -8,39 +8,39 @@ from typing import Any
 import onnx
 from rich.console import Console
 
-from tinysplit.auto_split import AutoSplit, settle
-from tinysplit.auto_widths import Goal, Limits
-from tinysplit.bit_widths import BitWidths
-from tinysplit.boards import load_all
-from tinysplit.build import build_projects
-from tinysplit.build_report import BuildReport, print_build
-from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.errors import CheckFailedError, UsageError
-from tinysplit.float_reference import run_float
-from tinysplit.generate import generate
-from tinysplit.generated_network import read_quantized
-from tinysplit.graph import Graph
-from tinysplit.hardware import Board
-from tinysplit.integer_reference import quantize_input, run_integer
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_all
+from tinysplit.build.platformio import build_projects
+from tinysplit.build.report import BuildReport, print_build
+from tinysplit.codegen.projects import generate
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.output_folder import check_output_folder
+from tinysplit.common.progress import steps
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.suggestions import remedies
+from tinysplit.costs.transfers import links_left
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.float_reference import run_float
+from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import quantize_input, run_integer
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.plan import make_plan
-from tinysplit.progress import steps
-from tinysplit.project import MODEL_NAME, SPLIT_NAME, Project
-from tinysplit.quantize_model import Calibration, quantize_graph
-from tinysplit.quantized import QuantizedGraph
-from tinysplit.remedies import remedies
-from tinysplit.samples import load_samples
-from tinysplit.split.arrival_report import ArrivalReport, simulate_arrivals
-from tinysplit.split.infeasible import InfeasibleError
+from tinysplit.plan.plan import make_plan
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import MODEL_NAME, SPLIT_NAME, Project
+from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
+from tinysplit.quantize.mixed_precision.joint_search import AutoSplit, settle
+from tinysplit.quantize.quantize_model import Calibration, quantize_graph
+from tinysplit.split.explain.alternatives import not_splitting
+from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.not_splitting import not_splitting
 from tinysplit.split.pareto import Against, Front, Solve
 from tinysplit.split.pareto import pareto_front as front_of
-from tinysplit.split.print_split import print_split
-from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.split_file import SplitFile, check_split_matches, read_split, write_split
-from tinysplit.transfers import links_left
-from tinysplit.whole_output import check_output_folder
+from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
+from tinysplit.split.report.split import print_split
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
@@ -136,9 +136,9 @@ def _run_in_width(
     """Split and generate in the settings' bits."""
     settings, count = request.settings, request.calibration_count
     split = split_graph(graph, request.boards, settings, request.solver, messages, time_limit_s=request.time_limit_s)
-    techniques = settings.techniques
+    kernels = settings.kernels
     project = generate_folder(
-        graph, split.file, calibration, count, request.model, request.out, messages, techniques=techniques
+        graph, split.file, calibration, count, request.model, request.out, messages, kernels=kernels
     )
     return split, project
 
@@ -158,7 +158,7 @@ def _run_auto(
         )
     calibrated.warn(auto.quantized, messages)
     split = _reported(auto.split, graph, boards, settings, request.solver, messages, auto.widths)
-    used = replace(split.file.settings, techniques=settings.techniques)
+    used = replace(split.file.settings, kernels=settings.kernels)
     project = _write_projects(auto.quantized, split.file, used, len(samples.x), request.model, request.out, messages)
     return split, project, auto
 
@@ -251,11 +251,11 @@ def generate_folder(
     out: Path,
     messages: Console,
     goal: Goal | None = None,
-    techniques: tuple[tuple[int, str], ...] = (),
+    kernels: tuple[tuple[int, str], ...] = (),
 ) -> Project:
     """Quantize the network on the first `calibration_count` samples and write the projects of all boards.
 
-    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs. `techniques` names some, or
+    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs. `kernels` names some, or
     schemes, by layers from 0.
     """
     boards = load_all(split.board_names)
@@ -263,7 +263,7 @@ def generate_folder(
     check_output_folder(out)
     samples = load_samples(calibration, graph).first(calibration_count)
     # What runs is the quantized network, whatever found the split.
-    settings = replace(split.settings, paper=False, techniques=techniques)
+    settings = replace(split.settings, paper=False, kernels=kernels)
     bits = Limits(goal, boards, settings, split.devices) if goal else settings.bits
     quantized = quantize_graph(graph, model, samples, bits, messages)
     return _write_projects(quantized, split, settings, len(samples.x), model, out, messages)
@@ -281,8 +281,8 @@ def _write_projects(
     """Plan every board for a quantized network and write its project."""
     graph, boards, widths = quantized.graph, load_all(split.board_names), BitWidths.of_quantized(quantized)
     problem = make_problem(graph, boards, settings, widths)
-    links, techniques = settings.link_settings, settings.techniques
-    plan = make_plan(graph, widths, boards, problem, split.devices, links, settings.optimize, techniques)
+    links, kernels = settings.link_settings, settings.kernels
+    plan = make_plan(graph, widths, boards, problem, split.devices, links, settings.optimize, kernels)
     with steps(messages, f"generating {out}"):
         project = generate(quantized, plan, settings.baud, calibration_samples, onnx.load(model), out)
         write_split(out / SPLIT_NAME, split)

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from serial import SerialException
 
-from tinysplit.errors import ToolError
-from tinysplit.wire import BITS_PER_BYTE, LOAD_BYTES, READ_BYTES
+from tinysplit.common.errors import ToolError
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, LOAD_BYTES, READ_BYTES
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,

@@ -5,7 +5,7 @@ from binascii import crc_hqx
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinysplit.wire import FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
+from tinysplit.common.protocol_limits import FRAME_OVERHEAD_BYTES, FRAME_PAYLOAD_BYTES
 
 SYNC = 0xA5
 

@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from tinysplit.errors import ToolError
-from tinysplit.project import Project, ProjectBoard
-from tinysplit.qformat import IntArray
+from tinysplit.common.errors import ToolError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import REPLY_TIMEOUT_S, BoardClient
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig

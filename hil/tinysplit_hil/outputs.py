@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.errors import CheckFailedError
-from tinysplit.qformat import FloatArray, IntArray
-from tinysplit.quantized import QuantizedGraph
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.network.fixed_point.formats import FloatArray, IntArray
+from tinysplit.network.quantized_graph import QuantizedGraph
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tinysplit.project import Project
+from tinysplit.project.manifest import Project
 from tinysplit_hil.measure import Measurement
 from tinysplit_hil.outputs import OutputCheck
 

@@ -11,10 +11,10 @@ import serial
 from pydantic import Field, ValidationError, model_validator
 from serial.tools import list_ports
 
-from tinysplit.boards import load_board
-from tinysplit.errors import InputError, ToolError, one_line
-from tinysplit.file_schema import FileModel, first_mistake
-from tinysplit.project import Project
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import InputError, ToolError, one_line
+from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.project.manifest import Project
 from tinysplit_hil.client import BoardClient, Port
 
 VIRTUAL = "virtual"

@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.units import MS
+from tinysplit.common.units import MS
 from tinysplit_hil.report import MeasureReport
 
 TIMES = ("est. ms", "meas. ms", "diff.")

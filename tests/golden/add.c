@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5, 4x4x2 Q0.7 -> 4x4x2 Q2.5, 32 MACC
  * ReLU fused: outputs from 0 to 127
- * scheme: elementwise, technique: direct
+ * scheme: elementwise, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.13, 4x4x2 Q0.15 -> 4x4x2 Q2.13, 32 MACC
  * ReLU fused: outputs from 0 to 32767
- * scheme: elementwise, technique: lanes
+ * scheme: elementwise, kernel: lanes
  */
 #include "dsp.h"
 #include "fixed_point.h"

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5, 4x4x2 Q0.7 -> 4x4x2 Q2.5, 32 MACC
  * ReLU fused: outputs from 0 to 127
- * scheme: elementwise, technique: swar
+ * scheme: elementwise, kernel: swar
  */
 #include "swar.h"
 #include "fixed_point.h"

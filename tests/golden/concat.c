@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5, 4x4x3 Q0.7 -> 4x4x5 Q2.5, 0 MACC
  * ReLU fused: outputs from 0 to 127
- * scheme: copy, technique: direct
+ * scheme: copy, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

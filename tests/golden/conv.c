@@ -4,7 +4,7 @@
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
  * weights of 8 bits, in steps of 0.00879; sums * 9 >> 10
  * ReLU6 fused: outputs from 0 to 127
- * scheme: interleaved, technique: direct
+ * scheme: interleaved, kernel: direct
  */
 #include "window.h"
 #include "fixed_point.h"

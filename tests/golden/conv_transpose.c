@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 8x8x3 Q2.5, 576 MACC
  * weights of 8 bits, in steps of 0.00269 to 0.00806 a channel; sums * 11 to 33 >> 12
- * scheme: interleaved, technique: direct
+ * scheme: interleaved, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

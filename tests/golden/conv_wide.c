@@ -4,7 +4,7 @@
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
  * weights of 16 bits, in steps of 0.000145 to 0.000153 a channel; sums >> 5 * 19 to 20 >> 12
  * ReLU fused: outputs from 0 to 32767
- * scheme: interleaved, technique: wide, 36 bytes of scratch
+ * scheme: interleaved, kernel: wide, 36 bytes of scratch
  */
 #include "window.h"
 #include "fixed_point.h"

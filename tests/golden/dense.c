@@ -2,7 +2,7 @@
  *
  * 1x1x4 Q2.13 -> 1x1x3 Q2.13, 15 MACC
  * weights of 16 bits, in steps of 3.24e-05 to 6.1e-05 a channel; sums >> 5 * 17 to 32 >> 14
- * scheme: 1x1-non-interleaved, technique: direct
+ * scheme: 1x1-non-interleaved, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -4,7 +4,7 @@
  * window 3x3, stride 2x2, dilation 1x1, padding 0/0/1/1
  * weights of 8 bits, in steps of 0.00781 to 0.0083 a channel; sums * 16 to 17 >> 11
  * ReLU fused: outputs from 0 to 127
- * scheme: interleaved, technique: sliding, 32 bytes of scratch
+ * scheme: interleaved, kernel: sliding, 32 bytes of scratch
  */
 #include "window.h"
 #include "fixed_point.h"

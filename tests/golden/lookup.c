@@ -1,7 +1,7 @@
 /* layer 3, lookup example
  *
  * 1x1x4 Q2.5 -> 1x1x4 Q2.5, 4 MACC
- * scheme: elementwise, technique: direct
+ * scheme: elementwise, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 32 MACC
  * window 2x2, stride 2x2, dilation 1x1, padding 0/0/0/0
- * scheme: interleaved, technique: direct
+ * scheme: interleaved, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -1,7 +1,7 @@
 /* layer 3, prelu example
  *
  * 4x4x2 Q2.5 -> 4x4x2 Q2.5, 32 MACC
- * scheme: elementwise, technique: direct
+ * scheme: elementwise, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -1,7 +1,7 @@
 /* layer 3, softmax example
  *
  * 1x1x4 Q2.13 -> 1x1x4 Q0.15, 60 MACC
- * scheme: 1x1-non-interleaved, technique: direct
+ * scheme: 1x1-non-interleaved, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

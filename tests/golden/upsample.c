@@ -1,7 +1,7 @@
 /* layer 3, upsample example
  *
  * 4x4x2 Q2.5 -> 8x12x2 Q2.5, 0 MACC
- * scheme: copy, technique: direct
+ * scheme: copy, kernel: direct
  */
 #include "fixed_point.h"
 #include "layers.h"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-from tinysplit.errors import InputError, UsageError
-from tinysplit.hardware import Board, check_baud
-from tinysplit.split.check_problem import MAX_DEVICES
+from tinysplit.boards.board import Board, check_baud
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.split.validate import MAX_DEVICES
 
 
 class Candidate(NamedTuple):

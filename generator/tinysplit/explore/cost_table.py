@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tinysplit.cost_model import CostSettings, make_problem
-from tinysplit.graph import Graph
-from tinysplit.hardware import Board
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.graph import Graph
 from tinysplit.split.problem import Problem
 
 

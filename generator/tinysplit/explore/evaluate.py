@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinysplit.errors import CheckFailedError
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Against, pareto_front
 from tinysplit.split.problem import Problem
+from tinysplit.split.solution import Split
 from tinysplit.split.solve import AUTO
-from tinysplit.split.split import Split
 
 TableKey = tuple[str, int, int]  # model, bits, baud
 Tables = Mapping[TableKey, CostTable]

@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tinysplit.cost_model import CostSettings
-from tinysplit.cycles import load_cycle_table
-from tinysplit.errors import CheckFailedError
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.explore.candidates import Candidate, Space, able_to_talk
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.workers import Batch, Workers
-from tinysplit.graph import Graph
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.network.graph import Graph
 
 BATCH = 8  # candidates that a worker gets at a time: what a worker's death repeats
 

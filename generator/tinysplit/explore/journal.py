@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tinysplit.errors import InputError
+from tinysplit.common.errors import InputError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Point
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-from tinysplit.errors import InputError
-from tinysplit.hardware import Board
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import InputError
 
 
 def read_prices(path: Path, boards: Sequence[Board]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from itertools import islice
 from multiprocessing import active_children, get_context
 from typing import Any, Protocol
 
-from tinysplit.errors import InputError, ToolError
+from tinysplit.common.errors import InputError, ToolError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Tables, evaluate
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinysplit.errors import InputError
-from tinysplit.layers import Layer, Pad, Pads, Permute, Shape
-from tinysplit.layers.permute import is_walkable
+from tinysplit.common.errors import InputError
+from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
+from tinysplit.network.layers.permute import is_walkable
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import onnx
 from onnx import NodeProto, numpy_helper
 
-from tinysplit.errors import InputError, one_line
+from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.onnx_session import open_session
 from tinysplit.onnx_import.node import Constant
-from tinysplit.onnx_session import open_session
 
 IR_VERSION = 8  # any that ONNX Runtime reads: the model here is a single node
 

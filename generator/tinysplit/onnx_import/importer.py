@@ -7,17 +7,17 @@ from pathlib import Path
 import onnx
 from onnx import NodeProto, numpy_helper
 
-from tinysplit.errors import InputError, one_line
-from tinysplit.graph import Graph, with_clamps
+from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.graph import Graph, with_clamps
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.layout import Layout
+from tinysplit.onnx_import.memory_order import small_memory_order
 from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, WINDOWED
-from tinysplit.onnx_import.order import small_memory_order
-from tinysplit.onnx_import.own_formats import OwnFormats, take_formats
 from tinysplit.onnx_import.prepare import prepare
+from tinysplit.onnx_import.qdq import OwnFormats, take_formats
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers import Pads, Shape
+from tinysplit.network.layers import Pads, Shape
 
 IndexArray = NDArray[np.int64]
 PADDING = -1

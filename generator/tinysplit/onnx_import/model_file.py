@@ -8,7 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, external_data_helper
 
-from tinysplit.errors import InputError, one_line
+from tinysplit.common.errors import InputError, one_line
 
 FIRST_OPSET = 11
 LAST_OPSET = onnx.defs.onnx_opset_version()

@@ -5,8 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tinysplit.errors import InputError
-from tinysplit.layers import Layer
+from tinysplit.common.errors import InputError
+from tinysplit.network.layers import Layer
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.pointwise import Affine, Clamp
 

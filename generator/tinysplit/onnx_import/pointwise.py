@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers import (
+from tinysplit.network.layers import (
     Activation,
     Add,
     AveragePool,

@@ -5,7 +5,7 @@ from collections import Counter
 import onnx
 from onnx import ModelProto, ValueInfoProto
 
-from tinysplit.errors import InputError, one_line
+from tinysplit.common.errors import InputError, one_line
 
 
 def prepare(model: ModelProto) -> ModelProto:

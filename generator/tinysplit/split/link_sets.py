@@ -14,11 +14,11 @@ from math import inf, isfinite
 from random import Random
 from time import perf_counter
 
-from tinysplit.errors import CheckFailedError
-from tinysplit.split.links import Pair, pair_of
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.evaluate.routes import Pair, pair_of
 from tinysplit.split.problem import Problem
+from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.split import Split
 
 LinkSet = frozenset[Pair]
 

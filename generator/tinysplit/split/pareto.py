@@ -12,10 +12,10 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from tinysplit.errors import CheckFailedError
-from tinysplit.split.infeasible import InfeasibleError
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Assignment, Objective, Problem
-from tinysplit.split.split import Split
+from tinysplit.split.solution import Split
 
 DEFAULT_FRONT_LIMIT_S = 60.0
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero

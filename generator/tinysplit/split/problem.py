@@ -7,11 +7,11 @@ from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 
-from tinysplit.split.check_problem import check_problem
-from tinysplit.split.energy import energy_j
-from tinysplit.split.links import Hop, Links
-from tinysplit.split.memory import NETWORK_INPUT, aligned, ram_bytes
-from tinysplit.split.period import Period, period_s
+from tinysplit.split.evaluate.energy import energy_j
+from tinysplit.split.evaluate.period import Period, period_s
+from tinysplit.split.evaluate.ram import NETWORK_INPUT, aligned, ram_bytes
+from tinysplit.split.evaluate.routes import Hop, Links
+from tinysplit.split.validate import check_problem
 
 
 class Objective(StrEnum):

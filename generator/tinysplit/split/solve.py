@@ -5,22 +5,22 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Protocol
 
-from tinysplit.errors import CheckFailedError, UsageError
-from tinysplit.split.adaptive_dichotomic import adaptive_dichotomic_search
-from tinysplit.split.algorithm_1 import algorithm_1_least_repair
-from tinysplit.split.branch_and_bound import branch_and_bound, branch_and_bound_as_published
-from tinysplit.split.dichotomic import dichotomic_search
-from tinysplit.split.full_search import full_search
-from tinysplit.split.graph_search import graph_search
-from tinysplit.split.infeasible import InfeasibleError, explain_timeout
-from tinysplit.split.label_search import has_too_many_sets, label_search
-from tinysplit.split.milp import check_linear
-from tinysplit.split.period import Period
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.reproduce.adaptive_dichotomic import adaptive_dichotomic_search
+from tinysplit.reproduce.algorithm_1 import algorithm_1_least_repair
+from tinysplit.reproduce.branch_and_bound import branch_and_bound, branch_and_bound_as_published
+from tinysplit.reproduce.dichotomic import dichotomic_search
+from tinysplit.reproduce.stage_dp import stage_search
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.explain.infeasible import InfeasibleError, explain_timeout
 from tinysplit.split.problem import Problem
-from tinysplit.split.program_figures import is_linear
-from tinysplit.split.race import best_of, race
-from tinysplit.split.split import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.stage_dp import stage_search
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.chain.search import has_too_many_sets, label_search
+from tinysplit.split.solvers.dag.search import graph_search
+from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.solvers.milp.milp import check_linear
+from tinysplit.split.solvers.milp.objectives import is_linear
+from tinysplit.split.solvers.race import best_of, race
 
 AUTO, HIGHS = "auto", "highs"
 AUTO_FULL_SEARCH_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain

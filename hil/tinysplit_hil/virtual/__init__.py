@@ -1,6 +1,6 @@
 """Virtual STM32 boards: several in one process, deterministic to the cycle, joined by UART wires."""
 
-from tinysplit.errors import ToolError
+from tinysplit.common.errors import ToolError
 
 try:
     from tinysplit_hil.virtual.errors import BoardStoppedError

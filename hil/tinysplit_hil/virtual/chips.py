@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tinysplit.hardware import Board, Pin, Uart
+from tinysplit.boards.board import Board, Pin, Uart
 from tinysplit_hil.virtual import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError

@@ -8,7 +8,7 @@ import unicorn
 from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
-from tinysplit.hardware import Device, Memory
+from tinysplit.boards.board import Device, Memory
 from tinysplit_hil.virtual.native import (
     UNICORN_FUNCTIONS,
     BoardState,

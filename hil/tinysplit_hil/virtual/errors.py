@@ -1,6 +1,6 @@
 """What stops a virtual board."""
 
-from tinysplit.errors import ToolError
+from tinysplit.common.errors import ToolError
 
 
 class BoardStoppedError(ToolError):

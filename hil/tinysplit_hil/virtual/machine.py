@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tinysplit.hardware import Board
+from tinysplit.boards.board import Board
 from tinysplit_hil.virtual.blocks import BlockTable
 from tinysplit_hil.virtual.bus import Bus
 from tinysplit_hil.virtual.chips import Chip

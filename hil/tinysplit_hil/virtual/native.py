@@ -9,8 +9,8 @@ from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path
 
-from tinysplit.cache import cache_directory
-from tinysplit.errors import ToolError
+from tinysplit.common.cache import cache_directory
+from tinysplit.common.errors import ToolError
 
 _SOURCE = Path(__file__).with_name("block_hook.c")
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.errors import ToolError
-from tinysplit.hardware import Board
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.cores import CORES
 from tinysplit_hil.virtual.host_port import HostPort

@@ -7,8 +7,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from tinysplit.errors import InputError
-from tinysplit.hardware import Board
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import InputError
 
 _THUMB = 1
 _ERASED = b"\xff"

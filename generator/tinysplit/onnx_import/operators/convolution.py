@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinysplit.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
+from tinysplit.network.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinysplit.layers import Conv, Dense, Window
+from tinysplit.network.layers import Conv, Dense, Window
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor

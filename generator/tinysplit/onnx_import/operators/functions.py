@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers import Lookup, PRelu
+from tinysplit.network.layers import Lookup, PRelu
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinysplit.layers import Add, Concat, Layer, Mul, Shape
+from tinysplit.network.layers import Add, Concat, Layer, Mul, Shape
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor

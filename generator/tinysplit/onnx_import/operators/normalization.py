@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinysplit.layers import Activation
+from tinysplit.network.layers import Activation
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import joining

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from tinysplit.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor

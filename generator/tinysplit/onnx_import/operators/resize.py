@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.layers import Upsample
+from tinysplit.network.layers import Upsample
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor

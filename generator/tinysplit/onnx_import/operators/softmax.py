@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from tinysplit.layers import Shape, Softmax
+from tinysplit.network.layers import Shape, Softmax
 from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor

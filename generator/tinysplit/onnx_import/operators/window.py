@@ -1,6 +1,6 @@
 """The window of a convolution or pool from ONNX attributes."""
 
-from tinysplit.layers import Pads, Shape, Window
+from tinysplit.network.layers import Pads, Shape, Window
 from tinysplit.onnx_import.node import Node
 
 MAP_RANKS = (3, 4)  # batch, channels, [height,] width

@@ -1,0 +1,1 @@
+"""Board files and device facts to a `Board`: core, clock, memories, UARTs."""

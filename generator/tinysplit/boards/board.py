@@ -1,0 +1,255 @@
+"""Boards and devices as data. Every fact that the generator, the firmware and the virtual boards need is here."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from tinysplit.common.errors import UsageError
+
+BAUD_TOLERANCE = 0.02
+SUPPLY_V = 3.3  # of the MCU on every board
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A contiguous memory of a device."""
+
+    name: str  # "flash", "sram", "dtcm", ...
+    start: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """An entry of the vector table: the handler of `position` is called `<name>_IRQHandler`."""
+
+    position: int
+    name: str  # "USART2", "USART3_4_LPUART1", ...
+
+
+@dataclass(frozen=True)
+class Device:
+    """An MCU."""
+
+    name: str  # "stm32g071rbt6"
+    family: str  # "stm32g0", "stm32f4", "stm32l4", "stm32h7": the folder in firmware/
+    core: str  # "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
+    max_hz: int
+    flash: Memory
+    ram: tuple[Memory, ...]  # physically contiguous memories are merged into one
+    interrupts: tuple[Interrupt, ...]  # by position, without the 16 of the core
+    vendor_header: str  # "stm32g0xx.h"
+    vendor_define: str  # "STM32G071xx"
+
+    @property
+    def largest_ram(self) -> Memory:
+        """The memory that takes the largest arena."""
+        return max(self.ram, key=lambda memory: memory.size_bytes)
+
+
+@dataclass(frozen=True)
+class ClockTree:
+    """How the firmware reaches the maximum frequency from the internal oscillator; all frequencies in Hz.
+
+    The internal oscillator works whatever the solder bridges of a board are. ST trims it to about 1 % at 25 degC (L4
+    and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086): at room temperature the
+    UARTs of two boards differ by up to 2 %, beside what their dividers add.
+
+    `settings` are facts that some families need, each present on every board of these families:
+
+    - ("vos", n), all: voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the field's
+      value;
+    - ("overdrive", 0 or 1), F4 and H7: F446: PWR_CR ODEN and ODSWEN; H743: SYSCFG_PWRCR ODEN, which turns VOS1 into
+      VOS0;
+    - ("boost", 0 or 1), L4 and H7: L4+: range 1 boost, PWR_CR5 R1MODE = 0; H723: the clock is right only if the
+      option bit FLASH_OPTSR2 CPUFREQ_BOOST is set;
+    - ("vddio2", 0 or 1), L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
+    """
+
+    oscillator_hz: int  # HSI that feeds the PLL
+    pll_m: int  # divider before the PLL
+    pll_n: int  # multiplier
+    pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
+    core_hz: int
+    ahb_divider: int  # core to AHB (only H7 needs another than 1)
+    apb1_divider: int
+    apb2_divider: int
+    flash_wait_states: int
+    settings: tuple[tuple[str, int], ...]  # what one family alone needs: ("vos", 0), ("overdrive", 1), ...
+
+    @property
+    def apb1_hz(self) -> int:
+        """Clock of the UARTs on APB1."""
+        return self.core_hz // self.ahb_divider // self.apb1_divider
+
+    @property
+    def apb2_hz(self) -> int:
+        """Clock of the UARTs on APB2."""
+        return self.core_hz // self.ahb_divider // self.apb2_divider
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the MCU alone draws in W, not the board around it.
+
+    `transfer_w` counts while a tensor is sent or received, `idle_w` between inferences.
+    """
+
+    run_w: float
+    transfer_w: float
+    idle_w: float
+
+    @classmethod
+    def of(cls, run_ma: float, sleep_ma: float) -> Self:
+        """Return the powers of a device with these currents.
+
+        Our firmware polls while a transfer lasts (schedule.c), so a transfer costs what computing costs. Between
+        inferences the core sleeps at its full clock.
+        """
+        run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
+        return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
+
+
+@dataclass(frozen=True)
+class MemoryLevel:
+    """A memory as the core sees it: level 1, 2 and 3 of seed 004, from the nearest to the farthest.
+
+    `wait_cycles` are core cycles that an access takes longer than one to level 1, where no cache has what is read. For
+    memories on a slower bus that is the least: what the bus itself adds is in no manual.
+    """
+
+    level: int
+    name: str  # of a memory of the device
+    wait_cycles: int
+    access_bytes: int  # what an access gives
+    is_cached: bool
+    dma: tuple[str, ...]  # the controllers that reach it
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What lies between the core and memories that are cached: ART accelerator of F4 and L4, L1 caches of the H7."""
+
+    line_bytes: int
+    code_bytes: int
+    data_bytes: int
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A GPIO pin in an alternate function."""
+
+    name: str  # "PA2"
+    alternate_function: int
+
+    @property
+    def port(self) -> str:
+        """Letter of the port."""
+        return self.name[1]
+
+    @property
+    def number(self) -> int:
+        """Number within the port."""
+        return int(self.name[2:])
+
+
+@dataclass(frozen=True)
+class Uart:
+    """A UART with the pins that this board brings out."""
+
+    name: str  # "USART2", "LPUART1"
+    base_address: int
+    clock_hz: int  # kernel clock after the firmware has raised the clocks
+    is_low_power: bool  # LPUART: BRR counts 1/256 of a clock
+    irq_position: int
+    irq_name: str
+    enable_register: str  # "APBENR1": RCC-><register> |= RCC_<register>_<bit>
+    enable_bit: str  # "RCC_APBENR1_USART2EN"
+    tx: Pin
+    rx: Pin
+    connector: str  # where a wire goes: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host's
+
+    @property
+    def divider_range(self) -> tuple[int, int]:
+        """Smallest and largest BRR that work: LPUARTs take 0x300..0xFFFFF, USARTs (oversampling by 16) 16..0xFFFF."""
+        return (0x300, 0xFFFFF) if self.is_low_power else (16, 0xFFFF)
+
+    @property
+    def _scaled_clock_hz(self) -> int:
+        return self.clock_hz * (256 if self.is_low_power else 1)
+
+    def divider(self, baud: int) -> int:
+        """Return the value of BRR that comes nearest to `baud` (oversampling by 16).
+
+        F4's BRR holds a mantissa and 4 fraction bits of clock / (16 * baud): as one number it is clock / baud too.
+        """
+        return (self._scaled_clock_hz + baud // 2) // baud
+
+    def actual_baud(self, baud: int) -> float:
+        """Return the baud rate that the hardware makes when asked for `baud`."""
+        return self._scaled_clock_hz / self.divider(baud)
+
+    def nearest_baud(self, baud: int) -> float:
+        """Return the possible baud rate that is nearest to `baud`."""
+        low, high = self.divider_range
+        return self._scaled_clock_hz / min(max(self.divider(baud), low), high)
+
+
+@dataclass(frozen=True)
+class Board:
+    """A device with its clock source, host UART and link UARTs."""
+
+    name: str  # "nucleo_g071rb", the name of boards/<name>.toml
+    title: str  # "NUCLEO-G071RB (STM32G071RB)"
+    device: Device
+    clock: ClockTree
+    memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
+    caches: Caches
+    power: Power
+    host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
+    link_uarts: tuple[Uart, ...]
+    platformio_board: str  # name in PlatformIO's ststm32 platform
+    published_cpm: float  # cycles per MACC of seed 000, Table 3
+    published_flash_bytes: int  # Table 3, KB of 1024 bytes
+    published_ram_bytes: int
+    published_hz: int
+
+    @property
+    def near_memory(self) -> Memory:
+        """The RAM of level 1: the firmware's variables and stack lie there, and the arena where it fits beside them."""
+        name = next(level.name for level in self.memory_levels if level.level == 1)
+        return next(memory for memory in self.device.ram if memory.name == name)
+
+    def arena_memory(self, arena_bytes: int, firmware_bytes: int) -> Memory:
+        """Return where an arena lies: near the core if it fits beside the firmware's RAM, else where most fits."""
+        fits = arena_bytes + firmware_bytes <= self.near_memory.size_bytes
+        return self.near_memory if fits else self.device.largest_ram
+
+    def largest_arena_bytes(self, firmware_bytes: int) -> int:
+        """Return the bytes of the largest arena that some memory takes."""
+        far = self.device.largest_ram
+        near_bytes = self.near_memory.size_bytes - firmware_bytes
+        return near_bytes if far == self.near_memory else max(near_bytes, far.size_bytes)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of every fact of this board, to tell a split made for other boards."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def board_title(number: int, name: str) -> str:
+    """Return what messages and tables call a board; `number` counts from 1, in the order that the user gave."""
+    return f"board {number} ({name})"
+
+
+def check_baud(board: Board, uart: Uart, baud: int) -> None:
+    """Check that the hardware makes `baud` within 2 %; raise UsageError with the nearest possible one if not."""
+    if baud <= 0:
+        raise UsageError(f"{baud} baud is no baud rate: it has to be positive")
+    nearest = uart.nearest_baud(baud)
+    if abs(nearest - baud) > BAUD_TOLERANCE * baud:
+        raise UsageError(
+            f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
+            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {nearest:.0f}"
+        )

@@ -1,0 +1,188 @@
+"""Boards by name: boards/<name>.toml and the facts of its device, joined into one Board."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.boards.board import Board, ClockTree, Device, Interrupt, Pin, Power, Uart
+from tinysplit.boards.clocks import clock_tree
+from tinysplit.boards.devices import load_device, uart_pins, wait_state_limits
+from tinysplit.boards.memory_system import caches, memory_levels
+from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
+from tinysplit.common import resources
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.units import KB, MILLI
+
+
+def board_names() -> list[str]:
+    """Return the names of all boards, sorted."""
+    return sorted(path.stem for path in resources.boards().glob("*.toml"))
+
+
+def load_boards() -> tuple[Board, ...]:
+    """Return all boards by name."""
+    return tuple(load_board(name) for name in board_names())
+
+
+def load_all(names: Sequence[str]) -> tuple[Board, ...]:
+    """Return the boards of these names; UsageError for an unknown one."""
+    return tuple(load_board(name) for name in names)
+
+
+@lru_cache
+def load_board(name: str) -> Board:
+    """Return the board of boards/<name>.toml.
+
+    Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
+    """
+    names = board_names()
+    if name not in names:
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3, cutoff=0.5)
+        raise UsageError(
+            f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
+        )
+    file = read_toml(resources.boards() / f"{name}.toml", BoardFile)
+    device = load_device(file.part, file.corrections)
+    family = read_toml(resources.boards() / "families" / f"{device.family}.toml", FamilyFile)
+    limits = wait_state_limits(file.part, file.corrections)
+    pll = file.pll.applied_to(family.pll) if file.pll else family.pll
+    clock = clock_tree(pll, file.clock, device.max_hz, limits)
+    return Board(
+        name=name,
+        title=file.title,
+        device=device,
+        clock=clock,
+        memory_levels=memory_levels(family.memory_system, device, clock),
+        caches=caches(family.memory_system, file.caches),
+        power=Power.of(file.power.run_ma, file.power.sleep_ma),
+        host_uart=_uart(file.host_uart, device, family, clock),
+        link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
+        platformio_board=file.platformio_board,
+        published_cpm=file.published.cpm,
+        published_flash_bytes=file.published.flash_kb * KB,
+        published_ram_bytes=file.published.ram_kb * KB,
+        published_hz=file.published.mhz * 1_000_000,
+    )
+
+
+def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTree) -> Uart:
+    peripheral = family.uarts.get(wiring.name)
+    if peripheral is None:
+        raise InputError(f"{device.name}: {device.family}.toml does not describe {wiring.name}")
+    pins = uart_pins(device.name, wiring.name)
+    interrupt = _interrupt(device, wiring.name)
+    return Uart(
+        name=wiring.name,
+        base_address=peripheral.base_address,
+        clock_hz=clock.apb1_hz if peripheral.bus == "apb1" else clock.apb2_hz,
+        is_low_power=wiring.name.startswith("LPUART"),
+        irq_position=interrupt.position,
+        irq_name=interrupt.name,
+        enable_register=peripheral.enable_register,
+        enable_bit=f"RCC_{peripheral.enable_register}_{wiring.name}EN",
+        tx=_pin(device, f"{wiring.name} TX", wiring.tx, pins.tx),
+        rx=_pin(device, f"{wiring.name} RX", wiring.rx, pins.rx),
+        connector=wiring.connector,
+    )
+
+
+def _pin(device: Device, signal: str, name: str, candidates: tuple[Pin, ...]) -> Pin:
+    for pin in candidates:
+        if pin.name == name:
+            return pin
+    possible = ", ".join(pin.name for pin in candidates) or "none"
+    raise InputError(f"{device.name}: {name} does not carry {signal}; these pins do: {possible}")
+
+
+def _interrupt(device: Device, uart: str) -> Interrupt:
+    """Return the vector of `uart`, also where several share one ("USART3_4_LPUART1" serves USART4)."""
+    for interrupt in device.interrupts:
+        kind = ""
+        for word in interrupt.name.split("_"):
+            kind = word.rstrip("0123456789") or kind
+            if uart == (word if not word.isdigit() else kind + word):
+                return interrupt
+    raise InputError(f"{device.name}: no interrupt vector serves {uart}")
+
+
+def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
+    """Return what `tinysplit boards --json` prints: sizes in bytes, frequencies in Hz."""
+    return [
+        {
+            "name": board.name,
+            "title": board.title,
+            "part": board.device.name,
+            "core": board.device.core,
+            "core_hz": board.clock.core_hz,
+            "flash_wait_states": board.clock.flash_wait_states,
+            "flash_bytes": board.device.flash.size_bytes,
+            "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
+            "arena_memory_bytes": board.device.largest_ram.size_bytes,
+            "memory_levels": _levels_to_json(board),
+            "caches": asdict(board.caches),
+            "power_w": asdict(board.power),
+            "published": {
+                "cpm": board.published_cpm,
+                "flash_bytes": board.published_flash_bytes,
+                "ram_bytes": board.published_ram_bytes,
+                "hz": board.published_hz,
+            },
+            "host_uart": _uart_to_json(board.host_uart),
+            "link_uarts": [_uart_to_json(uart) for uart in board.link_uarts],
+            "platformio_board": board.platformio_board,
+            "sha256": board.sha256,
+        }
+        for board in boards
+    ]
+
+
+def _levels_to_json(board: Board) -> list[dict[str, Any]]:
+    memories = {memory.name: memory for memory in (*board.device.ram, board.device.flash)}
+    return [asdict(memories[level.name]) | asdict(level) for level in board.memory_levels]
+
+
+def _uart_to_json(uart: Uart) -> dict[str, Any]:
+    return {
+        "name": uart.name,
+        "tx": uart.tx.name,
+        "rx": uart.rx.name,
+        "clock_hz": uart.clock_hz,
+        "connector": uart.connector,
+    }
+
+
+_WORD_WIDTH = 8  # of a UART's name or pins: narrow terminals break lines between words
+
+
+def print_boards(boards: Iterable[Board], console: Console) -> None:
+    """Print the boards as a table."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("board", no_wrap=True)
+    table.add_column("core")
+    for heading in ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle"):
+        table.add_column(heading, justify="right")
+    for heading in ("host UART", "link UARTs"):
+        table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
+    for board in boards:
+        table.add_row(
+            board.name,
+            board.device.core.removeprefix("cortex-").replace("plus", "+"),
+            f"{board.clock.core_hz / 1e6:g}",
+            f"{board.device.flash.size_bytes // KB}",
+            f"{sum(memory.size_bytes for memory in board.device.ram) // KB}",
+            f"{board.published_cpm:g}",
+            f"{board.power.run_w * MILLI:.0f}",
+            f"{board.power.idle_w * MILLI:.0f}",
+            _describe(board.host_uart),
+            " ".join(uart.name for uart in board.link_uarts),
+        )
+    console.print(table)
+
+
+def _describe(uart: Uart) -> str:
+    return f"{uart.name} {uart.tx.name}/{uart.rx.name}"

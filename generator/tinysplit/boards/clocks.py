@@ -1,0 +1,71 @@
+"""Clock trees: the PLL values and dividers that take a device from its internal oscillator to its maximum."""
+
+from collections.abc import Iterator
+
+from tinysplit.boards.board import ClockTree
+from tinysplit.boards.schema import BusLimits, PllRules
+from tinysplit.common.errors import InputError
+
+_BUS_DIVIDERS = (1, 2, 4, 8, 16)
+
+
+def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits: tuple[int, ...]) -> ClockTree:
+    """Return the clock tree that runs the core at exactly `core_hz` and every bus as fast as its limit allows.
+
+    `wait_state_limits` are the highest HCLK in Hz for 0, 1, 2, ... flash wait states. Raises InputError when the PLL
+    cannot make `core_hz` or a limit is below what the dividers reach.
+    """
+    pll_m, pll_n, pll_r = best_pll(pll, core_hz)
+    ahb_divider = bus_divider(core_hz, limits.ahb_max_hz)
+    ahb_hz = core_hz // ahb_divider
+    return ClockTree(
+        oscillator_hz=pll.oscillator_hz,
+        pll_m=pll_m,
+        pll_n=pll_n,
+        pll_r=pll_r,
+        core_hz=core_hz,
+        ahb_divider=ahb_divider,
+        apb1_divider=bus_divider(ahb_hz, limits.apb1_max_hz),
+        apb2_divider=bus_divider(ahb_hz, limits.apb2_max_hz),
+        flash_wait_states=wait_states(ahb_hz, wait_state_limits),
+        settings=tuple(sorted(limits.settings.items())),
+    )
+
+
+def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:
+    """Return M, N and R that make exactly `core_hz` within all limits of `pll`.
+
+    Of several, the one whose PLL compares at the highest frequency (least jitter), then the one with the slowest VCO
+    (least current).
+    """
+    candidates = list(_candidates(pll, core_hz))
+    if not candidates:
+        raise InputError(f"the PLL cannot make {core_hz} Hz from {pll.oscillator_hz} Hz ({pll.source})")
+    return min(candidates, key=lambda values: (values[0], values[1], values[2]))
+
+
+def _candidates(pll: PllRules, core_hz: int) -> Iterator[tuple[int, int, int]]:
+    for m in range(pll.m[0], pll.m[1] + 1):
+        if not pll.input_hz[0] * m <= pll.oscillator_hz <= pll.input_hz[1] * m:
+            continue
+        for r in pll.r:
+            vco_hz = core_hz * r
+            n, remainder = divmod(vco_hz * m, pll.oscillator_hz)
+            if remainder == 0 and pll.n[0] <= n <= pll.n[1] and pll.vco_hz[0] <= vco_hz <= pll.vco_hz[1]:
+                yield m, n, r
+
+
+def bus_divider(clock_hz: int, limit_hz: int) -> int:
+    """Return the smallest bus divider that keeps `clock_hz` within `limit_hz`."""
+    for divider in _BUS_DIVIDERS:
+        if clock_hz <= limit_hz * divider:
+            return divider
+    raise InputError(f"no bus divider takes {clock_hz} Hz below {limit_hz} Hz")
+
+
+def wait_states(ahb_hz: int, limits_hz: tuple[int, ...]) -> int:
+    """Return the least number of flash wait states at `ahb_hz`."""
+    for states, limit_hz in enumerate(limits_hz):
+        if ahb_hz <= limit_hz:
+            return states
+    raise InputError(f"the flash is too slow for {ahb_hz} Hz: its limit is {limits_hz[-1]} Hz")

@@ -1,0 +1,119 @@
+"""Device facts from modm-devices, the only module that knows it. Its traps are handled here and nowhere else."""
+
+import json
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tinysplit.boards.board import Device, Interrupt, Memory, Pin
+from tinysplit.boards.schema import Corrections
+from tinysplit.common.errors import InputError
+
+_NOT_FOR_DATA = ("itcm", "backup")
+_NO_CORRECTIONS = Corrections()
+
+
+@dataclass(frozen=True)
+class UartPins:
+    """Every pin of a package that can carry a UART's signals."""
+
+    tx: tuple[Pin, ...]
+    rx: tuple[Pin, ...]
+
+
+@lru_cache
+def _drivers(part: str) -> Mapping[str, Any]:
+    """Return the raw drivers of `part` by name; all values are strings."""
+    with warnings.catch_warnings():
+        # modm-devices calls pkgutil.get_loader, deprecated since Python 3.12, already when it is imported.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import modm_devices  # noqa: PLC0415 - only here are its warnings silent
+
+        folder = Path(modm_devices.__path__[0]) / "resources" / "devices"
+        families: dict[str, dict[str, str]] = json.loads((folder / "db.json").read_text(encoding="utf-8"))
+        for parts in families.values():
+            if part in parts:
+                devices = modm_devices.parser.DeviceParser().parse(str(folder / parts[part])).get_devices()
+                device = next(device for device in devices if device.partname == part)
+                return {driver["name"]: driver for driver in device.properties["driver"]}
+    raise InputError(f"{part}: modm-devices does not know this part; write it in full, as in stm32g071rbt6")
+
+
+def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device:
+    """Return core, memories, vectors and highest frequency of `part`; raise InputError if it is unknown.
+
+    All RAMs that hold data are listed, also those of the H7 that need a clock from RCC first (d2_sram).
+    """
+    drivers = _drivers(part)
+    core = drivers["core"]
+    memories = [_memory(raw, corrections) for raw in core["memory"]]
+    (flash,) = _merged(memory for memory, access in memories if "w" not in access)
+    interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in core["vector"])
+    return Device(
+        name=part,
+        family=part[:7],
+        core=core["type"],
+        max_hz=corrections.max_hz.value if corrections.max_hz else int(drivers["rcc"]["max-frequency"][0]),
+        flash=flash,
+        ram=_merged(memory for memory, access in memories if "w" in access and memory.name not in _NOT_FOR_DATA),
+        interrupts=tuple(sorted(interrupts, key=lambda interrupt: interrupt.position)),
+        vendor_header=f"{core['cmsis-header']}.h",
+        vendor_define=core["cmsis-define"],
+    )
+
+
+def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, str]:
+    name, start = raw["name"], int(raw["start"], 16)
+    if correction := corrections.memories.get(name):
+        name, start = correction.name, correction.start
+    return Memory(name, start, int(raw["size"])), raw["access"]
+
+
+def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
+    """Join memories that follow each other; the joined one has their name without number."""
+    joined: list[Memory] = []
+    for memory in sorted(memories, key=lambda memory: memory.start):
+        name = memory.name.rstrip("0123456789")
+        if joined and joined[-1].start + joined[-1].size_bytes == memory.start:
+            before = joined.pop()
+            joined.append(Memory(before.name, before.start, before.size_bytes + memory.size_bytes))
+        else:
+            joined.append(Memory(name, memory.start, memory.size_bytes))
+    return tuple(joined)
+
+
+def wait_state_limits(part: str, corrections: Corrections = _NO_CORRECTIONS) -> tuple[int, ...]:
+    """Return the highest HCLK in Hz for 0, 1, 2, ... flash wait states.
+
+    modm-devices has one table a `vcore-min`, which is the supply of an F4 (boards have 3.3 V) and the core voltage of
+    the others (the firmware sets the highest): the last table is the right one for all. The clock is HCLK, on the H7
+    too, whose core runs faster.
+    """
+    if corrections.wait_states:
+        return corrections.wait_states.value
+    table = max(_drivers(part)["flash"]["latency"], key=lambda table: int(table["vcore-min"]))
+    return tuple(int(entry["hclk-max"]) for entry in sorted(table["wait-state"], key=lambda entry: int(entry["ws"])))
+
+
+def uart_pins(part: str, uart: str) -> UartPins:
+    """Return the pins of `part` that carry TX and RX of `uart` ("USART2"), with their alternate functions."""
+    in_package = _package_pins(part)
+    found: dict[str, list[Pin]] = {"tx": [], "rx": []}
+    for raw in _drivers(part)["gpio"]["gpio"]:
+        name = f"P{raw['port'].upper()}{raw['pin']}"
+        for signal in raw.get("signal", ()):
+            owner = f"{signal['driver']}{signal.get('instance', '')}".upper()
+            if owner == uart and signal["name"] in found and "af" in signal and name in in_package:
+                found[signal["name"]].append(Pin(name, int(signal["af"])))
+    return UartPins(tuple(found["tx"]), tuple(found["rx"]))
+
+
+def _package_pins(part: str) -> set[str]:
+    """Return the GPIO pins of the package: "PC14" of "PC14-OSC32_IN (PC14)"."""
+    (package,) = _drivers(part)["gpio"]["package"]
+    matches = (re.match(r"P[A-K]\d+", pin["name"]) for pin in package["pin"])
+    return {match.group() for match in matches if match}

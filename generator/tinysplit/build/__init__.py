@@ -1,0 +1,1 @@
+"""Building the generated projects, and the sizes of their programs."""

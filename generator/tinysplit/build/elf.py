@@ -1,0 +1,150 @@
+"""What a built program takes of its board's memories, read from its ELF file."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Section, Symbol
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+
+from tinysplit.boards.board import Device, Memory
+from tinysplit.common.errors import CheckFailedError, ToolError
+from tinysplit.common.tables import plain_table
+
+WEIGHTS_SECTION = ".weights"
+STACK_SECTION = ".stack"
+ARENA_SYMBOL = "network_arena"
+
+_LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
+_LAYER_CODE = re.compile(r"layer_(\d+)([._]|$)")
+_CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and what describes a layer to those that layers share
+_KERNELS = "dsp_"  # prefix of functions that layers bring along and share
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes of one memory that the program takes."""
+
+    memory: Memory
+    used_bytes: int
+
+    @property
+    def over_bytes(self) -> int:
+        """Bytes that do not fit."""
+        return max(0, self.used_bytes - self.memory.size_bytes)
+
+
+@dataclass(frozen=True)
+class ElfSizes:
+    """Sizes of a program; `flash` holds code, weights and the start values of variables."""
+
+    flash: MemoryUse
+    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and the stack's reserve
+    weights_bytes: int  # the arrays layer_<n>_<name>, without the padding between them
+    arena_bytes: int  # the activations
+    stack_bytes: int  # the stack's reserve
+    layer_code_bytes: dict[int, int]  # by the layer's number; with the functions that the compiler split off
+    shared_code_bytes: dict[str, int]  # functions that layers bring along and share, of which there is one copy
+
+    @property
+    def code_bytes(self) -> int:
+        """Flash beside the weights."""
+        return self.flash.used_bytes - self.weights_bytes
+
+
+def read_elf(path: Path, device: Device) -> ElfSizes:
+    """Read the program that was built for `device`. Raises ToolError when the file is no ELF file."""
+    try:
+        with path.open("rb") as stream:
+            return _sizes(ELFFile(stream), device)
+    except (OSError, ELFError) as error:
+        raise ToolError(f"{path} is no readable ELF file ({error}): build the project again") from error
+
+
+def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
+    sections = list(elf.iter_sections())
+    weights_index = next((i for i, section in enumerate(sections) if section.name == WEIGHTS_SECTION), None)
+    symbols = list(_symbols(elf))
+    code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] != weights_index]
+    return ElfSizes(
+        flash=MemoryUse(device.flash, sum(section["sh_size"] for section in sections if _is_loaded(section))),
+        ram=tuple(MemoryUse(memory, _bytes_in(memory, sections)) for memory in device.ram),
+        weights_bytes=sum(
+            symbol["st_size"]
+            for symbol in symbols
+            if symbol["st_shndx"] == weights_index and _LAYER_ARRAY.fullmatch(symbol.name)
+        ),
+        arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
+        stack_bytes=sum(section["sh_size"] for section in sections if section.name == STACK_SECTION),
+        layer_code_bytes=_layer_code_bytes(code),
+        shared_code_bytes=_shared_code_bytes(code),
+    )
+
+
+def _layer_code_bytes(code: Sequence[Symbol]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for symbol in code:
+        layer = _LAYER_CODE.match(symbol.name)
+        if layer:
+            sizes[int(layer[1])] = sizes.get(int(layer[1]), 0) + symbol["st_size"]
+    return dict(sorted(sizes.items()))
+
+
+def _shared_code_bytes(code: Sequence[Symbol]) -> dict[str, int]:
+    """Return the sizes of weak functions, with what the compiler split off and with helpers of such a name."""
+    functions = [each for each in code if each["st_info"]["type"] == "STT_FUNC"]
+    weak = {each.name for each in functions if each["st_info"]["bind"] == "STB_WEAK" and each.name.startswith(_KERNELS)}
+    sizes = dict.fromkeys(sorted(weak), 0)
+    for each in functions:
+        name = next((name for name in weak if re.fullmatch(rf"{name}([._].*)?", each.name)), None)
+        if name:
+            sizes[name] += each["st_size"]
+    return sizes
+
+
+def _symbols(elf: ELFFile) -> Iterator[Symbol]:
+    table = elf.get_section_by_name(".symtab")
+    return table.iter_symbols() if table else iter(())
+
+
+def _is_loaded(section: Section) -> bool:
+    """Say whether the section's bytes lie in flash: also those of .data, which start-up copies into RAM."""
+    return bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC) and section["sh_type"] != "SHT_NOBITS"
+
+
+def _bytes_in(memory: Memory, sections: Sequence[Section]) -> int:
+    return sum(
+        section["sh_size"]
+        for section in sections
+        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC
+        and memory.start <= section["sh_addr"] < memory.start + memory.size_bytes
+    )
+
+
+def check_memory(board: str, sizes: ElfSizes) -> None:
+    """Raise CheckFailedError when the program of `board` is larger than one of its memories."""
+    for use in (sizes.flash, *sizes.ram):
+        if use.over_bytes:
+            raise CheckFailedError(
+                f"{board}: {use.memory.name} is over budget by {use.over_bytes} bytes "
+                f"({use.used_bytes} of {use.memory.size_bytes})"
+            )
+
+
+def print_memory(programs: Sequence[tuple[str, ElfSizes]], console: Console) -> None:
+    """Print a bar for every memory of every board; `programs` are pairs of a board's title and its program's sizes."""
+    table = plain_table("board", "memory", "", numbers=("used", "of bytes", "%"))
+    for board, sizes in programs:
+        for use in (sizes.flash, *sizes.ram):
+            total = use.memory.size_bytes
+            bar = ProgressBar(
+                total, min(use.used_bytes, total), width=30, complete_style="red" if use.over_bytes else "green"
+            )
+            percent = f"{100 * use.used_bytes / total:.1f}"
+            table.add_row(board, use.memory.name, bar, str(use.used_bytes), str(total), percent)
+    console.print(table)

@@ -1,0 +1,109 @@
+"""Builds PlatformIO projects with the system's compiler and without PlatformIO's registry."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from tinysplit.codegen.platformio_ini import COMPILER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
+
+TIME_LIMIT_S = 300.0
+LOG_IN_PROJECT = Path(".pio") / "build.log"
+
+_OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
+_ERRORS = re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* ")
+
+
+def build_projects(
+    directories: Sequence[Path], on_built: Callable[[Path], None] = lambda _directory: None
+) -> list[Path]:
+    """Build all projects at once and return their ELF files in the order of `directories`.
+
+    `on_built` is called with the directory of each finished project. Raises ToolError when the compiler or PlatformIO
+    is missing (before anything is started), when a build fails, and when one takes more than TIME_LIMIT_S;
+    CheckFailedError when a program does not fit into a memory of its board.
+    """
+    _require_tools()
+    from tinysplit.build import packages as platformio_core  # noqa: PLC0415 - PlatformIO may be missing until the line before
+
+    environment = platformio_core.environment()
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        running.extend(_start(directory, environment) for directory in directories)
+        deadline = time.monotonic() + TIME_LIMIT_S
+        for directory, process in zip(directories, running, strict=True):
+            _finish(directory, process, deadline)
+            on_built(directory)
+    finally:
+        for process in running:
+            _stop(process)
+    return [directory / ELF_IN_PROJECT for directory in directories]
+
+
+def _require_tools() -> None:
+    """Look for everything first: PlatformIO waits a minute for its registry when something is missing."""
+    if shutil.which(COMPILER) is None:
+        raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
+    command = [COMPILER, "-print-file-name=nano.specs"]
+    specs = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
+    if not Path(specs.stdout.strip()).is_absolute():
+        raise ToolError(f"{COMPILER} has no newlib: install it (Debian: apt-get install libnewlib-arm-none-eabi)")
+    for module, package in (("platformio", "platformio"), ("SCons", "scons")):
+        if find_spec(module) is None:
+            raise ToolError(f"{package} is not installed: {sys.executable} -m pip install {package}")
+
+
+def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    if not (directory / "platformio.ini").is_file():
+        raise InputError(f"{directory} has no platformio.ini: it is no generated project")
+    log = directory / LOG_IN_PROJECT
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "platformio", "run", "-e", SYSTEM_ENVIRONMENT, "-d", str(directory)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that the compilers can be stopped together with PlatformIO
+        )
+
+
+def _finish(directory: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
+    log = directory / LOG_IN_PROJECT
+    try:
+        status = process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        message = f"building {directory} took more than {TIME_LIMIT_S:.0f} s and was stopped (log: {log})"
+        raise ToolError(message) from error
+    if status != 0:
+        raise _failure(directory, log)
+    if not (directory / ELF_IN_PROJECT).is_file():
+        raise ToolError(f"building {directory} made no {ELF_IN_PROJECT} (log: {log})")
+
+
+def _failure(directory: Path, log: Path) -> TinysplitError:
+    output = log.read_text(errors="replace")
+    if overflow := _OVERFLOW.search(output):
+        memory, over_bytes = overflow.groups()
+        return CheckFailedError(f"the program of {directory.name} is {over_bytes} bytes too large for {memory}")
+    return ToolError(f"building {directory} failed: {first_error(output)} (log: {log})")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def first_error(output: str) -> str:
+    """Return the first line of a build's output that names an error, else its last line that says something."""
+    lines = [line.strip() for line in output.splitlines() if line.strip(" =")]
+    return next((line for line in lines if _ERRORS.search(line)), lines[-1] if lines else "no output")

@@ -1,0 +1,87 @@
+"""Built programs held against what was promised: weights and arena to the byte, memories within the board's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.project.manifest import Project, ProjectBoard
+
+
+@dataclass(frozen=True)
+class BuiltBoard:
+    """A board of the project and the sizes of its program."""
+
+    board: ProjectBoard
+    elf: Path
+    sizes: ElfSizes
+
+    def check(self) -> None:
+        """Raise CheckFailedError when a memory is over budget or weights or arena are not what was promised."""
+        check_memory(self.board.title, self.sizes)
+        for what, promised, built in (
+            ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
+            ("arena", self.board.arena_bytes, self.sizes.arena_bytes),
+        ):
+            if promised != built:
+                raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {promised} were promised")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the sizes in bytes as JSON values."""
+        memories = (self.sizes.flash, *self.sizes.ram)
+        return {
+            "number": self.board.number,
+            "name": self.board.name,
+            "elf": str(self.elf),
+            "memories": [
+                {"name": use.memory.name, "used_bytes": use.used_bytes, "size_bytes": use.memory.size_bytes}
+                for use in memories
+            ],
+            "weights_bytes": {"promised": self.board.weights_bytes, "built": self.sizes.weights_bytes},
+            "arena_bytes": {"promised": self.board.arena_bytes, "built": self.sizes.arena_bytes},
+            "code_bytes": self.sizes.code_bytes,
+            "stack_bytes": self.sizes.stack_bytes,
+        }
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """All boards of a project."""
+
+    boards: tuple[BuiltBoard, ...]
+
+    @classmethod
+    def read(cls, project: Project, elfs: Sequence[Path]) -> "BuildReport":
+        """Read the programs, in the order of the project's boards."""
+        return cls(
+            tuple(
+                BuiltBoard(board, elf, read_elf(elf, load_board(board.name).device))
+                for board, elf in zip(project.boards, elfs, strict=True)
+            )
+        )
+
+    def check(self) -> None:
+        """Raise CheckFailedError for the first board that breaks its promise."""
+        for board in self.boards:
+            board.check()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all sizes as JSON values."""
+        return {"boards": [board.to_json() for board in self.boards]}
+
+
+def print_build(report: BuildReport, console: Console) -> None:
+    """Print bars of all memories, and weights and arena beside their promise."""
+    print_memory([(built.board.title, built.sizes) for built in report.boards], console)
+    for built in report.boards:
+        board, sizes = built.board, built.sizes
+        console.print(
+            f"{board.title}: weights {sizes.weights_bytes} bytes (promised {board.weights_bytes}), "
+            f"arena {sizes.arena_bytes} bytes (promised {board.arena_bytes}), code {sizes.code_bytes} bytes",
+            highlight=False,
+        )

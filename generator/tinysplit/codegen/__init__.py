@@ -1,0 +1,1 @@
+"""C files and PlatformIO projects of all boards."""

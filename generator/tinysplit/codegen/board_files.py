@@ -1,0 +1,127 @@
+"""The files of a board's project that depend on the board alone: its UARTs, clock, vector table and linker script."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tinysplit.boards.board import Board, Device, Memory, Uart, check_baud
+from tinysplit.common import resources
+from tinysplit.common.templates import render
+
+STACK_BYTES = 2048
+FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
+FAULTS = "faults_handler"
+
+# The register of RCC that switches on the clocks of the GPIO ports (reference manuals, chapter RCC).
+_PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
+
+# Vectors 2 to 15 (DDI 0403, B1.5.2).
+_CORE_EXCEPTIONS = (
+    *("NMI", "HardFault", "MemManage", "BusFault", "UsageFault"),
+    *("reserved",) * 4,
+    *("SVCall", "DebugMonitor", "reserved", "PendSV", "SysTick"),
+)
+
+
+def render_board_files(
+    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory
+) -> dict[str, str]:
+    """Return the text of every file by its path in the project.
+
+    `links` are UARTs with their baud rates, in the order of the indices in network.c; `arena` is where the arena lies.
+
+    Raises UsageError when a UART cannot make its baud rate within 2 %.
+    """
+    check_baud(board, board.host_uart, host_baud)
+    for link, baud in links:
+        check_baud(board, link, baud)
+    handlers = _handlers(board, [link for link, _ in links])
+    return {
+        "src/board.c": _board_source(board, links, handlers, host_baud),
+        "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
+        "linker.ld": _linker_script(board, arena),
+    }
+
+
+def write_project_files(folder: Path, board: Board, texts: Mapping[str, str]) -> None:
+    """Write a project of `board`: files with these texts by their paths in `folder`, and the firmware as a library."""
+    for name, text in texts.items():
+        _with_parent(folder / name).write_text(text, encoding="utf-8")
+    for name, source in firmware_sources(board):
+        shutil.copyfile(source, _with_parent(folder / FIRMWARE_LIBRARY / name))
+
+
+def _with_parent(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def firmware_sources(board: Board) -> list[tuple[str, Path]]:
+    """Return what goes into the firmware library of the board's project: path there and file to copy."""
+    folder = resources.firmware()
+    sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
+    return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in sorted(sources))]
+
+
+def _handlers(board: Board, links: Sequence[Uart]) -> list[tuple[str, list[str]]]:
+    """Return each interrupt that is used with the C names of the UARTs that share it."""
+    instances = [(board.host_uart, "board_host_uart")]
+    instances += [(link, f"board_link_uarts[{index}]") for index, link in enumerate(links)]
+    handlers: dict[str, list[str]] = {}
+    for uart, instance in instances:
+        handlers.setdefault(uart.irq_name, []).append(instance)
+    return list(handlers.items())
+
+
+def _board_source(
+    board: Board, links: Sequence[tuple[Uart, int]], handlers: list[tuple[str, list[str]]], host_baud: int
+) -> str:
+    uarts = (board.host_uart, *(link for link, _ in links))
+    pins = [pin for uart in uarts for pin in (uart.tx, uart.rx)]
+    return render(
+        "board/board.c.j2",
+        board=board,
+        core_mhz=f"{board.clock.core_hz / 1e6:g}",
+        host=board.host_uart,
+        host_baud=host_baud,
+        links=links,
+        uarts=uarts,
+        pins=pins,
+        ports=sorted({pin.port for pin in pins}),
+        port_register=_PORT_REGISTERS[board.device.family],
+        handlers=handlers,
+    )
+
+
+def _vectors_source(device: Device, handlers: list[str]) -> str:
+    names = {interrupt.position: interrupt.name for interrupt in device.interrupts}
+    core_entries = [
+        {"name": name, "handler": "SysTick_Handler" if name == "SysTick" else FAULTS} for name in _CORE_EXCEPTIONS
+    ]
+    entries = [
+        {
+            "position": position,
+            "name": names.get(position, "reserved"),
+            "handler": f"{names[position]}_IRQHandler" if names.get(position) in handlers else FAULTS,
+        }
+        for position in range(max(names) + 1)
+    ]
+    return render(
+        "board/vectors.c.j2",
+        device=device,
+        handlers=handlers,
+        core_entries=core_entries,
+        entries=entries,
+    )
+
+
+def _linker_script(board: Board, arena: Memory) -> str:
+    return render(
+        "board/linker.ld.j2",
+        board=board,
+        device=board.device,
+        flash=board.device.flash.name,
+        ram=board.near_memory,
+        arena=arena,
+        stack_bytes=STACK_BYTES,
+    )

@@ -1,0 +1,203 @@
+"""C of single layers: a layer in fixed point and the kernel that computes it, from the kernel's template."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.common.templates import render
+from tinysplit.kernels import Kernel, Widths, choose
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+if TYPE_CHECKING:
+    from tinysplit.network.layers import Layer, Window
+
+LONGEST_TITLE = 100  # exporters join the names of all fused operators
+NUMBERS_A_LINE = 16
+
+
+@dataclass(frozen=True)
+class ConstantArray:
+    """A constant of a kernel as C prints it."""
+
+    symbol: str
+    values: IntArray
+
+    @property
+    def c_type(self) -> str:
+        """Type of an element."""
+        return f"{self.values.dtype.name}_t"
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.values.size
+
+    @property
+    def rows(self) -> Iterator[str]:
+        """Lines of numbers; the first axis (output channels, kernel rows) begins new lines."""
+        rows = self.values.reshape(1 if self.values.ndim == 1 else len(self.values), -1)
+        width = max(len(str(limit)) for limit in (rows.min(), rows.max()))
+        for row in rows.tolist():
+            for start in range(0, len(row), NUMBERS_A_LINE):
+                yield " ".join(f"{value:{width}}," for value in row[start : start + NUMBERS_A_LINE])
+
+
+@dataclass(frozen=True, eq=False)
+class LayerSource:
+    """What computes one layer on one core."""
+
+    quantized: QuantizedLayer
+    kernel: Kernel
+
+    @classmethod
+    def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
+        """Return the fastest kernel on `core` (GCC's -mcpu name), of those of that name where there are any."""
+        return cls(quantized, choose(quantized.layer, core, Widths.of(quantized.formats), name=name))
+
+    @cached_property
+    def constants(self) -> Mapping[str, IntArray]:
+        """Arrays that the kernel reads, by name."""
+        return self.kernel.constants(self.quantized)
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes of all constants in flash."""
+        return sum(array.nbytes for array in self.constants.values())
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of RAM that the kernel needs beside input and output; its function takes them as a third argument."""
+        return self.kernel.scratch_bytes(self.quantized.layer, Widths.of(self.quantized.formats))
+
+
+def file_name(quantized: QuantizedLayer, number: int) -> str:
+    """Return the name of a layer's C file: `layer_03_conv.c`."""
+    return f"layer_{number:02}_{quantized.layer.kind}.c"
+
+
+def function_name(number: int) -> str:
+    """Return the name of a layer's function, which is also the prefix of its constants' symbols."""
+    return f"layer_{number}"
+
+
+def render_layer(source: LayerSource, number: int) -> str:
+    """Return the C file of a layer: its constants in flash and `void layer_<number>(input, output[, scratch])`."""
+    quantized, function = source.quantized, function_name(number)
+    layer, (low, high) = quantized.layer, quantized.clamp
+    return render(
+        source.kernel.template(layer),
+        layer=layer,
+        formats=quantized.formats,
+        function=function,
+        **_types(quantized),
+        input_types=[c_type(x) for x in quantized.formats.inputs],
+        offset=_offset(quantized),
+        window=_window(layer),
+        title=_title(quantized, number),
+        description=_description(source),
+        sizes=_sizes(quantized),
+        low=low,
+        high=high,
+        constants={name: ConstantArray(f"{function}_{name}", values) for name, values in source.constants.items()},
+        **source.kernel.facts(quantized),
+    )
+
+
+def render_header(kernels: Mapping[int, LayerSource]) -> str:
+    """Return `layers.h`: the prototypes of layers by number, in their order."""
+    prototypes = [
+        {
+            "title": _title(source.quantized, number),
+            "function": function_name(number),
+            "parameters": _parameters(source),
+        }
+        for number, source in kernels.items()
+    ]
+    return render("layers.h.j2", layers=prototypes)
+
+
+def _parameters(source: LayerSource) -> list[str]:
+    """Return the parameters of a kernel's function; the output may lie over the input."""
+    formats = source.quantized.formats
+    x_type, y_type = c_type(formats.x), c_type(formats.y)
+    if len(formats.inputs) > 1:
+        return [*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output"]
+    scratch = ["void *restrict scratch"] if source.scratch_bytes else []
+    return [f"const {x_type} *input", f"{y_type} *output", *scratch]
+
+
+def _window(layer: "Layer") -> "Window | None":
+    """Return the window of a layer that has one."""
+    window: Window | None = getattr(layer, "window", None)
+    return window
+
+
+def c_type(values: ValueFormat) -> str:
+    """Return the C type of values."""
+    return f"int{values.bits}_t"
+
+
+def _types(quantized: QuantizedLayer) -> dict[str, str]:
+    """Return the C types of the layer's input, output and weights."""
+    formats = quantized.formats
+    w_bits = formats.weight_bits or formats.x.bits
+    return {"x_type": c_type(formats.x), "y_type": c_type(formats.y), "w_type": f"int{w_bits}_t"}
+
+
+def _offset(quantized: QuantizedLayer) -> int:
+    """Return what is added before the last shift, 0 for a layer that does not requantize."""
+    formats = quantized.formats
+    return formats.requantization.offset(formats.y.zero_point) if formats.requantization else 0
+
+
+def _title(quantized: QuantizedLayer, number: int) -> str:
+    """Return number, kind and name, the latter such that it cannot end a comment."""
+    name = "".join(c if c.isascii() and c.isprintable() else "?" for c in quantized.layer.name)
+    name = name.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    if len(name) > LONGEST_TITLE:
+        name = name[: LONGEST_TITLE - 3] + "..."
+    return f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {name}"
+
+
+def _description(source: LayerSource) -> Iterator[str]:
+    """Yield what the head of the C file says about shapes, formats and kernel."""
+    quantized = source.quantized
+    layer, formats = quantized.layer, quantized.formats
+    window = _window(layer)
+    inputs = ", ".join(f"{shape} {x}" for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
+    yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
+    if window:
+        yield str(window)
+    if formats.weight_bits and formats.requantization:
+        yield f"weights of {formats.weight_bits} bits, {_steps(formats.weight_scales)}; sums {formats.requantization}"
+    if str(layer.activation):
+        yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
+    scratch = f", {source.scratch_bytes} bytes of scratch" if source.scratch_bytes else ""
+    yield f"scheme: {source.kernel.scheme(layer)}, kernel: {source.kernel.name}{scratch}"
+
+
+def _steps(scales: NDArray[np.float64]) -> str:
+    """Return how large the steps of all channels are."""
+    low, high = f"{scales.min():.3g}", f"{scales.max():.3g}"
+    return f"in steps of {low}" if low == high else f"in steps of {low} to {high} a channel"
+
+
+def _sizes(quantized: QuantizedLayer) -> dict[str, int]:
+    """Return the constants that every kernel of this shape uses, by C name."""
+    layer = quantized.layer
+    sizes = {
+        f"{side}_{axis.upper()}": size
+        for side, shape in (("IN", layer.in_shape), ("OUT", layer.out_shape))
+        for axis, size in shape._asdict().items()
+    }
+    window = _window(layer)
+    if window:
+        for name, pair in (("KERNEL", window.kernel), ("STRIDE", window.stride), ("DILATION", window.dilation)):
+            sizes |= {f"{name}_HEIGHT": pair[0], f"{name}_WIDTH": pair[1]}
+        sizes |= {"PAD_TOP": window.pads.top, "PAD_LEFT": window.pads.left}
+    return sizes

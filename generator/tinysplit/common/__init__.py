@@ -1,0 +1,1 @@
+"""What every stage uses: errors, units, files, tables and progress."""

@@ -1,0 +1,22 @@
+"""The folders of files that are no Python: templates, firmware and boards, in a checkout and in an installed wheel."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_IN_WHEEL = _PACKAGE / "_resources"
+_ROOT = _IN_WHEEL if _IN_WHEEL.is_dir() else _PACKAGE.parents[1]
+
+
+def templates() -> Path:
+    """Return the folder of the Jinja2 templates."""
+    return _ROOT / "templates"
+
+
+def firmware() -> Path:
+    """Return the folder of the hand-written C."""
+    return _ROOT / "firmware"
+
+
+def boards() -> Path:
+    """Return the folder of the board files, which also holds PlatformIO's local platform."""
+    return _ROOT / "boards"

@@ -1,0 +1,1 @@
+"""Graph and boards to a splitting problem."""

@@ -1,0 +1,175 @@
+"""What layers cost on boards and tensors on links: the splitting problem of a network, before anything is built."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import inf
+
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.costs.transfers import check_connected, direct_seconds, host_seconds, links_of
+from tinysplit.kernels import Kernel, Optimize, Widths, choose, flash_bytes
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.memory.layout import layer_ram_bytes
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.layers.base import FLOAT_BITS, Layer
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+
+PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
+
+
+@dataclass(frozen=True)
+class CostSettings:
+    """What the problem depends on beside network and boards.
+
+    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` takes the
+    conventions that seed 000's Tables 2 to 4 rest on in place of ours: float32, whole chips, Table 3's cycles per
+    MACC, bare bytes of 8 bits on the links, every board used, and no cut before the last layer. `period` None stands
+    for `load`, with `paper` for the period that Table 4 was computed with.
+    """
+
+    bits: int = 8
+    baud: int = 115200
+    bits_per_byte: int = BITS_PER_BYTE
+    objective: Objective = Objective.LATENCY
+    use_all: bool = False
+    paper: bool = False
+    period: Period | None = None
+    max_latency_s: float = inf
+    max_period_s: float = inf
+    max_energy_j: float = inf
+    frame_period_s: float = 0.0  # inputs come so often; 0: as fast as a split takes them
+    links: tuple[LinkSetting, ...] = ()  # those that are not like the others
+    host_transfers: bool = False  # whether the host's input and output take time
+    optimize: Optimize = Optimize.CYCLES  # what kernels and places of tensors are chosen for
+    kernels: tuple[tuple[int, str], ...] = ()  # layers, from 0, and the kernel or scheme that is named for each
+
+    @property
+    def link_settings(self) -> LinkSettings:
+        """The links of all pairs of boards."""
+        return LinkSettings(self.baud, self.links)
+
+    @property
+    def period_definition(self) -> Period:
+        """The period that counts."""
+        return self.period or (Period.PAPER if self.paper else Period.LOAD)
+
+
+def make_problem(
+    graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths | None = None
+) -> Problem:
+    """Return the splitting problem of `graph` on `boards`, with `widths` in place of the settings' bits where given.
+
+    Raises UsageError when a link UART cannot make the baud rate, CheckFailedError when a board is too small for the
+    firmware alone.
+    """
+    widths = widths or BitWidths.all(graph, settings.bits)
+    own = not settings.paper
+    problem = _own_problem(graph, boards, settings, widths) if own else _paper_problem(graph, boards, settings)
+    return replace(
+        problem,
+        objective=settings.objective,
+        period_definition=settings.period_definition,
+        max_latency_s=settings.max_latency_s,
+        max_period_s=settings.max_period_s,
+        max_energy_j=settings.max_energy_j,
+        frame_period_s=settings.frame_period_s,
+    )
+
+
+def kernel_cycles(layer: Layer, core: str, widths: Widths, kernel: Kernel, times: int = 1) -> float:
+    """Return the cycles of one kernel for `layer`, run so many times, on a core ("cortex-m4"), as fitted."""
+    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
+    return costs.of(kernel.work(layer, widths), times)
+
+
+def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
+    table = load_cycle_table()
+    layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
+    devices = tuple(free_memory(board) for board in boards)
+    out_bytes = [layer.out_bytes for layer in layers]
+    check_connected(boards, settings.link_settings)
+    direct = direct_seconds(out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    ram_bytes = [device.ram_bytes for device in devices]
+    links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
+    in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
+    return Problem(
+        layers,
+        devices,
+        links.transfer_seconds if links else direct,
+        must_use_all=settings.use_all,
+        links=links,
+        host_seconds=host_s if settings.host_transfers else (),
+        input_bytes=in_bytes,
+    )
+
+
+def _layer_costs(
+    graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, settings: CostSettings
+) -> LayerCosts:
+    layer, inputs = graph.layers[number], graph.predecessors[number]
+    widths = bits.of_layer(layer)
+    cores = {board.device.core for board in boards}
+    name = dict(settings.kernels).get(number)
+    kernels = {core: choose(layer, core, widths, settings.optimize, name) for core in cores}
+    cycles = {core: kernel_cycles(layer, core, widths, kernel) for core, kernel in kernels.items()}
+    flash = {core: flash_bytes(kernel, layer, core, widths) for core, kernel in kernels.items()}
+    if settings.optimize is Optimize.RAM:  # a plan takes the fastest kernels where RAM allows
+        fastest = {core: choose(layer, core, widths, name=name) for core in cores}
+        flash = {core: max(flash[core], flash_bytes(fastest[core], layer, core, widths)) for core in cores}
+    ram_bytes = {core: layer_ram_bytes(graph, number, bits, kernel) for core, kernel in kernels.items()}
+    return LayerCosts(
+        name=layer.name,
+        flash_bytes=tuple(flash[board.device.core] for board in boards),
+        ram_bytes=tuple(ram_bytes[board.device.core] for board in boards),
+        out_bytes=bits.size_bytes(graph, number),
+        seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
+        inputs=inputs,
+    )
+
+
+def free_memory(board: Board) -> DeviceLimits:
+    """Return what the firmware leaves of flash, and the largest arena."""
+    own = load_cycle_table().firmware[board.device.family]
+    flash_bytes = board.device.flash.size_bytes - own.flash_bytes
+    ram_bytes = board.largest_arena_bytes(own.ram_bytes)
+    if flash_bytes < 0 or ram_bytes < 0:
+        raise CheckFailedError(
+            f"{board.name} is too small for the firmware: {own.flash_bytes} bytes of flash and {own.ram_bytes} of RAM"
+        )
+    return DeviceLimits(board.name, flash_bytes, ram_bytes, **asdict(board.power))
+
+
+def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
+    """Return the problem that seed 000's tables were computed with.
+
+    X-CUBE-AI lets the output overwrite the input, so a layer needs the RAM of the larger of the two (and a row more,
+    which is left out).
+    """
+    layers = tuple(
+        LayerCosts.alike(
+            name=layer.name,
+            flash_bytes=layer.weights_bytes(FLOAT_BITS),
+            ram_bytes=max(layer.in_shape.size, layer.out_shape.size) * FLOAT_BITS // 8,
+            out_bytes=layer.out_shape.size * FLOAT_BITS // 8,
+            seconds=tuple(layer.macc * board.published_cpm / board.published_hz for board in boards),
+            inputs=inputs,
+        )
+        for layer, inputs in zip(graph.layers, graph.predecessors, strict=True)
+    )
+    devices = tuple(
+        DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes, **asdict(board.power))
+        for board in boards
+    )
+    pairs = [[i != h for h in range(len(boards))] for i in range(len(boards))]
+    transfers = tuple(
+        tuple(
+            tuple(layer.out_bytes * PAPER_BITS_PER_BYTE / settings.baud * crosses for crosses in row) for row in pairs
+        )
+        for layer in layers
+    )
+    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)

@@ -1,0 +1,154 @@
+"""The smallest changes that would make an infeasible splitting problem feasible, each tried out by solving it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from tinysplit.boards.board import Board, board_title
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import TinysplitError
+from tinysplit.common.units import KB
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.kernels import Optimize
+from tinysplit.network.graph import Graph
+from tinysplit.split.link_limits import solve_within_links
+from tinysplit.split.problem import DeviceLimits, Objective, Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.validate import MAX_DEVICES
+
+REMEDIES_LIMIT_S = 5.0
+TRIAL_LIMIT_S = 1.0
+MORE_BOARDS = 3  # at most, of one kind
+
+
+def remedies(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
+    """Return in words what would be enough, tried for `REMEDIES_LIMIT_S` seconds; empty where nothing was found."""
+    search = _Search(graph, tuple(boards), settings, perf_counter() + REMEDIES_LIMIT_S)
+    found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
+    return f"; enough would be {', or '.join(found)}" if found else ""
+
+
+@dataclass(frozen=True)
+class _Search:
+    graph: Graph
+    boards: tuple[Board, ...]
+    settings: CostSettings
+    deadline: float
+
+    def smaller_kernels(self) -> Iterator[str]:
+        """Yield how kernels have to be chosen that need less of a memory, where that is not chosen already."""
+        for optimize in (Optimize.FLASH, Optimize.RAM):
+            settings = replace(self.settings, optimize=optimize)
+            if self._tried(make_problem(self.graph, self.boards, settings), self.boards):
+                yield f"--optimize {optimize}"
+                return
+
+    def more_boards(self) -> Iterator[str]:
+        """Yield the fewest boards more of each kind that is there already."""
+        for name in dict.fromkeys(board.name for board in self.boards):
+            for count in range(1, MORE_BOARDS + 1):
+                if self._with_more(name, count):
+                    yield f"one more {name}" if count == 1 else f"{count} more {name}"
+                    break
+
+    def more_memory(self) -> Iterator[str]:
+        """Yield the least flash in KB or RAM in bytes more on each board alone; both where neither is enough."""
+        problem = make_problem(self.graph, self.boards, self.settings)
+        everything = sum(max(layer.flash_bytes) + max(layer.ram_bytes) for layer in problem.layers)
+        for device, limits in enumerate(problem.devices):
+            on_board = f"on {board_title(device + 1, limits.name)}"
+            flash_kb = self._least_more(problem, device, _FLASH, everything)
+            ram_words = self._least_more(problem, device, _RAM, everything)
+            if flash_kb:
+                yield f"{_flash(flash_kb)} {on_board}"
+            if ram_words:
+                yield f"{_ram(ram_words)} {on_board}"
+            if not flash_kb and not ram_words:
+                roomy = _FLASH.grown(problem, device, everything)
+                ram_words = self._least_more(roomy, device, _RAM, everything)
+                flash_kb = self._least_more(_RAM.grown(problem, device, ram_words), device, _FLASH, everything)
+                if ram_words and flash_kb:
+                    yield f"{_flash(flash_kb)} and {_ram(ram_words)} {on_board}"
+
+    def _with_more(self, name: str, count: int) -> Split | None:
+        boards = (*self.boards, *(load_board(name),) * count)
+        if len(boards) > MAX_DEVICES:
+            return None
+        return self._tried(make_problem(self.graph, boards, self.settings), boards)
+
+    def _least_more(self, problem: Problem, device: int, memory: "_Memory", everything: int) -> int:
+        """Return the fewest units more of one memory that are enough, found by halving; 0 where no amount is.
+
+        `everything` bytes are more than any split needs.
+        """
+        free = memory.free(problem.devices[device])
+
+        def needed(units: int) -> int | None:
+            """Return the units more that a split needs which has so many; None where there is no split."""
+            split = self._tried(memory.grown(problem, device, units), self.boards)
+            return -(-(memory.used(split)[device] - free) // memory.unit_bytes) if split else None
+
+        most = needed(everything // memory.unit_bytes + 1)
+        return _least_enough(most, needed) if most else 0
+
+    def _tried(self, problem: Problem, boards: Sequence[Board]) -> Split | None:
+        left_s = min(self.deadline - perf_counter(), TRIAL_LIMIT_S)
+        if left_s <= 0:
+            return None
+        links = [len(board.link_uarts) for board in boards]
+        fastest = replace(problem, objective=Objective.LATENCY)
+        try:
+            return solve_within_links(fastest, links, "auto", time_limit_s=left_s)
+        except TinysplitError:
+            return None
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """One of the two memories of a board, and the unit in which more of it is asked for."""
+
+    unit_bytes: int
+    free: Callable[[DeviceLimits], int]
+    used: Callable[[Split], Sequence[int]]
+    larger: Callable[[DeviceLimits, int], DeviceLimits]
+
+    def grown(self, problem: Problem, device: int, units: int) -> Problem:
+        """Return the problem in which one device has so many units more."""
+        devices = list(problem.devices)
+        devices[device] = self.larger(devices[device], units * self.unit_bytes)
+        return replace(problem, devices=tuple(devices))
+
+
+_FLASH = _Memory(
+    KB,
+    free=lambda limits: limits.flash_bytes,
+    used=lambda split: split.figures.flash_bytes,
+    larger=lambda limits, n_bytes: replace(limits, flash_bytes=limits.flash_bytes + n_bytes),
+)
+_RAM = _Memory(
+    4,  # a word
+    free=lambda limits: limits.ram_bytes,
+    used=lambda split: split.figures.ram_bytes,
+    larger=lambda limits, n_bytes: replace(limits, ram_bytes=limits.ram_bytes + n_bytes),
+)
+
+
+def _flash(units: int) -> str:
+    return f"{units} KB more flash"
+
+
+def _ram(units: int) -> str:
+    return f"{units * _RAM.unit_bytes} bytes more RAM"
+
+
+def _least_enough(most: int, needed: Callable[[int], int | None]) -> int:
+    """Return the least units that are enough, `most` being enough; each trial tells what it really needs."""
+    too_few = 0
+    while most - too_few > 1:
+        middle = (too_few + most) // 2
+        enough = needed(middle)
+        if enough is None:
+            too_few = middle
+        else:
+            most = max(min(enough, middle), too_few + 1)
+    return most

@@ -1,0 +1,42 @@
+"""Layers that write values as they read them, some in other places: which input element each output element is."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinysplit.kernels.in_place import Lead, lead_of_blocks
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.pad import Pad
+from tinysplit.network.layers.upsample import Upsample
+
+if TYPE_CHECKING:
+    from tinysplit.kernels.base import Widths
+
+NONE = 1 << 40  # behind all elements of any input
+
+
+def sources(layer: Layer, k: int) -> IntArray | None:
+    """Return for every output element the one of input k that it is, or NONE; None where values are computed."""
+    (height, width, channels), found = layer.in_shapes[k], np.full(tuple(layer.out_shape), NONE)
+    elements = np.arange(height * width * channels).reshape(height, width, channels)
+    match layer:
+        case Concat():
+            first = sum(shape.channels for shape in layer.in_shapes[:k])
+            found[:, :, first : first + channels] = elements
+        case Pad():
+            found[layer.pads.top :, layer.pads.left :][:height, :width] = elements
+        case Upsample():
+            found = elements.repeat(layer.factors[0], axis=0).repeat(layer.factors[1], axis=1)
+        case _:
+            return None
+    return found.reshape(-1)
+
+
+def copies_lead(layer: Layer, k: int, widths: "Widths") -> Lead | None:
+    """Return the lead of kernels that read every value before they write it; None where values are computed."""
+    copied = sources(layer, k)
+    if copied is None:
+        return None
+    return Lead(lead_of_blocks(copied, np.arange(1, copied.size + 1), widths, reads_first=True))

@@ -1,0 +1,46 @@
+"""The plain loops: they compute every layer of every width on every core."""
+
+from typing import ClassVar
+
+from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.copy_maps import copies_lead
+from tinysplit.kernels.in_place import Lead, channelwise_lead, window_lead
+from tinysplit.network.layers.average_pool import AveragePool
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.max_pool import MaxPool
+
+
+class Direct(Kernel):
+    """Portable C straight from the layer's formula, with the constants as the layer itself gives them."""
+
+    name: ClassVar[str] = "direct"
+    straight: ClassVar[int] = 3
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
+        """See `Kernel.fits`."""
+        return True
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
+        """See `Kernel.scratch_bytes`."""
+        return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Kernel.lead`: windows are read pixel by pixel, in pools and depthwise layers channel by channel."""
+        if isinstance(layer, Conv):
+            return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
+        if isinstance(layer, DepthwiseConv | MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        copied = copies_lead(layer, k, widths)
+        if copied is not None:
+            return copied
+        return super().lead(layer, k, widths)
+
+    def template(self, layer: Layer) -> str:
+        """Return the template of the kind's name."""
+        return f"layers/{layer.kind}.c.j2"
+
+    def cost_kind(self, layer: Layer) -> str:
+        """Return the kind: it is what layers that no other kernel suits are known by."""
+        return layer.cost_kind

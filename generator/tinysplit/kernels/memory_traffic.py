@@ -1,0 +1,51 @@
+"""What kernels read: bytes of weights from flash and of values from RAM, which follow from their register blocks."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.softmax import Softmax
+
+if TYPE_CHECKING:
+    from tinysplit.kernels.base import Widths
+
+BYTE_BITS = 8
+
+
+class Loads(NamedTuple):
+    """Bytes that a kernel reads while it computes a layer once; a byte counts as often as it is read."""
+
+    flash_bytes: int
+    ram_bytes: int
+
+
+def block_loads(
+    layer: Layer, weights_bytes: int, value_bytes: int, pixels: int = 1, channels: int = 1, copied_bytes: int = 0
+) -> Loads:
+    """Return the loads of a kernel that sums up so many output pixels and channels in registers at a time.
+
+    A block reads the weights of its channels once for all its pixels, and the values of its pixels, which take
+    `value_bytes` each, once for all its channels. `copied_bytes` are read to fill a buffer.
+    """
+    height, width, out_channels = layer.out_shape
+    passes = -(-height * width // pixels)
+    shared = -(-out_channels // channels) if isinstance(layer, Conv | Dense) else out_channels
+    return Loads(passes * weights_bytes, height * width * shared * window_values(layer) * value_bytes + copied_bytes)
+
+
+def table_loads(layer: Lookup | Softmax, widths: "Widths") -> Loads:
+    """Return the loads of a kernel that looks every value up: of its tables it reads single entries."""
+    is_long = widths.x > BYTE_BITS  # two entries, beside each other or of two tables
+    passes, entry_bytes, reads = (2, 2, 3) if isinstance(layer, Softmax) else (1, widths.y // BYTE_BITS, 1)
+    values = layer.in_shape.size
+    return Loads(values * passes * entry_bytes * (1 + is_long), values * reads * widths.x // BYTE_BITS)
+
+
+def window_values(layer: Layer) -> int:
+    """Return how many values an output is computed from."""
+    weights, window = layer.parameters.get("weights"), getattr(layer, "window", None)
+    if weights is not None:
+        return int(layer.by_channel(weights).shape[1])
+    return int(window.elements) if window else len(layer.inputs)

@@ -1,0 +1,105 @@
+"""How layers walk their values: seed 004's processing schemes, its rule which of them suits a layer, and two beside.
+
+The rule goes by what fits into memory of level 1. It has nothing to say of layers that sum nothing up.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.conv_transpose import ConvTranspose
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.softmax import Softmax
+from tinysplit.network.layers.window import Window
+
+if TYPE_CHECKING:
+    from tinysplit.kernels.base import Widths
+
+SUM_BYTES = 4
+
+
+class Scheme(StrEnum):
+    """How a layer walks its values: the first three are those of seed 004."""
+
+    INTERLEAVED = "interleaved"  # kernel rows with all channels
+    NON_INTERLEAVED = "non-interleaved"  # one channel plane after the other
+    POINTWISE = "1x1-non-interleaved"  # some pixels with all channels
+    ELEMENTWISE = "elementwise"  # one value after the other
+    COPY = "copy"  # values go where they lie in the output
+
+
+def usual_scheme(layer: Layer) -> Scheme:
+    """Return how values that lie as height x width x channels are walked."""
+    if isinstance(layer, Dense | Softmax) or (isinstance(layer, Conv) and layer.window.elements == 1):
+        return Scheme.POINTWISE
+    if isinstance(layer, ConvTranspose) or _window(layer):
+        return Scheme.INTERLEAVED
+    return Scheme.ELEMENTWISE if layer.is_elementwise(0) else Scheme.COPY
+
+
+@dataclass(frozen=True)
+class SchemeRule:
+    """What the rule says of a layer: its scheme, None where nothing fits, and the bytes that decided."""
+
+    scheme: Scheme | None
+    buffer_bytes: int
+    near_bytes: int
+
+    @classmethod
+    def of(cls, layer: Layer, widths: "Widths", near_bytes: int) -> "SchemeRule | None":
+        """Apply the rule to a layer where level 1 has `near_bytes` free; None for one that sums nothing up.
+
+        Pointwise layers take as many pixels with all channels as fit. Others take kernel rows with all channels (the
+        first size) if these fit, else the plane of a channel and a row of sums (the second size).
+        """
+        usual = usual_scheme(layer)
+        if usual in {Scheme.ELEMENTWISE, Scheme.COPY}:
+            return None
+        sizes = {usual: _rows_bytes(layer, widths), Scheme.NON_INTERLEAVED: _plane_bytes(layer, widths)}
+        if usual is Scheme.POINTWISE:
+            sizes = {usual: _pixels_bytes(layer, widths, near_bytes)}
+        fitting = (scheme for scheme, size in sizes.items() if size <= near_bytes)
+        scheme = next(fitting, None)
+        return cls(scheme, sizes[scheme] if scheme else min(sizes.values()), near_bytes)
+
+    def __str__(self) -> str:
+        """Say what fits."""
+        fits = "fit" if self.scheme else "do not fit"
+        return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
+
+
+def _window(layer: Layer) -> Window | None:
+    window: Window | None = getattr(layer, "window", None)
+    return window
+
+
+def _pixels_bytes(layer: Layer, widths: "Widths", near_bytes: int) -> int:
+    """Return the bytes of as many pixels as fit, at least one."""
+    pixels, elements = layer.in_shape.height * layer.in_shape.width, layer.in_shape.channels
+    if isinstance(layer, Dense):
+        pixels, elements = 1, layer.in_shape.size
+    pixel_bytes = elements * widths.x // 8
+    return pixel_bytes * max(1, min(pixels, near_bytes // pixel_bytes))
+
+
+def _rows_bytes(layer: Layer, widths: "Widths") -> int:
+    """Return the first size: the rows under a kernel, which a circular buffer holds."""
+    return _rows(layer) * layer.in_shape.width * layer.in_shape.channels * widths.x // 8
+
+
+def _rows(layer: Layer) -> int:
+    """Return how many rows of the input a row of the output is computed from."""
+    if isinstance(layer, ConvTranspose):
+        extent: int = 1 + (layer.weights.shape[1] - 1) * layer.dilation[0]
+        return -(-extent // layer.stride[0])
+    window = _window(layer)
+    return 1 + (window.kernel[0] - 1) * window.dilation[0] if window else 1
+
+
+def _plane_bytes(layer: Layer, widths: "Widths") -> int:
+    """Return the second size: a channel's plane, and a row of sums, of all channels that it adds to."""
+    sums = layer.out_shape.width * (1 if isinstance(layer, DepthwiseConv) else layer.out_shape.channels)
+    return layer.in_shape.height * layer.in_shape.width * widths.x // 8 + sums * SUM_BYTES

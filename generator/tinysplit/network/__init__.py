@@ -1,0 +1,1 @@
+"""The network: graph, layers, fixed-point arithmetic, integer and float references, samples."""

@@ -1,0 +1,68 @@
+"""How many bits every value and every layer's weights have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from tinysplit.kernels import Widths
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Layer
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedGraph
+
+SHORT, LONG = 8, 16
+
+
+@dataclass(frozen=True)
+class BitWidths:
+    """8 or 16 bits: `values` by ONNX value name, `weights` by the output of the layer that has them."""
+
+    values: Mapping[str, int]
+    weights: Mapping[str, int]
+
+    @classmethod
+    def all(cls, graph: Graph, bits: int) -> Self:
+        """Return one width for everything."""
+        weighted = [layer.output for layer in graph.layers if "weights" in layer.parameters]
+        return cls(dict.fromkeys(graph.value_names, bits), dict.fromkeys(weighted, bits))
+
+    @classmethod
+    def of(cls, graph: Graph, bits: "int | BitWidths") -> "BitWidths":
+        """Return widths that are given whole, or as one for everything."""
+        return cls.all(graph, bits) if isinstance(bits, int) else bits
+
+    @classmethod
+    def of_quantized(cls, quantized: "QuantizedGraph") -> Self:
+        """Return the widths of a network in fixed point."""
+        values = {layer.layer.output: layer.formats.y.bits for layer in quantized.layers}
+        return cls(
+            values | {quantized.graph.input_name: quantized.input_format.bits},
+            {layer.layer.output: bits for layer in quantized.layers if (bits := layer.formats.weight_bits)},
+        )
+
+    @property
+    def widest(self) -> int:
+        """Bits of the widest value or weights."""
+        return max(*self.values.values(), *self.weights.values())
+
+    def size_bytes(self, graph: Graph, source: int) -> int:
+        """Return the bytes of a layer's output, or of the network's input (NETWORK_INPUT)."""
+        return graph.size(source) * self.values[graph.value_names[source + 1]] // 8
+
+    def of_layer(self, layer: Layer) -> Widths:
+        """Return the widths that a layer's kernel sees; of several inputs the widest counts."""
+        x = max(self.values[name] for name in layer.inputs)
+        return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
+
+    def with_value(self, graph: Graph, name: str, bits: int) -> Self:
+        """Return the widths with another one for a value, and for those that have its format."""
+        values = dict(self.values) | {name: bits}
+        for layer in graph.layers:
+            if layer.keeps_format:
+                values[layer.output] = values[layer.inputs[0]]
+        return replace(self, values=values)
+
+    def with_weights(self, name: str, bits: int) -> Self:
+        """Return the widths with another one for the weights of the layer with this output."""
+        return replace(self, weights=dict(self.weights) | {name: bits})

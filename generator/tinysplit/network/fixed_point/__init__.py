@@ -1,0 +1,1 @@
+"""Q formats, and the integer arithmetic of kernels."""

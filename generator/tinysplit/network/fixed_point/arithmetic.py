@@ -1,0 +1,79 @@
+"""The integer arithmetic of the kernels in NumPy, bit by bit what `firmware/common/fixed_point.h` does in C."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import IntArray
+
+ACCUMULATOR_MAX = (1 << 31) - 1
+MAX_SHIFT = 30  # so that half a step, 1 << (shift - 1), is a 32-bit integer
+MAX_FACTOR = (1 << 16) - 1
+
+
+@dataclass(frozen=True)
+class Requantization:
+    """From a 32-bit sum to an output: `((sum >> pre_shift) * factor + offset) >> post_shift`, all of it in 32 bits.
+
+    `factors` are integers from 1 to 65535, one an output channel or one for all; a factor of 1 is no multiplication.
+    factor * 2**-(pre_shift + post_shift) is seed 004's correction factor. The offset rounds to nearest, halves up, and
+    adds the output's zero point. What the first shift drops is rounded by half a step of it in the bias.
+    """
+
+    factors: tuple[int, ...]
+    post_shift: int
+    pre_shift: int = 0
+
+    def __str__(self) -> str:
+        low, high = min(self.factors), max(self.factors)
+        factor = f"* {low}" if low == high else f"* {low} to {high}"
+        parts = (f">> {self.pre_shift}" if self.pre_shift else "", factor if high > 1 else "", f">> {self.post_shift}")
+        return " ".join(filter(None, parts))
+
+    @property
+    def corrections(self) -> NDArray[np.float64]:
+        """What sums are multiplied by, a channel or for all."""
+        return np.array(self.factors, np.float64) * 2.0 ** -(self.pre_shift + self.post_shift)
+
+    @property
+    def sum_rounding(self) -> int:
+        """Half a step of what the first shift leaves."""
+        return (1 << self.pre_shift) >> 1
+
+    def offset(self, zero_point: int) -> int:
+        """Return half a step of the output and its zero point, in the steps before the last shift."""
+        return ((1 << self.post_shift) >> 1) + (zero_point << self.post_shift)
+
+    def largest(self, bounds: IntArray, zero_point: int) -> int:
+        """Return the largest absolute value on the way, for sums of at most `bounds` (a channel or for all)."""
+        products = ((bounds >> self.pre_shift) + 1) * np.array(self.factors, np.int64)
+        return max(int(bounds.max()), int(products.max()) + abs(self.offset(zero_point)))
+
+    def apply(self, sums: IntArray, zero_point: int) -> IntArray:
+        """Return outputs, not yet clamped, for `sums` (... x channels)."""
+        products = (sums >> self.pre_shift) * np.array(self.factors, np.int64)
+        outputs: IntArray = (products + self.offset(zero_point)) >> self.post_shift
+        return outputs
+
+
+def dot(x: IntArray, weights: IntArray) -> IntArray:
+    """Return `x` (... x inputs) times the transpose of `weights` (outputs x inputs).
+
+    The product runs in float64, which BLAS makes much faster than NumPy's integers: it is exact, because `quantize`
+    proved that no partial sum exceeds 32 bits.
+    """
+    sums: IntArray = (x.astype(np.float64) @ weights.T.astype(np.float64)).astype(np.int64)
+    return sums
+
+
+def rounded_shift(sums: IntArray, shift: int) -> IntArray:
+    """Divide by 2**shift (0 to 30) and round to nearest, halves up."""
+    shifted: IntArray = (sums + ((1 << shift) >> 1)) >> shift
+    return shifted
+
+
+def rounded_quotient(sums: IntArray, counts: IntArray | int) -> IntArray:
+    """Divide by positive `counts` and round to nearest, halves up."""
+    quotient: IntArray = (sums + counts // 2) // counts
+    return quotient

@@ -1,0 +1,116 @@
+"""The network between import and code generation: layers in topological order, every activation in HWC order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.layers.base import Activation, Layer, Shape
+
+NETWORK_INPUT = -1  # in the place of a layer's index: the value that the host gives
+
+
+def with_clamps(
+    layers: Sequence[Layer], own_formats: Mapping[str, ValueFormat] = MappingProxyType({})
+) -> tuple[Layer, ...]:
+    """Return the layers, in their order, with what the activations before them clamped their first inputs to.
+
+    Values whose own format has a zero point are stored as negative integers, too.
+    """
+    clamps: dict[str, Activation] = {}
+    clamped = []
+    for layer in layers:
+        x_clamp, own = clamps.get(layer.inputs[0], Activation()), layer.activation
+        if layer.keeps_sign:
+            own = replace(own, low=max(own.low, x_clamp.low))
+        has_zero_point = layer.output in own_formats and own_formats[layer.output].zero_point
+        clamps[layer.output] = Activation() if has_zero_point else own
+        clamped.append(replace(layer, x_clamp=x_clamp))
+    return tuple(clamped)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network as layers in topological order: each reads the network's input or outputs of layers before it.
+
+    The output of the last layer is the network's; every other output is read by some layer. A chain, in which each
+    layer reads the one before it, is the special case.
+
+    Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The two
+    `order` arrays carry the layout changes at the borders, so that nothing on a board has to move data for them:
+    `network_input.flat = sample.flat[input_order]` and `onnx_output.flat = network_output.flat[output_order]`.
+    """
+
+    name: str
+    sha256: str  # of the ONNX file
+    layers: tuple[Layer, ...]
+    input_name: str  # name of the ONNX input
+    sample_shape: tuple[int, ...]  # shape of one sample as the ONNX input has it, without the batch
+    input_order: NDArray[np.int64] = field(repr=False)
+    output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
+    output_order: NDArray[np.int64] = field(repr=False)
+    own_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a network that came quantized, by value
+    own_weight_steps: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # by the layers' names
+
+    @classmethod
+    def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:
+        """Return a network that no file describes: its input and output lie as its first and last layer have them."""
+        in_shape, out_shape = layers[0].in_shape, layers[-1].out_shape
+        return cls(
+            name=name,
+            sha256=sha256,
+            layers=with_clamps(layers),
+            input_name=layers[0].inputs[0],
+            sample_shape=tuple(in_shape),
+            input_order=np.arange(in_shape.size),
+            output_shape=tuple(out_shape),
+            output_order=np.arange(out_shape.size),
+        )
+
+    def with_layers(self, layers: Sequence[Layer]) -> Self:
+        """Return the network with other layers in the places of its own."""
+        return replace(self, layers=tuple(layers))
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """ONNX names of the network's input and of every layer's output."""
+        return (self.input_name, *(layer.output for layer in self.layers))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """The layers whose outputs each layer reads, in the order of its inputs, NETWORK_INPUT for the host's."""
+        index_of = {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
+        return tuple(tuple(index_of[name] for name in layer.inputs) for layer in self.layers)
+
+    def last_reader(self, source: int) -> int:
+        """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
+        return max((index for index, read in enumerate(self.predecessors) if source in read), default=NETWORK_INPUT)
+
+    def alive(self, step: int) -> tuple[int, ...]:
+        """Return what has to be in memory while layer `step` runs: its output, and all that it or a later one reads."""
+        earlier = range(NETWORK_INPUT, step)
+        return (*(source for source in earlier if self.last_reader(source) >= step), step)
+
+    def size(self, source: int) -> int:
+        """Return the elements of a layer's output, or of the network's input."""
+        return (self.in_shape if source == NETWORK_INPUT else self.layers[source].out_shape).size
+
+    @property
+    def in_shape(self) -> Shape:
+        """Shape of the network's input, as the first layer reads it."""
+        return self.layers[0].in_shape
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the last layer's output."""
+        return self.layers[-1].out_shape
+
+    @cached_property
+    def macc(self) -> int:
+        """Multiply-accumulates of one inference, by the counting rules of the layers."""
+        return sum(layer.macc for layer in self.layers)

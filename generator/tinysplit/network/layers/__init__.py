@@ -1,0 +1,51 @@
+"""One file a layer kind; `KINDS` lists them all by the name that templates and tables use."""
+
+from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.average_pool import AveragePool
+from tinysplit.network.layers.base import Activation, Layer, Shape
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.conv_transpose import ConvTranspose
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.mul import Mul
+from tinysplit.network.layers.pad import Pad
+from tinysplit.network.layers.permute import Permute
+from tinysplit.network.layers.prelu import PRelu
+from tinysplit.network.layers.softmax import Softmax
+from tinysplit.network.layers.upsample import Upsample
+from tinysplit.network.layers.window import Pads, Window
+
+KINDS: dict[str, type[Layer]] = {
+    kind.kind: kind
+    for kind in (
+        *(Conv, DepthwiseConv, ConvTranspose, Dense, MaxPool, AveragePool, Softmax),
+        *(Add, Mul, Concat, Lookup, PRelu, Upsample, Pad, Permute),
+    )
+}
+
+__all__ = [
+    "KINDS",
+    "Activation",
+    "Add",
+    "AveragePool",
+    "Concat",
+    "Conv",
+    "ConvTranspose",
+    "Dense",
+    "DepthwiseConv",
+    "Layer",
+    "Lookup",
+    "MaxPool",
+    "Mul",
+    "PRelu",
+    "Pad",
+    "Pads",
+    "Permute",
+    "Shape",
+    "Softmax",
+    "Upsample",
+    "Window",
+]

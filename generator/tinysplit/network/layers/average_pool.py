@@ -1,0 +1,108 @@
+"""Average over windows; global average pooling is the window as large as the map."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log2
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.common.errors import InputError
+from tinysplit.network.fixed_point import arithmetic as fixed_point
+from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
+from tinysplit.network.layers.base import Bounds, Layer, Shape
+from tinysplit.network.layers.window import Window
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+
+MOST_RATIO_BITS = 12
+LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AveragePool(Layer):
+    """A pool over `window`, channel by channel.
+
+    Averages are smaller than what they average, so the output may have more fraction bits than the input: the sum is
+    shifted left by the difference before the division. Where a window is so large that its sums could pass 32 bits
+    with the formats chosen, they have 64.
+    """
+
+    kind: ClassVar[str] = "average_pool"
+    keeps_sign: ClassVar[bool] = True
+
+    window: Window
+    count_include_pad: bool = False  # ONNX: whether padded elements count in the divisor
+
+    def __post_init__(self) -> None:
+        """Refuse a window without any element to divide by."""
+        if not self.count_include_pad and not self.window.counts(self.in_shape).all():
+            raise InputError(f"layer {self.name!r}: a window covers nothing but padding; make the padding smaller")
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.in_shape.channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """Elements of all windows."""
+        return self.out_shape.size * self.window.elements
+
+    def ratio(self, formats: "LayerFormats") -> tuple[int, int]:
+        """Return steps of the output in one of the input, as a fraction of two integers.
+
+        Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, 8 to 12, and 12 for longer sums.
+        """
+        ratio = formats.x.scale / formats.y.scale
+        numerator, denominator = ratio.as_integer_ratio()
+        if numerator.bit_count() == 1:
+            return numerator, denominator
+        reach = self.window.elements * (formats.x.high - formats.x.low) * max(ratio, 1.0)
+        shift = min(MOST_RATIO_BITS, floor(log2(fixed_point.ACCUMULATOR_MAX / 2 / reach)))
+        shift = shift if shift >= LEAST_RATIO_BITS else MOST_RATIO_BITS
+        return round(ratio * (1 << shift)), 1 << shift
+
+    def needs_64_bits(self, formats: "LayerFormats") -> bool:
+        """Return whether the values of a window, all at their largest, add up to more than 32 bits."""
+        multiplier, divisor = self.ratio(formats)
+        largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
+        return self.window.elements * (largest * multiplier + divisor) > fixed_point.ACCUMULATOR_MAX
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
+
+        Sums that pass 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
+        """
+        x = inputs[0]
+        if not isinstance(wanted, QFormat):
+            return wanted
+        largest = 1 - x.low
+        room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * largest) or fixed_point.ACCUMULATOR_MAX // largest
+        gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
+        return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
+
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
+        """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
+
+        Of sums of 64 bits the averages and the fraction's two integers have 32.
+        """
+        largest = max(abs(bound - formats.x.zero_point) for bound in bounds[0])
+        multiplier, divisor = self.ratio(formats)
+        if self.needs_64_bits(formats):
+            average = largest * multiplier // divisor + 1 + abs(formats.y.zero_point)
+            return np.array([max(average, multiplier, divisor)])
+        return np.array([self.window.elements * (largest * multiplier + divisor)])
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        formats = quantized.formats
+        multiplier, divisor = self.ratio(formats)
+        centered = x.astype(np.int64) - formats.x.zero_point
+        sums = self.window.patches(centered).sum(axis=(3, 4)) * multiplier
+        counts = self.window.elements if self.count_include_pad else self.window.counts(self.in_shape)
+        averages = fixed_point.rounded_quotient(sums, counts * divisor)
+        return quantized.clamped(averages + formats.y.zero_point)

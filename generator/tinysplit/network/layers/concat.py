@@ -1,0 +1,48 @@
+"""Concatenation: every pixel gets the channels of all inputs, one input after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.layers.base import Shape
+from tinysplit.network.layers.joining import Alignment, Joining, coarse_enough, reach
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Concat(Joining):
+    """Maps of one height and width side by side; each input has a format of its own, which becomes the output's."""
+
+    kind: ClassVar[str] = "concat"
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.in_shape._replace(channels=sum(shape.channels for shape in self.in_shapes))
+
+    @property
+    def operator_macc(self) -> int:
+        """None: values are only moved."""
+        return 0
+
+    def alignments(self, formats: "LayerFormats") -> tuple[Alignment, ...]:
+        """Return how each input is brought to the output's format."""
+        y = formats.y
+        return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as its steps of every input fit in 32 bits."""
+        return coarse_enough(wanted, max(map(reach, inputs)))
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        parts = [
+            (offset + factor * x.astype(np.int64)) >> shift
+            for ((factor,), offset, shift), x in zip(self.alignments(quantized.formats), inputs, strict=True)
+        ]
+        return quantized.clamped(np.concatenate(parts, axis=-1))

@@ -1,0 +1,49 @@
+"""Fully connected layer."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point import arithmetic as fixed_point
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape, T
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dense(Layer):
+    """`weights` are outputs x inputs, the inputs in the HWC order of `in_shape`."""
+
+    kind: ClassVar[str] = "dense"
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    @property
+    def out_shape(self) -> Shape:
+        """A vector."""
+        return Shape(1, 1, self.weights.shape[0])
+
+    @property
+    def operator_macc(self) -> int:
+        """In * out + out."""
+        return self.weights.size + self.bias.size
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    def windows(self, x: NDArray[T]) -> NDArray[T]:
+        """See `Conv.windows`: a sample is a position."""
+        return x.reshape(1, len(x), -1)
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        sums = fixed_point.dot(x.reshape(len(x), 1, 1, -1), quantized.constants["weights"])
+        return quantized.requantize(sums + quantized.constants["bias"])

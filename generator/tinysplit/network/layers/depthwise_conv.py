@@ -1,0 +1,60 @@
+"""Depthwise convolution: one kernel a channel (channel multipliers above 1 are grouped convolutions)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape, T
+from tinysplit.network.layers.window import Window
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DepthwiseConv(Layer):
+    """`weights` are k_h x k_w x channels."""
+
+    kind: ClassVar[str] = "depthwise_conv"
+    channel_axis: ClassVar[int] = -1
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    window: Window
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.in_shape.channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """out_h * out_w * c * (k_h * k_w + 1 for the bias)."""
+        return self.out_shape.size * (self.window.elements + 1)
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether windows of the layer reach over the map."""
+        return self.window.is_clipped
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    def windows(self, x: NDArray[T]) -> NDArray[T]:
+        """See `Conv.windows`: each channel is a group."""
+        patches = self.window.patches(x)
+        return np.moveaxis(patches, -1, 0).reshape(self.in_shape.channels, -1, self.window.elements)
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        products = (
+            self.window.patches(x, fill=quantized.formats.x.zero_point).astype(np.int64)
+            * quantized.constants["weights"]
+        )
+        return quantized.requantize(products.sum(axis=(3, 4)) + quantized.constants["bias"])

@@ -1,0 +1,76 @@
+"""Functions of single values, from tables: Sigmoid, Tanh, HardSwish and their like."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+BYTE_BITS = 8
+STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lookup(Layer):
+    """y = function(x), element by element.
+
+    8-bit inputs have an entry each. Of 16-bit ones every 64th has one, the last beyond the largest, and what lies
+    between is interpolated.
+    """
+
+    kind: ClassVar[str] = "lookup"
+
+    operator: str  # ONNX's name of it
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output, which is that of the input."""
+        return self.in_shape
+
+    @property
+    def operator_macc(self) -> int:
+        """One an element."""
+        return self.in_shape.size
+
+    def is_elementwise(self, _: int) -> bool:
+        """See `Layer.is_elementwise`."""
+        return True
+
+    def weights_bytes(self, bits: int) -> int:
+        """Return the bytes of the table where input and output have the same width."""
+        return 0 if bits == FLOAT_BITS else self.table_bytes(bits, bits)
+
+    @staticmethod
+    def table_bytes(x_bits: int, y_bits: int) -> int:
+        """Return the bytes of the table: the input's width says how many entries, the output's how wide they are."""
+        return _entries(x_bits) * y_bits // 8
+
+    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+        """Return the `table`."""
+        x = formats.x
+        step = (1 << x.bits) // (_entries(x.bits) - (x.bits > BYTE_BITS))
+        inputs = np.asarray((x.low + step * np.arange(_entries(x.bits)) - x.zero_point) * x.scale, np.float64)
+        return {"table": formats.y.quantize(self.function(inputs))}
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        table = quantized.constants["table"].astype(np.int64)
+        position = x.astype(np.int64) - quantized.formats.x.low
+        if quantized.formats.x.bits == BYTE_BITS:
+            return quantized.clamped(table[position])
+        low, between = position >> STEP_BITS, position & ((1 << STEP_BITS) - 1)
+        rise = (table[low + 1] - table[low]) * between + (1 << (STEP_BITS - 1))
+        return quantized.clamped(table[low] + (rise >> STEP_BITS))
+
+
+def _entries(bits: int) -> int:
+    return 1 << bits if bits == BYTE_BITS else (1 << (bits - STEP_BITS)) + 1

@@ -1,0 +1,38 @@
+"""Maximum over windows; padding never wins."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.window import Window
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaxPool(Layer):
+    """A pool over `window`, channel by channel."""
+
+    kind: ClassVar[str] = "max_pool"
+    keeps_format: ClassVar[bool] = True
+    keeps_sign: ClassVar[bool] = True
+
+    window: Window
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.in_shape.channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """Elements of all windows."""
+        return self.out_shape.size * self.window.elements
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        patches = self.window.patches(x, fill=quantized.formats.x.low)
+        return quantized.clamped(patches.max(axis=(3, 4)))

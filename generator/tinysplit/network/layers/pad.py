@@ -1,0 +1,48 @@
+"""Padding with a constant."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.window import Pads
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pad(Layer):
+    """Rows and columns of `value` around a map, for what no window can take."""
+
+    kind: ClassVar[str] = "pad"
+    keeps_format: ClassVar[bool] = True
+
+    pads: Pads
+    value: float
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        top, left, bottom, right = self.pads
+        height, width, channels = self.in_shape
+        return Shape(top + height + bottom, left + width + right, channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """None: values are only moved."""
+        return 0
+
+    def fill(self, formats: "LayerFormats") -> int:
+        """Return the integer that stands for `value`."""
+        return int(formats.y.quantize(np.array(self.value)))
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        top, left, bottom, right = self.pads
+        fill = self.fill(quantized.formats)
+        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+        return quantized.clamped(padded)

@@ -1,0 +1,77 @@
+"""Another order of the same values, where a Transpose or Reshape cannot be folded into the layer behind it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedLayer
+
+
+class Loop(NamedTuple):
+    """`turns` turns, after each of which the source moves on by `stride` elements."""
+
+    turns: int
+    stride: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Permute(Layer):
+    """y.flat = x.flat[order], an order that nested loops can walk; `new_shape` is the shape of the output."""
+
+    kind: ClassVar[str] = "permute"
+    keeps_format: ClassVar[bool] = True
+    keeps_sign: ClassVar[bool] = True
+
+    new_shape: Shape
+    order: NDArray[np.int64]
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.new_shape
+
+    @property
+    def operator_macc(self) -> int:
+        """None: values are only moved."""
+        return 0
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that walk the source in the order of the output, the outermost first."""
+        return loops_of(self.order)
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        return quantized.clamped(x.reshape(len(x), -1)[:, self.order].reshape(len(x), *self.new_shape))
+
+
+def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:
+    """Return nested loops whose source index runs through `order`, the fewest that there are.
+
+    The innermost one takes as many elements as have one distance, a divisor of all; what it begins with is an order of
+    its own.
+    """
+    if order.size == 1:
+        return ()
+    stride = int(order[1] - order[0])
+    count = next((i for i in range(1, order.size) if order[i] - order[i - 1] != stride), order.size)
+    rows = order.reshape(-1, count) if order.size % count == 0 else order.reshape(-1, 1)
+    if (rows - rows[:, :1] != stride * np.arange(rows.shape[1])).any() or rows.shape[1] == 1:
+        raise ValueError("no nested loops walk this order")
+    return (*loops_of(rows[:, 0]), Loop(count, stride))
+
+
+def is_walkable(order: NDArray[np.int64]) -> bool:
+    """Return whether there are nested loops for `order`."""
+    try:
+        loops_of(order)
+    except ValueError:
+        return False
+    return True

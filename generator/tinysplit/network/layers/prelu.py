@@ -1,0 +1,74 @@
+"""LeakyReLU and PRelu: values below zero times a slope, one for all or one a channel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
+from tinysplit.network.layers.joining import Alignment, coarse_enough, reach
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+FACTOR_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PRelu(Layer):
+    """y = x for x >= 0, slopes[channel] * x below; `slopes` has one value a channel."""
+
+    kind: ClassVar[str] = "prelu"
+
+    slopes: NDArray[np.float32]
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output, which is that of the input."""
+        return self.in_shape
+
+    @property
+    def operator_macc(self) -> int:
+        """One an element."""
+        return self.in_shape.size
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """The slopes."""
+        return {"slopes": self.slopes}
+
+    def is_elementwise(self, _: int) -> bool:
+        """See `Layer.is_elementwise`."""
+        return True
+
+    def weights_bytes(self, bits: int) -> int:
+        """Return the bytes of a factor a channel."""
+        return self.slopes.size * (4 if bits == FLOAT_BITS else FACTOR_BYTES)
+
+    def alignment(self, formats: "LayerFormats") -> Alignment:
+        """Return how x - zero_point is brought to the output's format: the first factor is that above zero."""
+        ratio = formats.x.scale / formats.y.scale
+        ratios = [ratio, float(np.abs(self.slopes).max()) * ratio]  # both at once: more than either can reach
+        largest = -formats.x.low + abs(formats.x.zero_point)
+        slopes = (self.slopes.astype(np.float64) * ratio).tolist()
+        return Alignment.of(ratios, [0, 0], formats.y.zero_point, largest, instead=slopes)
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
+        """Return the wanted format, as far as its steps of every product fit in 32 bits."""
+        return coarse_enough(wanted, (1 + float(np.abs(self.slopes).max())) * 2 * reach(inputs[0]))
+
+    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+        """Return the `factors` below zero."""
+        steps = self.slopes.astype(np.float64) * formats.x.scale / formats.y.scale
+        return {"factors": np.rint(steps * 2.0 ** self.alignment(formats).shift).astype(np.int32)}
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        (factor, _), offset, shift = self.alignment(quantized.formats)
+        value = x.astype(np.int64) - quantized.formats.x.zero_point
+        factors = np.where(value < 0, quantized.constants["factors"].astype(np.int64), factor)
+        return quantized.clamped((value * factors + offset) >> shift)

@@ -1,0 +1,74 @@
+"""Softmax over the channels of every pixel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tinysplit.network.fixed_point import arithmetic as fixed_point
+from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
+from tinysplit.network.layers.base import FLOAT_BITS, Bounds, Layer, Shape
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+MACC_PER_ELEMENT = 15  # X-CUBE-AI 7.1's count for exp, sum and division
+TABLE_SIZE = 256
+ONE = (1 << 15) - 1  # what stands for exp(0) in the tables: the common factor cancels in the division
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Softmax(Layer):
+    """exp(x_i) / sum_j exp(x_j), from tables of exp in Q0.15; the output is Q0.7 or Q0.15.
+
+    The tables hold exp(-d) for the distance d to the largest input, in steps of the input's format. 16-bit distances
+    take one table for each of their bytes: exp(-(256 h + l)) = exp(-256 h) exp(-l).
+    """
+
+    kind: ClassVar[str] = "softmax"
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output, which is that of the input."""
+        return self.in_shape
+
+    def is_elementwise(self, _: int) -> bool:
+        """See `Layer.is_elementwise`: sums are known before the first element is written."""
+        return True
+
+    @property
+    def operator_macc(self) -> int:
+        """15 an element."""
+        return MACC_PER_ELEMENT * self.in_shape.size
+
+    def weights_bytes(self, bits: int) -> int:
+        """One table of 256 16-bit values for 8 bits, two for 16."""
+        return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8)
+
+    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+        """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
+        steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
+        distances = np.arange(TABLE_SIZE) * formats.x.scale
+        return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
+
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:  # noqa: ARG002 - any
+        """Return Q0.7 or Q0.15."""
+        return QFormat(wanted.bits, wanted.bits - 1)
+
+    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
+        """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
+        return np.array([self.in_shape.channels * ONE])
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        tables = quantized.constants
+        distance = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+        exponentials = tables["exp_low"][distance % TABLE_SIZE].astype(np.int64)
+        if "exp_high" in tables:
+            products = exponentials * tables["exp_high"][distance // TABLE_SIZE]
+            exponentials = fixed_point.rounded_shift(products, 15)
+        sums = exponentials.sum(axis=-1, keepdims=True)
+        scaled = exponentials * round(1 / quantized.formats.y.scale)
+        return quantized.clamped(fixed_point.rounded_quotient(scaled, sums))

@@ -1,0 +1,37 @@
+"""Upsampling by whole factors: every pixel is repeated."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer, Shape
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedLayer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Upsample(Layer):
+    """Nearest neighbour: output pixel (i, j) is input pixel (i // factors[0], j // factors[1])."""
+
+    kind: ClassVar[str] = "upsample"
+    keeps_format: ClassVar[bool] = True
+    keeps_sign: ClassVar[bool] = True
+
+    factors: tuple[int, int]
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        height, width, channels = self.in_shape
+        return Shape(height * self.factors[0], width * self.factors[1], channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """None: values are only moved."""
+        return 0
+
+    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+        """See `Layer.integer_reference`."""
+        (x,) = inputs
+        return quantized.clamped(x.repeat(self.factors[0], axis=1).repeat(self.factors[1], axis=2))

@@ -1,0 +1,1 @@
+"""What each board does with a split: its steps, its links and its arena."""

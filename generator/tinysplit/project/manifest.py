@@ -1,0 +1,235 @@
+"""The manifest of a generated folder: what was generated, what it promised, and how the boards are wired.
+
+`OUT/tinysplit.json` is written by `generate` and read by `build` and `measure`. Layers, boards and cuts count from 1,
+as users see them.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationError
+
+from tinysplit.boards.board import board_title
+from tinysplit.codegen.platformio_ini import ELF_IN_PROJECT
+from tinysplit.common.errors import InputError
+from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.quantized_graph import LayerFormats
+
+MANIFEST_NAME = "tinysplit.json"
+MODEL_NAME = "model.onnx"
+PARAMETERS_NAME = "parameters.npz"
+SPLIT_NAME = "split.json"
+NETWORK_INPUT_NUMBER = 0
+
+
+class ProjectModel(FileModel):
+    """The network; its ONNX file lies in the folder as `model.onnx`, what calibration changed as `parameters.npz`."""
+
+    name: str
+    sha256: str  # of the files that it was imported from
+    copy_sha256: str  # of the folder's `model.onnx`, which holds all weights in one file
+    parameters_sha256: str  # of the folder's `parameters.npz`
+
+
+class ProjectFormat(FileModel):
+    """How integers stand for values: i for (i - zero_point) * scale."""
+
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, values: ValueFormat) -> Self:
+        """Return what the manifest says about a format."""
+        return cls(bits=values.bits, scale=values.scale, zero_point=values.zero_point)
+
+    @property
+    def values(self) -> ValueFormat:
+        """The format."""
+        return ValueFormat.of(self.bits, self.scale, self.zero_point)
+
+
+class ProjectRequantization(FileModel):
+    """From sums to outputs; see `fixed_point.Requantization`."""
+
+    pre_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+    factors: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_FACTOR)], ...], Field(min_length=1)]
+    post_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+
+    @classmethod
+    def of(cls, requantization: Requantization) -> Self:
+        """Return what the manifest says about a requantization."""
+        return cls(**asdict(requantization))
+
+    @property
+    def requantization(self) -> Requantization:
+        """The requantization."""
+        return Requantization(self.factors, self.post_shift, self.pre_shift)
+
+
+class ProjectFormats(FileModel):
+    """Formats of a layer; see `quantized.LayerFormats`."""
+
+    inputs: tuple[ProjectFormat, ...]
+    output: ProjectFormat
+    weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
+    requantization: ProjectRequantization | None = None
+
+    @classmethod
+    def of(cls, formats: LayerFormats) -> Self:
+        """Return what the manifest says about a layer's formats."""
+        return cls(
+            inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
+            output=ProjectFormat.of(formats.y),
+            weight_bits=formats.weight_bits,
+            requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
+        )
+
+    @property
+    def layer_formats(self) -> LayerFormats:
+        """The formats."""
+        return LayerFormats(
+            tuple(values.values for values in self.inputs),
+            self.output.values,
+            self.weight_bits,
+            self.requantization.requantization if self.requantization else None,
+        )
+
+
+class ProjectMemory(FileModel):
+    """How a layer is computed and lies in its board's arena, what its kernel reads, and why it is so."""
+
+    scheme: str
+    kernel: str
+    flash_read_bytes: int  # a byte counts as often as it is read
+    ram_read_bytes: int
+    scratch_bytes: int
+    input_offsets: tuple[int, ...]
+    output_offset: int
+    moved_bytes: int  # of tensors that go elsewhere before the layer runs
+    in_bands_with: int | None  # the layer that takes its rows, or gives them
+    why: str
+
+
+class ProjectLayer(FileModel):
+    """One layer: where it runs, its formats, its memory, and what it was estimated to take."""
+
+    number: int
+    name: str
+    kind: str
+    board: int
+    inputs: tuple[int, ...]  # numbers of the layers that it reads, 0 for the network's input
+    macc: int
+    formats: ProjectFormats
+    weights_bytes: int
+    memory: ProjectMemory
+    estimated_cycles: int
+    estimated_s: float
+
+
+class ProjectCut(FileModel):
+    """A tensor on the link between two boards; where it takes several links, each of them is a cut of its own."""
+
+    number: int
+    after_layer: int
+    from_board: int
+    to_board: int
+    payload_bytes: int
+    estimated_s: float
+
+
+class ProjectLink(FileModel):
+    """A UART connection; the two lists name the same ends in the same order."""
+
+    boards: tuple[int, int]
+    uarts: tuple[str, str]
+    connectors: tuple[str, str]
+    baud: int
+
+
+class ProjectBoard(FileModel):
+    """One board with its PlatformIO project and what was promised for its memories."""
+
+    number: int
+    name: str
+    directory: str
+    weights_bytes: int
+    arena_bytes: int
+    core_hz: int
+
+    @property
+    def title(self) -> str:
+        """Number and name, as in all messages."""
+        return board_title(self.number, self.name)
+
+    def elf(self, folder: Path) -> Path:
+        """Return the path of the ELF file that the build makes in `folder`."""
+        return folder / self.directory / ELF_IN_PROJECT
+
+
+class Project(FileModel):
+    """The whole folder. `begins` are the boards that read the network's input, `ends` is that of the last layer."""
+
+    schema_version: Literal[1] = 1
+    tinysplit_version: str
+    model: ProjectModel
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
+    baud: int
+    host_baud: int
+    calibration_samples: int
+    project_hash: int
+    boards: tuple[ProjectBoard, ...]
+    links: tuple[ProjectLink, ...]
+    layers: tuple[ProjectLayer, ...]
+    cuts: tuple[ProjectCut, ...]
+
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """Numbers of the boards that take the network's input."""
+        return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
+
+    @property
+    def ends(self) -> int:
+        """Number of the board that has the network's output."""
+        return self.layers[-1].board
+
+    @property
+    def estimated_l_s(self) -> float:
+        """L in seconds."""
+        return sum(layer.estimated_s for layer in self.layers)
+
+    @property
+    def estimated_t_s(self) -> float:
+        """T in seconds."""
+        return sum(cut.estimated_s for cut in self.cuts)
+
+    @property
+    def formats(self) -> tuple[LayerFormats, ...]:
+        """Formats of all layers."""
+        return tuple(layer.formats.layer_formats for layer in self.layers)
+
+    def board(self, number: int) -> ProjectBoard:
+        """Return the board with this number."""
+        return next(board for board in self.boards if board.number == number)
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest into `folder`."""
+        (folder / MANIFEST_NAME).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest of `folder`; InputError when there is none or it is not ours."""
+        path = folder / MANIFEST_NAME
+        try:
+            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise InputError(
+                f"{folder} is no generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
+            ) from None
+        except (ValueError, OSError) as error:
+            reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)
+            raise InputError(f"{path} cannot be read ({reason}): generate the folder again") from None

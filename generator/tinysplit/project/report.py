@@ -1,0 +1,53 @@
+"""A generated folder as tables: what each board holds, how layers are computed and why, how boards are to be wired."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.common.tables import plain_table
+from tinysplit.project.manifest import Project
+from tinysplit.split.problem import sub_models
+from tinysplit.split.report.split import layer_numbers
+
+
+def print_project(project: Project, out: Path, console: Console) -> None:
+    """Print the boards with their layers, weights and arena, how each layer is computed, and one line a wire."""
+    console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
+    runs = sub_models([layer.board for layer in project.layers])
+    table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
+    for board in project.boards:
+        layers = [layer_numbers(run) for run in runs if run.device == board.number]
+        table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
+    console.print(table, "", _layers(project), "", sep="\n")
+    _print_reasons(project, console)
+    for link in project.links:
+        ends = [
+            f"board {board} {uart} ({connector})"
+            for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
+        ]
+        console.print(
+            f"wire: {ends[0]} with {ends[1]}, TX to RX both ways, and their grounds; {link.baud} baud",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _layers(project: Project) -> Table:
+    numbers = ("flash\nread", "RAM\nread", "\ncycles")
+    table = plain_table("\n#", "\nkind", "\nscheme", "\nkernel", numbers=numbers)
+    for layer in project.layers:
+        memory = layer.memory
+        named = (str(layer.number), layer.kind, memory.scheme, memory.kernel)
+        reads = (memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
+        table.add_row(*named, *(str(value) for value in reads))
+    return table
+
+
+def _print_reasons(project: Project, console: Console) -> None:
+    for layer in project.layers:
+        memory = layer.memory
+        moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
+        scratch = f"{memory.scratch_bytes} bytes" if memory.scratch_bytes else "none"
+        line = f"layer {layer.number}, output at {memory.output_offset}, buffer {scratch}{moves}: {memory.why}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,317 @@
+"""The file between `split` and `generate`: readable JSON, numbers from 1 as users see them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import inf, isfinite
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import InputError
+from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.output_folder import write_whole_file
+from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.kernels import Optimize
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.problem import Assignment, Objective, sub_models
+from tinysplit.split.solution import Split
+
+SCHEMA_VERSION: Literal[1] = 1
+HASH_DIGITS = 12  # of a SHA-256, in messages
+
+Number = Annotated[int, Field(ge=1)]
+
+
+class SplitModel(FileModel):
+    """The network that was split."""
+
+    name: str
+    sha256: str
+
+
+class SplitBoard(FileModel):
+    """A board with what the split puts on it, and what it has free for layers."""
+
+    number: Number
+    name: str
+    sha256: str
+    flash_bytes: int
+    flash_free_bytes: int
+    ram_bytes: int
+    ram_free_bytes: int
+
+
+class SplitSubModel(FileModel):
+    """A maximal run of consecutive layers on one board."""
+
+    board: Number
+    first_layer: Number
+    last_layer: Number
+
+
+class SplitCut(FileModel):
+    """A tensor that crosses between two boards."""
+
+    after_layer: Number
+    from_board: Number
+    to_board: Number
+    route: tuple[Number, ...]  # the boards that it takes, both ends included
+    payload_bytes: int
+    seconds: float
+
+
+class SplitLink(FileModel):
+    """A link that is not like the others; `baud` None where two boards have none."""
+
+    boards: tuple[Number, Number]
+    baud: Number | None
+    half_duplex: bool
+
+
+class SplitWidths(FileModel):
+    """Bits of every value, by ONNX name, and of the weights of the layers with these outputs."""
+
+    values: dict[str, Literal[8, 16]]
+    weights: dict[str, Literal[8, 16]]
+
+
+class SplitFigures(FileModel):
+    """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second, and joules an inference.
+
+    `lower_bound` is in the objective's unit, s or J; no split is below it.
+    """
+
+    L: float
+    T: float
+    I: float  # noqa: E741 (the name of formula 5)
+    period_s: float
+    throughput: float | None  # None where nothing takes any time
+    energy_j: float
+    lower_bound: float
+    gap: float
+
+
+class SplitFile(FileModel):
+    """The whole file. `assignment` has the number of the board of every layer."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    model: SplitModel
+    boards: tuple[SplitBoard, ...] = Field(min_length=1)
+    bits: Literal[8, 16]
+    widths: SplitWidths | None = None  # of --bits auto; without, everything has `bits`
+    baud: Number
+    bits_per_byte: Annotated[int, Field(ge=8, le=12)]
+    use_all: bool
+    paper: bool
+    objective: Objective
+    period_definition: Period
+    max_latency_s: float | None
+    max_period_s: float | None
+    max_energy_j: float | None
+    frame_period_s: float
+    links: tuple[SplitLink, ...]
+    host_transfers: bool
+    optimize: Optimize
+    solver: str
+    picked_because: str
+    assignment: tuple[Number, ...] = Field(min_length=1)
+    sub_models: tuple[SplitSubModel, ...]
+    cuts: tuple[SplitCut, ...]
+    figures: SplitFigures
+    proved: bool
+    explored: int
+    spent_s: float
+
+    @property
+    def settings(self) -> CostSettings:
+        """What the costs were computed with."""
+        return CostSettings(
+            bits=self.bits,
+            baud=self.baud,
+            bits_per_byte=self.bits_per_byte,
+            objective=self.objective,
+            use_all=self.use_all,
+            paper=self.paper,
+            period=self.period_definition,
+            max_latency_s=inf if self.max_latency_s is None else self.max_latency_s,
+            max_period_s=inf if self.max_period_s is None else self.max_period_s,
+            max_energy_j=inf if self.max_energy_j is None else self.max_energy_j,
+            frame_period_s=self.frame_period_s,
+            links=tuple(
+                LinkSetting((link.boards[0] - 1, link.boards[1] - 1), link.baud, link.half_duplex)
+                for link in self.links
+            ),
+            host_transfers=self.host_transfers,
+            optimize=self.optimize,
+        )
+
+    @property
+    def bit_widths(self) -> BitWidths | None:
+        """Widths of their own, where the split was found with such."""
+        return BitWidths(dict(self.widths.values), dict(self.widths.weights)) if self.widths else None
+
+    @property
+    def devices(self) -> Assignment:
+        """0-based device of every layer."""
+        return tuple(number - 1 for number in self.assignment)
+
+    @property
+    def board_names(self) -> tuple[str, ...]:
+        """Names of all boards, also those without a layer."""
+        return tuple(board.name for board in self.boards)
+
+    @classmethod
+    def of(
+        cls,
+        split: Split,
+        graph: Graph,
+        boards: Sequence[Board],
+        settings: CostSettings,
+        widths: BitWidths | None = None,
+    ) -> Self:
+        """Return what will be written about `split`, found with `widths` in place of the settings' bits if given."""
+        figures = split.figures
+        bits = widths.widest if widths else settings.bits
+        return cls(
+            model=SplitModel(name=graph.name, sha256=graph.sha256),
+            boards=tuple(
+                SplitBoard(
+                    number=index + 1,
+                    name=board.name,
+                    sha256=board.sha256,
+                    flash_bytes=figures.flash_bytes[index],
+                    flash_free_bytes=split.problem.devices[index].flash_bytes,
+                    ram_bytes=figures.ram_bytes[index],
+                    ram_free_bytes=split.problem.devices[index].ram_bytes,
+                )
+                for index, board in enumerate(boards)
+            ),
+            bits=8 if bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
+            widths=SplitWidths.model_validate(asdict(widths)) if widths else None,
+            baud=settings.baud,
+            bits_per_byte=settings.bits_per_byte,
+            objective=settings.objective,
+            period_definition=settings.period_definition,
+            max_latency_s=_limit(settings.max_latency_s),
+            max_period_s=_limit(settings.max_period_s),
+            max_energy_j=_limit(settings.max_energy_j),
+            frame_period_s=settings.frame_period_s,
+            links=tuple(
+                SplitLink(boards=(link.boards[0] + 1, link.boards[1] + 1), baud=link.baud, half_duplex=link.half_duplex)
+                for link in settings.links
+            ),
+            host_transfers=settings.host_transfers,
+            optimize=settings.optimize,
+            use_all=settings.use_all,
+            paper=settings.paper,
+            solver=split.solver,
+            picked_because=split.picked_because,
+            assignment=tuple(device + 1 for device in split.assignment),
+            sub_models=_sub_models(split.assignment),
+            cuts=tuple(
+                SplitCut(
+                    after_layer=cut.after_layer + 1,
+                    from_board=cut.sender + 1,
+                    to_board=cut.receiver + 1,
+                    route=tuple(number + 1 for number in split.route(cut)),
+                    payload_bytes=cut.payload_bytes,
+                    seconds=cut.seconds,
+                )
+                for cut in split.cuts
+            ),
+            figures=SplitFigures(
+                L=figures.l_s,
+                T=figures.t_s,
+                I=figures.i_s,
+                period_s=split.period_s,
+                throughput=1 / split.period_s if split.period_s else None,
+                energy_j=split.energy_j,
+                lower_bound=split.lower_bound,
+                gap=split.gap,
+            ),
+            proved=split.proved,
+            explored=split.explored,
+            spent_s=split.spent_s,
+        )
+
+    @model_validator(mode="after")
+    def _follows_from_assignment(self) -> Self:
+        if max(self.assignment) > len(self.boards):
+            raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
+        if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
+            raise ValueError("cuts or sub_models do not follow from the assignment")
+        return self
+
+    def _follows(self, cut: SplitCut) -> bool:
+        """Return whether `cut` leaves the board of its layer for one that runs a later layer."""
+        before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]
+        crosses = before[-1] == cut.from_board != cut.to_board and cut.to_board in later
+        return crosses and cut.route[:1] + cut.route[-1:] == (cut.from_board, cut.to_board)
+
+
+def _limit(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:
+    return tuple(
+        SplitSubModel(board=run.device + 1, first_layer=run.first + 1, last_layer=run.last + 1)
+        for run in sub_models(assignment)
+    )
+
+
+def write_split(path: Path, split_file: SplitFile) -> None:
+    """Write the file whole or not at all; InputError when it cannot be written."""
+    write_whole_file(path, split_file.model_dump_json(indent=2) + "\n")
+
+
+def read_split(path: Path) -> SplitFile:
+    """Read what `write_split` wrote; InputError when there is no such file, or it is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): make it with `tinysplit split`") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is no JSON: make it with `tinysplit split`") from None
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path} is no split file of schema version {SCHEMA_VERSION} (it says {version!r}): "
+            "make it again with `tinysplit split`"
+        )
+    try:
+        return SplitFile.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_mistake(error)}: make it again with `tinysplit split`") from None
+
+
+def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:
+    """Raise InputError, both hashes named, when the split was made for another network or other boards."""
+    made_for = split_file.model
+    if made_for.sha256 != graph.sha256:
+        raise InputError(
+            f"the split was made for another model: {made_for.name} ({_short(made_for.sha256)}), "
+            f"not {graph.name} ({_short(graph.sha256)}): split again"
+        )
+    if len(split_file.assignment) != len(graph.layers):
+        raise InputError(
+            f"the split assigns {len(split_file.assignment)} layers, {graph.name} has {len(graph.layers)}: split again"
+        )
+    if len(split_file.boards) != len(boards):
+        raise InputError(f"the split was made for {len(split_file.boards)} boards, not {len(boards)}: split again")
+    for there, here in zip(split_file.boards, boards, strict=True):
+        if there.sha256 != here.sha256:
+            raise InputError(
+                f"the split was made for another board {there.number}: {there.name} ({_short(there.sha256)}), "
+                f"not {here.name} ({_short(here.sha256)}): split again"
+            )
+
+
+def _short(sha256: str) -> str:
+    return sha256[:HASH_DIGITS]

@@ -1,0 +1,1 @@
+"""Calibration: value ranges to Q formats, and weights to integers."""

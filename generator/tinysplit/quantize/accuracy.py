@@ -1,0 +1,92 @@
+"""How good a network in fixed point is beside float: accuracy, agreement, and noise before the softmax."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.common.units import PERCENT
+from tinysplit.network.float_reference import run_float_values
+from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples
+from tinysplit.quantize.statistics import decibels
+
+
+def scores_layer(graph: Graph) -> int:
+    """Return the index of the layer whose outputs are compared: the last one, or what a last softmax reads."""
+    last = len(graph.layers) - 1
+    return graph.predecessors[last][0] if graph.layers[last].kind == "softmax" and last > 0 else last
+
+
+@dataclass(frozen=True, eq=False)
+class FloatScores:
+    """Samples (N x sample_shape) with what the float network makes of them before a softmax, N x outputs."""
+
+    samples: Samples
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
+        """Run the float network."""
+        name = graph.layers[scores_layer(graph)].output
+        scores = run_float_values(model, samples.x, (name,))[name].reshape(len(samples.x), -1)
+        return cls(samples, scores.astype(np.float64))
+
+    @property
+    def top1(self) -> float | None:
+        """Share of the samples whose largest score is their label's, None without labels."""
+        return _top1(self.scores, self.samples.y)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Fixed point beside float; `top1` and `float_top1` are shares of samples, None without labels."""
+
+    samples: int
+    snr_db: float
+    agreement: float
+    top1: float | None
+    float_top1: float | None
+
+    @classmethod
+    def of(cls, quantized: QuantizedGraph, floats: FloatScores) -> Self:
+        """Run the integer reference on all samples and compare."""
+        return cls.of_scores(_scores(quantized, floats.samples.x), floats)
+
+    @classmethod
+    def of_scores(cls, scores: NDArray[np.float64], floats: FloatScores) -> Self:
+        """Compare what some network makes of the samples before a softmax, N x outputs."""
+        noise, signal = float(((scores - floats.scores) ** 2).sum()), float((floats.scores**2).sum())
+        return cls(
+            samples=len(scores),
+            snr_db=decibels(signal, noise),
+            agreement=float((scores.argmax(axis=1) == floats.scores.argmax(axis=1)).mean()),
+            top1=_top1(scores, floats.samples.y),
+            float_top1=floats.top1,
+        )
+
+    @property
+    def drop_points(self) -> float | None:
+        """Percentage points of accuracy that fixed point costs, None without labels."""
+        if self.top1 is None or self.float_top1 is None:
+            return None
+        return PERCENT * (self.float_top1 - self.top1)
+
+
+def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the real values before a softmax, in ONNX's order."""
+    graph, index = quantized.graph, scores_layer(quantized.graph)
+    parts: list[NDArray[np.float64]] = []
+    for start in range(0, len(x), CHUNK):
+        outputs = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))
+        chosen = outputs[index].reshape(len(outputs[index]), -1)[:, graph.output_order]
+        parts.append(quantized.layers[index].formats.y.dequantize(chosen))
+    return np.concatenate(parts)
+
+
+def _top1(scores: NDArray[np.float64], labels: NDArray[np.int64] | None) -> float | None:
+    return None if labels is None else float((scores.argmax(axis=1) == labels).mean())

@@ -1,0 +1,180 @@
+"""From floats to fixed point: formats for values, chosen from the ranges seen, and for weights, a channel its own.
+
+Values get the Q format with most fraction bits that holds their range. The weights of each output channel get steps
+that use all their bits, as far as every sum provably fits 32 bits (`correction.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.common.errors import InputError
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT
+from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Bounds, Layer
+from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.weight_scales import correct, keep
+
+HALF_A_STEP = 0.5
+FEW_WEIGHT_BITS = 8
+
+
+def choose_formats(
+    graph: Graph,
+    ranges: Mapping[str, tuple[float, float]],
+    bits: int | BitWidths,
+    chosen_before: Mapping[str, ValueFormat] | None = None,
+) -> tuple[LayerFormats, ...]:
+    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or for widths of their own.
+
+    `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
+    get the Q formats that hold them, but for those whose format was `chosen_before`.
+    Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
+    """
+    widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.own_formats})
+    x = wanted[graph.input_name]
+    values: dict[str, ValueFormat] = {graph.input_name: x}
+    bounds = {graph.input_name: (x.low, x.high)}
+    chosen = []
+    for layer in graph.layers:
+        inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
+        steps = graph.own_weight_steps.get(layer.name)
+        weight_bits = widths.weights.get(layer.output)
+        formats = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
+        chosen.append(formats)
+        values[layer.output] = formats.y
+        bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats, tuple(input_bounds)))
+    return tuple(chosen)
+
+
+def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> QuantizedGraph:
+    """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
+    layers = []
+    x = formats[0].x
+    values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
+    for layer, chosen in zip(graph.layers, formats, strict=True):
+        quantized = QuantizedLayer(layer, chosen, tuple(bounds[name] for name in layer.inputs))
+        _check(quantized, [values[name] for name in layer.inputs], bits)
+        values[layer.output] = chosen.y
+        bounds[layer.output] = _output_bounds(quantized)
+        layers.append(quantized)
+    return QuantizedGraph(graph, bits, tuple(layers))
+
+
+def widest(formats: Sequence[LayerFormats]) -> int:
+    """Return the bits of the widest values or weights."""
+    return max(bits for own in formats for bits in (own.y.bits, own.weight_bits or 0, *(x.bits for x in own.inputs)))
+
+
+def _wanted_formats(
+    graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths, given: Mapping[str, ValueFormat]
+) -> dict[str, ValueFormat]:
+    """Return the formats that are given, or that suit the ranges of values."""
+    owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
+    return {
+        name: given.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
+        for name, owner in zip(graph.value_names, owners, strict=True)
+    }
+
+
+def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner: str, bits: int) -> QFormat:
+    """Return the format that suits the range of a value."""
+    if value not in ranges:
+        raise InputError(f"{owner}: no range was measured for {value!r}; calibrate with samples of this model")
+    low, high = ranges[value]
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise InputError(
+            f"{owner}: the float network overflows (values from {low} to {high}); scale its samples or train it again"
+        )
+    return QFormat.for_range(bits, low, high)
+
+
+def _fit(
+    layer: Layer,
+    inputs: Sequence[ValueFormat],
+    wanted: ValueFormat,
+    bounds: Sequence[Bounds],
+    weight_bits: int | None,
+    own_steps: NDArray[np.float64] | None,
+) -> LayerFormats:
+    """Return the formats of a layer whose output should have the format `wanted`."""
+    for name, parameter in layer.parameters.items():
+        if not np.isfinite(parameter).all():
+            raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
+    formats: LayerFormats | None
+    if weight_bits is None:
+        formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
+    else:
+        kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
+        formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
+    if formats is None or largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
+        raise InputError(
+            f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
+            "use fewer bits or a smaller layer"
+        )
+    return formats
+
+
+def largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
+    """Return the largest absolute value that the kernel's 32-bit integers can take."""
+    sums = layer.sum_bounds(formats, bounds)
+    if formats.requantization:
+        return formats.requantization.largest(sums, formats.y.zero_point)
+    return int(sums.max())
+
+
+def few_weight_bits(quantized: QuantizedLayer) -> int:
+    """Return how many bits, with sign, 16-bit weights use where sums of 32 bits leave them 8 or fewer, else 0."""
+    if (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
+        return 0
+    largest = int(np.abs(quantized.constants["weights"].astype(np.int64)).max())
+    return largest.bit_length() + 1 if 0 < largest < 1 << (FEW_WEIGHT_BITS - 1) else 0
+
+
+def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
+    """Whether all weights vanish although together they move the output by more than half a step."""
+    if formats.weight_bits is None or layer.constants(formats)["weights"].any():
+        return False
+    gain = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64)).sum(axis=1).max()
+    largest_input = 2.0 ** (formats.x.bits - 1) * formats.x.scale
+    return bool(gain * largest_input > HALF_A_STEP * formats.y.scale)
+
+
+def _output_bounds(quantized: QuantizedLayer) -> Bounds:
+    """Return integers between which a layer's output stays, zero among them for the padding of the next layer."""
+    low, high = quantized.clamp
+    formats, bounds = quantized.formats, quantized.bounds
+    if quantized.layer.keeps_sign and all(b[0] >= x.zero_point for b, x in zip(bounds, formats.inputs, strict=True)):
+        low = max(low, formats.y.zero_point)
+    return min(low, formats.y.zero_point), max(high, formats.y.zero_point)
+
+
+def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) -> None:
+    """Refuse formats that break the chain or the kernel's arithmetic."""
+    layer, formats = quantized.layer, quantized.formats
+    if not _belong_together(layer, formats, inputs, bits):
+        raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
+    requantization = formats.requantization
+    if requantization:
+        for shift in (requantization.pre_shift, requantization.post_shift):
+            if not 0 <= shift <= MAX_SHIFT:
+                raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
+    largest = largest_sum(layer, formats, quantized.bounds)
+    if largest > ACCUMULATOR_MAX:
+        raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
+
+
+def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:
+    """Whether formats are those of a layer of this kind behind `inputs`."""
+    has_weights = "weights" in layer.parameters
+    widths = {q.bits for q in (*formats.inputs, formats.y)} | {formats.weight_bits or formats.x.bits}
+    if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:
+        return False
+    if not has_weights:
+        return not layer.keeps_format or formats.y == formats.x
+    requantization = formats.requantization
+    return requantization is not None and len(requantization.factors) in {1, layer.out_shape.channels}

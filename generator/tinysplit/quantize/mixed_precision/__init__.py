@@ -1,0 +1,1 @@
+"""Which values and weights need 16 bits."""

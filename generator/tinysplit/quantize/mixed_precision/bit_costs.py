@@ -1,0 +1,58 @@
+"""What widths of values and weights cost on the boards of an assignment, and whether everything fits there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
+from tinysplit.kernels import choose
+from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.plan.plan import make_plan
+from tinysplit.split.problem import Assignment
+
+
+@dataclass(frozen=True, eq=False)
+class WidthCosts:
+    """A network on boards; `assignment` has the board of each layer, counted from 0."""
+
+    graph: Graph
+    boards: tuple[Board, ...]
+    settings: CostSettings
+    assignment: Assignment
+
+    def seconds(self, widths: BitWidths) -> float:
+        """Return the time of all layers and of all tensors between boards."""
+        layers = sum(self._layer_seconds(number, widths) for number in range(len(self.graph.layers)))
+        lengths = (widths.values[layer.output] for layer in self.graph.layers)
+        return layers + sum(self._cut_seconds[bits][number] for number, bits in enumerate(lengths))
+
+    def fits(self, widths: BitWidths) -> bool:
+        """Return whether flash holds all constants and code, the planned arenas fit, and the split's limits hold."""
+        problem = make_problem(self.graph, self.boards, self.settings, widths)
+        if not problem.is_feasible(self.assignment):
+            return False
+        links, optimize, kernels = self.settings.link_settings, self.settings.optimize, self.settings.kernels
+        try:
+            make_plan(self.graph, widths, self.boards, problem, self.assignment, links, optimize, kernels)
+        except CheckFailedError:
+            return False
+        return True
+
+    def _layer_seconds(self, number: int, widths: BitWidths) -> float:
+        layer, board = self.graph.layers[number], self.boards[self.assignment[number]]
+        own, core = widths.of_layer(layer), board.device.core
+        kernel = choose(layer, core, own, self.settings.optimize, dict(self.settings.kernels).get(number))
+        return kernel_cycles(layer, core, own, kernel) / board.clock.core_hz
+
+    @cached_property
+    def _cut_seconds(self) -> Mapping[int, list[float]]:
+        """What each layer's output takes on its way to other boards, by its bits."""
+        seconds = {bits: [0.0] * len(self.graph.layers) for bits in (SHORT, LONG)}
+        for bits, of_layer in seconds.items():
+            widths = BitWidths.all(self.graph, bits)
+            for cut in make_problem(self.graph, self.boards, self.settings, widths).cuts(self.assignment):
+                of_layer[cut.after_layer] += cut.seconds
+        return seconds

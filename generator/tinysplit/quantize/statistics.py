@@ -1,0 +1,156 @@
+"""Statistics of values and weights, and the Q formats that lose least: by range, or with the tails clipped.
+
+Seed 004 chooses the quantization factor from "a statistical metric of a range of the floating point weights".
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import frexp, inf, log10
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.formats import FloatArray, QFormat, ValueFormat
+from tinysplit.network.float_reference import run_samples
+from tinysplit.network.layers.base import Shape
+
+BINS = 2048  # at most, on either side of zero
+FINER_FORMATS = 4  # that are tried beside the one that holds the whole range
+
+Range = tuple[float, float]
+
+
+def decibels(signal: float, noise: float) -> float:
+    """Return a ratio of powers in dB; infinite without noise."""
+    return 10 * log10(signal / noise) if noise > 0 and signal > 0 else inf
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What is known of many numbers: moments, and a histogram of those that are not 0.
+
+    Bin k counts the numbers from `bin_width * (first_bin + k)` to the next bin; the width is a power of two.
+    """
+
+    count: int
+    minimum: float
+    maximum: float
+    mean: float
+    variance: float
+    bin_width: float
+    first_bin: int
+    bins: NDArray[np.int64] = field(repr=False)
+    extremes: FloatArray | None = field(
+        default=None, repr=False
+    )  # of arrays of one shape: lowest and highest, 2 x shape
+
+    @classmethod
+    def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
+        """Return the statistics of an array that is not empty; `most_bins` of its histogram lie on a side of zero."""
+        numbers = numbers.ravel().astype(np.float64)
+        low, high = float(numbers.min()), float(numbers.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            return cls(numbers.size, low, high, np.nan, np.nan, 1.0, 0, np.zeros(1, np.int64))
+        width = 2.0 ** (frexp(max(-low, high) / most_bins)[1])
+        places = np.floor(numbers[numbers != 0] / width).astype(np.int64)
+        first = int(places.min()) if places.size else 0
+        bins = np.bincount(places - first) if places.size else np.zeros(1, np.int64)
+        return cls(numbers.size, low, high, float(numbers.mean()), float(numbers.var()), width, first, bins)
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of all numbers of both."""
+        count = self.count + other.count
+        mean = (self.count * self.mean + other.count * other.mean) / count
+        squares = sum(part.count * (part.variance + (part.mean - mean) ** 2) for part in (self, other))
+        width = max(self.bin_width, other.bin_width)
+        places = np.concatenate([part.places(width) for part in (self, other)])
+        bins = np.bincount(places - places.min(), np.concatenate([self.bins, other.bins])).astype(np.int64)
+        low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)  # a NaN stays
+        extremes = None
+        if self.extremes is not None and other.extremes is not None:
+            lows, highs = zip(self.extremes, other.extremes, strict=True)
+            extremes = np.stack([np.minimum(*lows), np.maximum(*highs)])
+        return Statistics(
+            count, float(low), float(high), mean, squares / count, width, int(places.min()), bins, extremes
+        )
+
+    def places(self, width: float) -> NDArray[np.int64]:
+        """Return the numbers of all bins in a histogram with wider bins."""
+        numbers = self.first_bin + np.arange(len(self.bins))
+        places: NDArray[np.int64] = np.floor(numbers * (self.bin_width / width)).astype(np.int64)
+        return places
+
+    @property
+    def range(self) -> Range:
+        """Smallest and largest number."""
+        return self.minimum, self.maximum
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all numbers are the same."""
+        return self.minimum == self.maximum
+
+    def channel_ranges(self, shape: Shape) -> FloatArray | None:
+        """Return lowest and highest numbers of each channel of a value, 2 x channels.
+
+        ONNX may have channels first or last. Returns None where the axes do not say which are the channels.
+        """
+        if self.extremes is None:
+            return None
+        height, width, channels = shape
+        axes = [size for size in self.extremes.shape[1:] if size > 1]
+        if axes == [size for size in (channels, height, width) if size > 1]:
+            planes = self.extremes.reshape(2, channels, -1)
+        elif axes == [size for size in shape if size > 1]:
+            planes = self.extremes.reshape(2, -1, channels).swapaxes(1, 2)
+        else:
+            return None
+        return np.stack([planes[0].min(axis=1), planes[1].max(axis=1)])
+
+    def snr_db(self, values: ValueFormat) -> float:
+        """Return how far the error in this format lies below the numbers."""
+        return decibels(self.variance + self.mean**2, self.error(values))
+
+    def vanishing(self, values: ValueFormat) -> float:
+        """Return the share of the numbers other than 0 that become 0."""
+        centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
+        return float(self.bins[np.abs(centers) < values.scale / 2].sum() / max(self.bins.sum(), 1))
+
+    def error(self, values: ValueFormat) -> float:
+        """Return the mean squared error of the numbers in this format: rounded inside its range, clipped outside."""
+        centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
+        low, high = ((limit - values.zero_point) * values.scale for limit in (values.low, values.high))
+        clipped = np.maximum(np.maximum(centers - high, low - centers) - values.scale / 2, 0.0)
+        rounded = np.minimum(values.scale**2 / 12, centers**2)  # what is below half a step becomes 0
+        return float((self.bins * np.where(clipped > 0, (clipped + values.scale / 2) ** 2, rounded)).sum() / self.count)
+
+    def best_format(self, bits: int) -> QFormat:
+        """Return the Q format of `bits` bits with the least error; the coarser of two that are alike."""
+        whole = QFormat.for_range(bits, *self.range)
+        finer = (QFormat(bits, whole.fraction_bits + extra) for extra in range(FINER_FORMATS))
+        return min(finer, key=self.error)
+
+    def clipped(self, bits: int) -> Range:
+        """Return the range that the best format of `bits` bits holds."""
+        if not (np.isfinite(self.minimum) and np.isfinite(self.maximum)):
+            return self.range
+        best = self.best_format(bits)
+        return max(self.minimum, best.low * best.scale), min(self.maximum, best.high * best.scale)
+
+
+def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> Mapping[str, Statistics]:
+    """Return statistics of the named values of the float network over all samples `x` (N x sample_shape)."""
+    wanted = tuple(dict.fromkeys(names))
+    found: dict[str, Statistics] = {}
+    for run in run_samples(model, x, wanted):
+        for name, value in zip(wanted, run, strict=True):
+            seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
+            found[name] = found[name] + seen if name in found else seen
+    return found
+
+
+def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, Range]:
+    """Return the ranges that formats of `bits` bits should hold, so that the mean squared error is least."""
+    return {name: values.clipped(bits) for name, values in statistics.items()}

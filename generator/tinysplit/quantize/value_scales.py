@@ -1,0 +1,95 @@
+"""Formats of 8-bit values that fit closer than powers of two, where that costs the boards nothing.
+
+A layer with weights brings its sums to any scale of the output: the scale only changes the steps of its weights. So
+values between such layers have the scale that loses least, in place of the Q format around it. Values that are added
+up or joined keep powers of two, for which their kernels have shifts. The network's input, which the host quantizes, may
+have a zero point as well; so may what fully connected layers read, which use each value once a weight.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.softmax import Softmax
+from tinysplit.quantize.statistics import Statistics
+
+BITS = 8
+STEPS = (1 << BITS) - 1  # from the lowest integer to the highest
+SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a range that are tried
+OFF_GRID = 1e-3  # steps: what float32 may take from a multiple
+
+
+def best_formats(
+    graph: Graph, statistics: Mapping[str, Statistics], x: FloatArray, widths: Mapping[str, int]
+) -> dict[str, ValueFormat]:
+    """Return the formats of values of 8 bits that need not be Q formats; `x` are the samples of the statistics.
+
+    Left out are values that are joined with others, outputs of a softmax, and what no format holds (NaN, infinity).
+    """
+    powers_of_two = set(_powers_of_two(graph))
+    found = {}
+    for name in graph.value_names:
+        seen = statistics[name]
+        if name in powers_of_two or widths[name] != BITS or not np.isfinite(seen.range).all() or not any(seen.range):
+            continue
+        if name == graph.input_name:
+            found[name] = _on_grid(x) or _least_error(seen, is_symmetric=False)
+        else:
+            found[name] = _least_error(seen, is_symmetric=seen.minimum < 0 or not _only_for_vectors(graph, name))
+    return found
+
+
+def _powers_of_two(graph: Graph) -> Iterator[str]:
+    """Yield the values that keep Q formats, with those whose format theirs is."""
+    names: set[str] = set()
+    for layer in reversed(graph.layers):
+        if isinstance(layer, Joining):
+            names |= {*layer.inputs, layer.output}
+        elif isinstance(layer, Softmax):
+            names.add(layer.output)
+        elif layer.keeps_format and layer.output in names:
+            names |= set(layer.inputs)
+    yield from names
+
+
+def _only_for_vectors(graph: Graph, name: str) -> bool:
+    """Whether a value is read by layers with a single pixel, and by no others."""
+    readers = [layer for layer in graph.layers if name in layer.inputs]
+    return bool(readers) and all(_reads_vectors(graph, reader) for reader in readers)
+
+
+def _reads_vectors(graph: Graph, reader: Layer) -> bool:
+    if reader.keeps_format:
+        return _only_for_vectors(graph, reader.output)
+    return "weights" in reader.parameters and reader.out_shape.height * reader.out_shape.width == 1
+
+
+def _on_grid(x: FloatArray) -> ValueFormat | None:
+    """Return the format whose integers are the numbers themselves, where they are multiples of one step."""
+    values = np.unique(np.append(x, 0.0).astype(np.float64))
+    if not 2 <= values.size <= STEPS + 1:  # noqa: PLR2004 - zero, and something else
+        return None
+    step = float(np.diff(values).min())
+    places = values / step
+    if np.abs(places - np.rint(places)).max() > OFF_GRID or places[-1] - places[0] > STEPS + OFF_GRID:
+        return None
+    return _from(float(values[0]), step)
+
+
+def _from(low: float, step: float) -> ValueFormat:
+    """Return the format whose lowest integer stands for `low`, a multiple of the step or the nearest one."""
+    return ValueFormat.of(BITS, step, -(1 << (BITS - 1)) - round(low / step))
+
+
+def _least_error(seen: Statistics, *, is_symmetric: bool) -> ValueFormat:
+    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
+    whole = ValueFormat(BITS, 1.0)
+    if is_symmetric:
+        step = max(low / whole.low, high / whole.high)
+        return min((ValueFormat.of(BITS, share * step) for share in SHARES), key=seen.error)
+    step = (high - low) / STEPS
+    return min((_from(share * low, share * step) for share in SHARES), key=seen.error)

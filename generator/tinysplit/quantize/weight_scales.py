@@ -1,0 +1,159 @@
+"""Seed 004's fully fractional weights: the division and correction factors of a layer's output channels.
+
+The weights of a channel are divided by a factor that makes them purely fractional, and its sum is multiplied by a
+correction factor afterwards. Both are one here: the correction, an integer over a power of two, is chosen first, and a
+step of the weights is what follows from it. So the integer multiplication is exact, and few bits do for the factors:
+they only say how finely the ranges of channels are told apart.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil, frexp, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.layers.base import Bounds, Layer
+from tinysplit.network.quantized_graph import LayerFormats
+
+SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
+FACTOR_BITS = (4, 15)
+SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
+HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
+CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's range
+NEAREST_BITS = (12, 16)  # of factors that only approach scales of others
+SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
+NO_INTEGER = 0.01  # what float32 may take from weight / step
+KEPT_BITS = 8
+SMALLEST_CORRECTION = 2.0**-28
+
+
+def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, bits: int) -> LayerFormats | None:
+    """Return the formats of a layer with weights of `bits` bits for inputs between the integers `bounds`.
+
+    The output has the format `wanted`, or coarser steps: it is never finer than the sums that it is made from.
+    Returns None where no step of the weights keeps the sums in 32 bits.
+    """
+    needs = _needs(layer, x, bounds, bits)
+    if needs is None:
+        return None
+    excess = frexp(float(needs.steps.max()) * x.scale / wanted.scale)[1]
+    y = ValueFormat.of(wanted.bits, wanted.scale * 2.0 ** max(excess, 0), wanted.zero_point)
+    corrections = needs.steps * x.scale / y.scale
+    corrections = np.maximum(corrections, max(float(corrections.max()) * 2.0 ** -FACTOR_BITS[1], SMALLEST_CORRECTION))
+    sum_bits = _bits(needs.sums / (corrections * y.scale))
+    formats = LayerFormats((x,), y, bits, _at_least(corrections, sum_bits, y.zero_point))
+    return _shifted(layer, formats, bounds)
+
+
+def keep(
+    layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds, steps: NDArray[np.float64]
+) -> LayerFormats | None:
+    """Return formats for weights that came as 8-bit integers in `steps`, an output channel or for all.
+
+    The factors are rounded, but so little that the weights stay the same integers. Returns None where they are none of
+    -127 to 127 (zero points, or changed since), where the steps are those of other channels, or where no factors keep
+    the sums in 32 bits.
+    """
+    if steps.size not in {1, layer.out_shape.channels}:
+        return None
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
+    limit = (1 << (KEPT_BITS - 1)) - 1
+    if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:
+        return None
+    largest = max(abs(bound - x.zero_point) for bound in bounds)
+    sums = np.abs(weights).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
+    requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point)
+    if requantization is None:
+        return None
+    return _shifted(layer, LayerFormats((x,), y, KEPT_BITS, requantization), bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Needs:
+    """What each output channel needs: the smallest steps that hold its weights and sums, and its largest real sums."""
+
+    steps: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def _needs(layer: Layer, x: ValueFormat, bounds: Bounds, bits: int) -> _Needs | None:
+    """Return the needs of all channels, None where rounding alone could fill 32 bits."""
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
+    bias = layer.parameters["bias"].astype(np.float64)
+    low, high = ((bound - x.zero_point) * x.scale for bound in bounds)
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    sums = np.maximum(bias + positive * high + negative * low, -(bias + positive * low + negative * high))
+    sums = np.maximum(sums, np.abs(bias))
+    rounding = weights.shape[1] * max(high, -low) / x.scale / 2 + HEADROOM
+    if rounding >= ACCUMULATOR_MAX:
+        return None
+    by_sums = sums / x.scale / (ACCUMULATOR_MAX - rounding)
+    return _Needs(np.maximum(_least_error_steps(weights, (1 << (bits - 1)) - 1), by_sums), sums)
+
+
+def _least_error_steps(weights: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
+    """Return the step of each channel that loses least: the largest weights saturate where that serves the others."""
+    whole = np.abs(weights).max(axis=1) / limit
+    candidates = np.array([share * whole for share in CLIPPED_SHARES])[..., np.newaxis]
+    steps = np.where(candidates > 0, candidates, 1.0)
+    rounded = np.rint(weights / steps).clip(-limit, limit) * steps
+    best = ((rounded - weights) ** 2).sum(axis=-1).argmin(axis=0)
+    least: NDArray[np.float64] = np.array(CLIPPED_SHARES)[best] * whole
+    return least
+
+
+def _bits(sums: NDArray[np.float64]) -> int:
+    """Return the bits of the largest sum."""
+    return frexp(float(sums.max()))[1]
+
+
+def _most_shift(zero_point: int, sum_bits: int, factor_bits: int) -> int:
+    """Return the most bits that both shifts may have, so that the offset with the zero point stays in 32 bits."""
+    return MAX_SHIFT - zero_point.bit_length() + max(sum_bits + factor_bits - 31, 0)
+
+
+def _at_least(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) -> Requantization:
+    """Return integer factors for at least `corrections`, for sums of `sum_bits` bits, without a first shift."""
+    largest = float(corrections.max())
+    exponent = frexp(largest)[1]
+    wanted = ceil(log2(SMALLEST_FACTOR * largest / float(corrections.min())))
+    room = 31 - SUM_STEPS_BITS - exponent - sum_bits
+    factor_bits = int(np.clip(min(wanted, room), *FACTOR_BITS))
+    shift = min(factor_bits - exponent, _most_shift(zero_point, sum_bits, factor_bits))
+    return _reduced(np.maximum(np.ceil(corrections * 2.0**shift), 1), shift)
+
+
+def _nearest(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) -> Requantization | None:
+    """Return the integer factors nearest to `corrections`, None where they are so small or large that none is near."""
+    factor_bits = int(np.clip(31 - sum_bits, *NEAREST_BITS))
+    exponent = frexp(float(corrections.max()))[1]
+    shift = min(factor_bits - exponent, _most_shift(zero_point, sum_bits, factor_bits))
+    factors = np.rint(corrections * 2.0**shift)
+    if shift < 0 or factors.min() < SMALLEST_NEAREST:
+        return None
+    return _reduced(factors, shift)
+
+
+def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:
+    """Return a requantization without common factors of two, and with one factor where all are alike."""
+    factors = wide.astype(np.int64)
+    divisor = int(np.gcd.reduce(factors))
+    halvings = min((divisor & -divisor).bit_length() - 1, shift)
+    factors >>= halvings
+    same = bool((factors == factors[0]).all())
+    return Requantization(tuple(factors[:1].tolist() if same else factors.tolist()), shift - halvings)
+
+
+def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
+    """Return the formats with the smallest first shift that provably keeps everything in 32 bits, None without one."""
+    whole = formats.requantization
+    if whole is None:
+        return None
+    for pre_shift in range(max(whole.post_shift - MAX_SHIFT, 0), min(whole.post_shift, MAX_SHIFT) + 1):
+        shifted = replace(whole, pre_shift=pre_shift, post_shift=whole.post_shift - pre_shift)
+        candidate = replace(formats, requantization=shifted)
+        if shifted.largest(layer.sum_bounds(candidate, [bounds]), formats.y.zero_point) <= ACCUMULATOR_MAX:
+            return candidate
+    return None

@@ -1,0 +1,1 @@
+"""Published tables, computed again, and the solvers that exist only for them."""

@@ -1,0 +1,94 @@
+"""The published networks as seed 000 costs them: their layers as it counts them, and the problem on two boards."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool
+from tinysplit.network.layers.base import FLOAT_BITS
+from tinysplit.reproduce import networks
+from tinysplit.split.problem import LayerCosts, Problem
+
+FLOAT_BYTES = FLOAT_BITS // 8
+
+
+@dataclass(frozen=True)
+class PublishedNetwork:
+    """How a network's layers are counted.
+
+    `normalization_bytes`: flash that a channel of a convolution has beside its weights and bias, where the published
+    figure counts a batch normalization that is not folded.
+    """
+
+    make: Callable[[], Graph]
+    normalization_bytes: int = 0
+
+
+NETWORKS: Mapping[str, PublishedNetwork] = {
+    "MobileNet v1 025": PublishedNetwork(partial(networks.mobilenet_v1, 0.25)),
+    "MobileNet v1 030": PublishedNetwork(partial(networks.mobilenet_v1, 0.30)),
+    "MobileNet v1 035": PublishedNetwork(partial(networks.mobilenet_v1, 0.35)),
+    "YAMNet 256": PublishedNetwork(networks.yamnet_256),
+    "KWS CNN": PublishedNetwork(networks.kws_cnn),
+    "KWS DS-CNN": PublishedNetwork(networks.kws_ds_cnn, normalization_bytes=3 * FLOAT_BYTES),  # 4 in place of the bias
+    "Tiny-CNN": PublishedNetwork(networks.tiny_cnn),
+}
+
+
+def counted_layers(graph: Graph) -> tuple[tuple[Layer, ...], ...]:
+    """Return what counts as one layer: a max pool belongs to the convolution before it."""
+    counted: list[tuple[Layer, ...]] = []
+    for layer in graph.layers:
+        if isinstance(layer, MaxPool):
+            counted[-1] = (*counted[-1], layer)
+        else:
+            counted.append((layer,))
+    return tuple(counted)
+
+
+def published_flash_bytes(network: PublishedNetwork, layers: Sequence[Layer]) -> int:
+    """Return the bytes of `layers` in float32."""
+    channels = sum(layer.out_shape.channels for layer in layers if isinstance(layer, Conv | DepthwiseConv))
+    return sum(layer.weights_bytes(FLOAT_BITS) for layer in layers) + channels * network.normalization_bytes
+
+
+def published_ram_bytes(layers: Sequence[Layer]) -> int:
+    """Return the bytes that X-CUBE-AI 7.1 needs for one counted layer, whose output overwrites its input row by row.
+
+    A convolution keeps the input and a row and a pixel of the output, a depthwise one a row of the input too; all
+    else, and what looks at single elements, works in place. This rule was found from the published figures.
+    """
+    first, out = layers[0], layers[-1].out_shape
+    kept = 0
+    if isinstance(first, Conv):
+        kept = (out.width + 1) * out.channels
+    elif isinstance(first, DepthwiseConv) and first.window.elements > 1:
+        kept = (first.in_shape.width + 1 + out.width) * out.channels
+    return max(first.in_shape.size + kept, out.size) * FLOAT_BYTES
+
+
+def published_problem(model: str, boards: Sequence[str]) -> Problem:
+    """Return the problem of Table 4: costs by Table 3, every board used, the last two layers never cut apart."""
+    network = NETWORKS[model]
+    graph = network.make()
+    problem = make_problem(graph, [load_board(name) for name in boards], CostSettings(paper=True))
+    costs_of = dict(zip(graph.layers, zip(problem.layers, problem.transfer_seconds, strict=True), strict=True))
+    layers: list[LayerCosts] = []
+    transfers = []
+    for counted in counted_layers(graph):
+        costs, transfer = costs_of[counted[-1]]
+        seconds = zip(*(costs_of[layer][0].seconds for layer in counted), strict=True)
+        layers.append(
+            LayerCosts.alike(
+                name=costs.name,
+                flash_bytes=published_flash_bytes(network, counted),
+                ram_bytes=max(counted[0].in_shape.size, counted[-1].out_shape.size) * FLOAT_BYTES,
+                out_bytes=costs.out_bytes,
+                seconds=tuple(map(sum, seconds)),  # no inputs: a chain, also where several layers are counted as one
+            )
+        )
+        transfers.append(transfer)
+    return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers))

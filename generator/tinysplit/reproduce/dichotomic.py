@@ -1,0 +1,92 @@
+"""Dichotomic search as published (seed 000, section 3.2): one run of layers leaves a network that is on one device.
+
+The root candidate has all layers on one device. The layers are halved, the halves are halved, down to single layers:
+2n - 1 runs. Each run of the ROOT is given to each device in turn, so that no candidate has more than one run away from
+home. For d roots these are d^2 (2n - 1) steps, the counts of the seed's Table 4 for its networks of 30, 17, 13 and 7
+layers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.explain.infeasible import check_memories, explain_timeout
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.period_bounds import least_value
+
+
+@dataclass
+class Candidates:
+    """Looks at one candidate after the other and keeps the best."""
+
+    problem: Problem
+    time_limit_s: float
+    best: Assignment = ()
+    best_value: float = inf
+    explored: int = 0
+    start_s: float = field(default_factory=perf_counter)
+
+    @property
+    def is_time_over(self) -> bool:
+        """Whether no further candidate may be looked at; one always may."""
+        return self.explored > 0 and perf_counter() - self.start_s > self.time_limit_s
+
+    def look_at(self, candidate: Assignment) -> None:
+        """Take `candidate` as a step, and as the best if it is feasible and better."""
+        self.explored += 1
+        if not self.problem.is_feasible(candidate):
+            return
+        value = self.problem.value(candidate)
+        if value < self.best_value:
+            self.best, self.best_value = candidate, value
+
+    def split(self, solver: str) -> Split:
+        """Return the best as a split; CheckFailedError when nothing looked at was feasible."""
+        if not self.best:
+            if self.is_time_over:
+                raise explain_timeout(self.problem, self.time_limit_s)
+            raise CheckFailedError(
+                f"none of the {self.explored} candidates of the {solver} search fits: take --solver branch-and-bound"
+            )
+        return Split(
+            problem=self.problem,
+            assignment=self.best,
+            lower_bound=min(self.best_value, least_value(self.problem)),
+            explored=self.explored,
+            solver=solver,
+            spent_s=perf_counter() - self.start_s,
+        )
+
+
+def dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return the best of d^2 (2n - 1) candidates; rarely proved, never infeasible.
+
+    With more than two devices that must all be used none is feasible. CheckFailedError says when nothing fits.
+    """
+    check_memories(problem)
+    candidates = Candidates(problem, time_limit_s)
+    n_layers, devices = len(problem.layers), range(len(problem.devices))
+    for root in devices:
+        for first, end in halves(0, n_layers):
+            for device in devices:
+                if candidates.is_time_over:
+                    break
+                candidates.look_at(with_run((root,) * n_layers, first, end, device))
+    return candidates.split("dichotomic")
+
+
+def halves(first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the run of layers from `first` to before `end`, its halves, and their halves, depth first."""
+    yield first, end
+    if end - first > 1:
+        middle = (first + end) // 2
+        yield from halves(first, middle)
+        yield from halves(middle, end)
+
+
+def with_run(assignment: Assignment, first: int, end: int, device: int) -> Assignment:
+    """Return `assignment` with the layers from `first` to before `end` on `device`."""
+    return (*assignment[:first], *(device,) * (end - first), *assignment[end:])

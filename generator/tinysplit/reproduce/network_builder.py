@@ -1,0 +1,173 @@
+"""Networks written layer by layer: published ones, those of calibration, and those of tests."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import (
+    Activation,
+    Add,
+    AveragePool,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    Lookup,
+    MaxPool,
+    Mul,
+    Pad,
+    Pads,
+    Permute,
+    PRelu,
+    Shape,
+    Softmax,
+    Upsample,
+    Window,
+)
+
+RELU = Activation(0.0)
+
+
+@dataclass
+class NetworkBuilder:
+    """A network that grows behind `value`, the output of the layer added last; weights are random.
+
+    Branches begin with `behind` and end with `add`, `mul` or `concat`.
+    """
+
+    name: str
+    shape: Shape
+    value: str = "input"
+    layers: list[Layer] = field(default_factory=list)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+
+    def conv(
+        self,
+        channels: int,
+        kernel: tuple[int, int] = (1, 1),
+        stride: int | tuple[int, int] = 1,
+        dilation: int = 1,
+        activation: Activation = RELU,
+        padded: bool = True,
+    ) -> Self:
+        """Add a convolution; `padded` keeps the size of the map but for `stride`."""
+        weights, bias = self._weights(channels, *kernel, self.shape.channels), self._random(channels)
+        strides = (stride, stride) if isinstance(stride, int) else stride
+        pads = _pads(kernel, dilation) if padded else Pads()
+        window = Window(kernel, strides, (dilation, dilation), pads)
+        return self._add(Conv, weights=weights, bias=bias, window=window, activation=activation)
+
+    def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
+        """Add a depthwise convolution that keeps the size of the map but for `stride`."""
+        channels = self.shape.channels
+        weights, bias = (
+            self._random(*kernel, channels) / np.sqrt(np.prod(kernel), dtype=np.float32),
+            self._random(channels),
+        )
+        window = Window(kernel, (stride, stride), pads=_pads(kernel, 1))
+        return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
+
+    def max_pool(self, size: int, stride: int) -> Self:
+        """Add a pool without padding."""
+        return self._add(MaxPool, window=Window((size, size), (stride, stride)))
+
+    def average_pool(self, size: int = 0) -> Self:
+        """Add a pool that does not overlap itself; over the whole map without a size."""
+        kernel = (size, size) if size else self.shape[:2]
+        return self._add(AveragePool, window=Window(kernel, kernel))
+
+    def dense(self, outputs: int) -> Self:
+        """Add a fully connected layer."""
+        return self._add(Dense, weights=self._weights(outputs, self.shape.size), bias=self._random(outputs))
+
+    def softmax(self) -> Self:
+        """Add a softmax."""
+        return self._add(Softmax)
+
+    def tanh(self) -> Self:
+        """Add a function from a table."""
+        return self._add(Lookup, operator="Tanh", function=np.tanh)
+
+    def prelu(self) -> Self:
+        """Add slopes below zero, one a channel."""
+        return self._add(PRelu, slopes=self._random(self.shape.channels))
+
+    def upsample(self, factor: int) -> Self:
+        """Repeat every pixel in both directions."""
+        return self._add(Upsample, factors=(factor, factor))
+
+    def pad(self, size: int) -> Self:
+        """Add rows and columns of zeros on all sides."""
+        return self._add(Pad, pads=Pads(size, size, size, size), value=0.0)
+
+    def transpose(self) -> Self:
+        """Exchange height and channels."""
+        order = np.arange(self.shape.size).reshape(self.shape).transpose(2, 1, 0)
+        return self._add(Permute, new_shape=Shape(*order.shape), order=order.ravel())
+
+    def conv_transpose(self, channels: int, kernel: tuple[int, int], stride: int) -> Self:
+        """Add a transposed convolution that cuts nothing off."""
+        return self._add(
+            ConvTranspose,
+            weights=self._weights(channels, *kernel, self.shape.channels),
+            bias=self._random(channels),
+            stride=(stride, stride),
+            dilation=(1, 1),
+            pads=Pads(),
+            growth=(0, 0),
+        )
+
+    def behind(self, value: str) -> Self:
+        """Go on behind an earlier value."""
+        self.value, self.shape = value, self.shapes[value]
+        return self
+
+    def add(self, *others: str, activation: Activation = RELU) -> Self:
+        """Add other values of the same shape."""
+        return self._join(Add, others, signs=(1,) * (1 + len(others)), activation=activation)
+
+    def mul(self, other: str) -> Self:
+        """Multiply by another value, of the same shape or one number a channel."""
+        return self._join(Mul, (other,))
+
+    def concat(self, *others: str) -> Self:
+        """Put the channels of other values behind one's own."""
+        return self._join(Concat, others)
+
+    def graph(self) -> Graph:
+        """Return the network; there is no file, so the hash is that of its name."""
+        return Graph.of_layers(self.name, self.layers, hashlib.sha256(self.name.encode()).hexdigest())
+
+    def _random(self, *shape: int) -> NDArray[np.float32]:
+        """Return numbers spread like trained weights: some kernels are faster where most are far from the largest."""
+        return self.rng.standard_normal(shape).astype(np.float32)
+
+    def _weights(self, channels: int, *shape: int) -> NDArray[np.float32]:
+        """Return weights that keep values as large as they are, channel by channel."""
+        weights: NDArray[np.float32] = self._random(channels, *shape) / np.sqrt(np.prod(shape), dtype=np.float32)
+        return weights
+
+    def _join(self, kind: type[Layer], others: tuple[str, ...], **fields: Any) -> Self:  # noqa: ANN401 (the kind's own)
+        return self._add(kind, others, other_shapes=tuple(self.shapes[name] for name in others), **fields)
+
+    def _add(self, kind: type[Layer], others: tuple[str, ...] = (), **fields: Any) -> Self:  # noqa: ANN401 (the kind's)
+        number = len(self.layers) + 1
+        self.shapes.setdefault(self.value, self.shape)
+        inputs = (self.value, *others)
+        layer = kind(name=f"layer{number}", inputs=inputs, output=f"value{number}", in_shape=self.shape, **fields)
+        self.layers.append(layer)
+        self.value, self.shape = layer.output, layer.out_shape
+        self.shapes[self.value] = self.shape
+        return self
+
+
+def _pads(kernel: tuple[int, int], dilation: int) -> Pads:
+    height, width = (dilation * (size - 1) for size in kernel)
+    return Pads(height // 2, width // 2, height - height // 2, width - width // 2)

@@ -1,0 +1,70 @@
+"""The reproduction as tables: ours beside the published figures, equal ones marked, and below what they rest on."""
+
+from itertools import groupby, pairwise
+from string import ascii_lowercase
+
+from rich.console import Console
+from rich.table import Table
+
+from tinysplit.common.tables import plain_table
+from tinysplit.reproduce.reproduction import Convention, Reproduction, Row
+
+MARKS = {True: "[green]=[/green]", False: "[red]≠[/red]", None: "[yellow]?[/yellow]"}
+LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
+
+
+def print_reproduction(reproduction: Reproduction, console: Console) -> None:
+    """Print a table a published table, the conventions, the reasons of differences, and how many figures are equal."""
+    reasons = list(dict.fromkeys(row.why_not for row in reproduction.rows if row.why_not))
+    for (seed, table), printed in groupby(reproduction.rows, key=lambda row: (row.seed, row.table)):
+        console.print(f"Seed {seed}, Table {table}", style="bold", highlight=False)
+        console.print(_table(list(printed), reasons))
+        console.print()
+    notes = [
+        *((letter, convention.value) for convention, letter in LETTERS.items()),
+        *((str(number), reason) for number, reason in enumerate(reasons, 1)),
+    ]
+    console.print(_notes(notes))
+    console.print()
+    rows = [row for row in reproduction.rows if row.published]
+    equal, missing = sum(row.is_equal for row in rows), sum(not row.ours for row in rows)
+    known = sum(bool(row.ours and row.why_not) for row in rows)
+    console.print(
+        f"{len(rows)} figures: {equal} equal in every printed digit, {missing} not identifiable, "
+        f"{known} known to differ, {len(rows) - equal - missing - known} unexpected",
+        highlight=False,
+    )
+
+
+def _table(rows: list[Row], reasons: list[str]) -> Table:
+    has_copies = any(row.replicated for row in rows)
+    last = "replicated" if has_copies else "difference"
+    table = plain_table("row", "quantity", numbers=("published", "ours", last))
+    for heading in ("", "rests on"):
+        table.add_column(heading)
+    for before, row in pairwise([None, *rows]):
+        if row is None:
+            continue
+        letters = [LETTERS[convention] for convention in row.conventions]
+        numbers = [str(reasons.index(row.why_not) + 1)] if row.why_not else []
+        table.add_row(
+            "" if before and before.row == row.row else row.row,
+            row.quantity,
+            row.published or "-",
+            row.ours or "-",
+            row.replicated if has_copies else _difference(row),
+            MARKS[row.is_equal if row.ours and row.published else None],
+            " ".join([*letters, *numbers]),
+        )
+    return table
+
+
+def _difference(row: Row) -> str:
+    return f"{row.difference:+.3g}" if row.difference and not row.is_equal else ""
+
+
+def _notes(notes: list[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for mark, text in notes:
+        table.add_row(mark, text)
+    return table

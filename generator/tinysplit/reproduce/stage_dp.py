@@ -1,0 +1,150 @@
+"""Pipelines of one stage a device, and the least period that one can have (seed 001, section 4).
+
+`stage_search` is the dynamic programming that the seed means: the best pipeline over all orders of devices, each taken
+at most once, with memory. State: layers done, set of devices taken, device that goes on; O(2^d d^2 n^2).
+"""
+
+from math import inf, isfinite
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.ram import within_ram
+from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.explain.infeasible import check_memories, explain_timeout
+from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.period_bounds import least_value
+
+Floats = NDArray[np.float64]
+
+
+def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return the pipeline of least period; proved only where no split with several runs a device can be better.
+
+    With one stage a device the periods `load`, `span` and `paper` are the same. UsageError for anything else, for
+    branches and for links that are shared (relays, half duplex); CheckFailedError when no pipeline fits or the time is
+    over.
+    """
+    _check_scope(problem)
+    check_memories(problem)
+    start = perf_counter()
+    search = _StageSearch(within_ram(problem), start + time_limit_s)
+    if not search.run():
+        raise explain_timeout(problem, time_limit_s)
+    assignment = search.assignment()
+    if not assignment or not problem.is_feasible(assignment):
+        raise CheckFailedError(
+            "no pipeline with one stage a board fits, or the best one breaks a limit: take --solver branch-and-bound"
+        )
+    return Split(
+        problem=problem,
+        assignment=assignment,
+        lower_bound=min(problem.value(assignment), least_value(problem)),
+        explored=search.explored,
+        solver="stages",
+        spent_s=perf_counter() - start,
+    )
+
+
+def _check_scope(problem: Problem) -> None:
+    if problem.objective is not Objective.THROUGHPUT:
+        raise UsageError(f"--solver stages finds the least period, no {problem.objective}: take --objective throughput")
+    if problem.period_definition is Period.OLD:
+        raise UsageError("--solver stages does not know the old period: take another --period")
+    if not problem.is_chain:
+        raise UsageError("stages knows chains only, and this network has branches: take --solver graph")
+    if problem.links and (problem.links.half_duplex or _has_relays(problem.links)):
+        raise UsageError("stages knows no half-duplex links and no relays between boards: take --solver labels")
+
+
+def _has_relays(links: Links) -> bool:
+    return any(len(way) > 1 for routes in links.routes for row in routes for way in row)
+
+
+class _StageSearch:
+    """`best[taken][device]` has, by layers done, the least bottleneck of stages on `taken`; `device` goes on next."""
+
+    def __init__(self, problem: Problem, deadline: float) -> None:
+        self.problem, self.deadline = problem, deadline
+        self.n_layers, self.n_devices = len(problem.layers), len(problem.devices)
+        self.computing = [_computing(problem, device) for device in range(self.n_devices)]
+        self.best: dict[tuple[int, int], Floats] = {}
+        self.came_from: dict[tuple[int, int, int], tuple[int, int]] = {}  # first layer and device of the stage before
+        self.least = inf
+        self.last: tuple[int, int, int] | None = None  # first layer of the last stage, devices taken before, its device
+        self.explored = 0
+
+    def run(self) -> bool:
+        """Go through all sets of devices, the small ones first; return whether the time was enough."""
+        for device in range(self.n_devices):
+            nothing_done = np.full(self.n_layers, inf)
+            nothing_done[0] = 0.0
+            self.best[0, device] = nothing_done
+        for taken in sorted(range(2**self.n_devices), key=int.bit_count):
+            for device in range(self.n_devices):
+                if (taken, device) in self.best:
+                    self._end_with(taken, device)
+                    self._go_on_from(taken, device)
+            if perf_counter() > self.deadline:
+                return False
+        return True
+
+    def _end_with(self, taken: int, device: int) -> None:
+        """Let `device` do all that is left."""
+        if self.problem.must_use_all and (taken | 1 << device).bit_count() < self.n_devices:
+            return
+        values = np.maximum(self.best[taken, device], self.computing[device][:, self.n_layers])
+        first = int(np.argmin(values))
+        if values[first] < self.least:
+            self.least, self.last = float(values[first]), (first, taken, device)
+
+    def _go_on_from(self, taken: int, device: int) -> None:
+        """Let `device` do some layers and send to each device that is not taken."""
+        now_taken = taken | 1 << device
+        ends = np.arange(1, self.n_layers)
+        for after in range(self.n_devices):
+            if now_taken >> after & 1:
+                continue
+            sending = np.array([self.problem.transfer_seconds[end - 1][device][after] for end in ends])
+            if self.problem.keep_last_two:
+                sending[-1:] = inf
+            busy = self.computing[device][:, 1 : self.n_layers] + sending
+            values = np.maximum(self.best[taken, device][:, None], busy)
+            self.explored += int(np.isfinite(values).sum())
+            firsts = values.argmin(axis=0)
+            known = self.best.setdefault((now_taken, after), np.full(self.n_layers, inf))
+            for end, first in zip(ends, firsts, strict=True):
+                if values[first, end - 1] < known[end]:
+                    known[end] = values[first, end - 1]
+                    self.came_from[int(end), now_taken, after] = (int(first), device)
+
+    def assignment(self) -> Assignment:
+        """Return the best pipeline, empty if there is none."""
+        if self.last is None:
+            return ()
+        first, taken, device = self.last
+        devices = [device] * (self.n_layers - first)
+        while first:
+            before, sender = self.came_from[first, taken, device]
+            devices = [sender] * (first - before) + devices
+            first, taken, device = before, taken & ~(1 << sender), sender
+        return tuple(devices)
+
+
+def _computing(problem: Problem, device: int) -> Floats:
+    """Return [first layer][layer behind the last]: seconds of a stage, infinite where it does not fit."""
+    n_layers = len(problem.layers)
+    table = np.full((n_layers, n_layers + 1), inf)
+    for first in range(n_layers):
+        seconds, flash_bytes = 0.0, 0
+        for layer in range(first, n_layers):
+            seconds += problem.usable_seconds[layer][device]
+            flash_bytes += problem.layers[layer].flash_bytes[device]
+            if not isfinite(seconds) or flash_bytes > problem.devices[device].flash_bytes:
+                break
+            table[first, layer + 1] = seconds
+    return table

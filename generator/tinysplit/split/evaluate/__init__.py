@@ -1,0 +1,1 @@
+"""What an assignment costs: time, period, energy and RAM."""

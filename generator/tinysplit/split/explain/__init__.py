@@ -1,0 +1,1 @@
+"""Why a problem has no split, and what other splits would bring."""

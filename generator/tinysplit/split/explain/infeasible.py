@@ -1,0 +1,239 @@
+"""Why no split exists: which layer or which memory is short by how many bytes on which board, or which limit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import inf, isfinite
+
+from tinysplit.boards.board import board_title
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.units import MILLI, MS
+from tinysplit.split.evaluate.replication import replicate
+from tinysplit.split.problem import LayerCosts, Objective, Problem, within
+
+EXPLANATION_LIMIT_S = 1.0  # a question: an explanation may not take longer than the search
+
+
+class InfeasibleError(CheckFailedError):
+    """It is proved that a problem has no split."""
+
+
+class _UnexplainedError(InfeasibleError):
+    """The reason takes seconds to find: it is looked for when somebody reads it, and those who only ask go on."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._problem = problem
+
+    @cached_property
+    def _text(self) -> str:
+        return _explanation(self._problem)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def check_memories(problem: Problem) -> None:
+    """Raise InfeasibleError for a layer that fits into no device, and for flash that is too small in all."""
+    for number, layer in enumerate(problem.layers, 1):
+        if not any(map(isfinite, problem.usable_seconds[number - 1])):
+            raise InfeasibleError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
+    needed = sum(problem.least_flash_bytes)
+    available = sum(device.flash_bytes for device in problem.devices)
+    if needed > available:
+        names = {1: f"{_board(problem, 0)} has", 2: "both boards together have"}
+        have = names.get(len(problem.devices), f"all {len(problem.devices)} boards together have")
+        at_least = "at least " if any(len(set(layer.flash_bytes)) > 1 for layer in problem.layers) else ""
+        raise InfeasibleError(
+            f"the network needs {at_least}{needed} bytes of flash, {have} {available}: {needed - available} bytes short"
+        )
+    if problem.must_use_all and len(problem.devices) > len(problem.layers):
+        raise InfeasibleError(
+            f"every one of {len(problem.devices)} boards must be used, but the network has {len(problem.layers)} layers"
+        )
+
+
+def explain(problem: Problem) -> CheckFailedError:
+    """Return why an exhausted search found nothing, although `check_memories` had no complaint."""
+    return _UnexplainedError(problem)
+
+
+def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
+    """Return that the search ended before it found anything."""
+    return CheckFailedError(
+        f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
+        f"and none excluded: name larger boards{' or relax the limits' if problem.is_limited else ''}"
+    )
+
+
+def _explanation(problem: Problem) -> str:
+    if problem.is_limited:
+        return _limits_in_the_way(problem)
+    shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
+    if shortages:
+        missing, device = min(shortages)
+        return (
+            "every layer fits somewhere and so does their sum, but no assignment packs them: "
+            f"{missing} more bytes of flash on {_board(problem, device)} would do"
+        )
+    if problem.must_use_all:
+        return "no assignment that uses every board fits: leave one out"
+    if problem.is_chain:
+        return "no assignment fits: the boards that hold the layers are not linked, or several lack flash"
+    return "no assignment fits: the boards that hold the layers are not linked, or lack RAM for what is alive at once"
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A limit of a problem, and how it is spoken of."""
+
+    objective: Objective
+    value: float
+    kept: str  # "answer within"
+    least: str  # "the shortest latency"
+    unit: str
+    scale: float
+
+    @classmethod
+    def all_of(cls, problem: Problem) -> "tuple[_Limit, ...]":
+        """Return the limits that `problem` has."""
+        limits = (
+            cls(Objective.LATENCY, problem.max_latency_s, "answer within", "the shortest latency", "ms", MS),
+            cls(Objective.THROUGHPUT, problem.longest_period_s, "answer every", "the shortest period", "ms", MS),
+            cls(Objective.ENERGY, problem.max_energy_j, "need at most", "the least energy", "mJ", MILLI),
+        )
+        return tuple(limit for limit in limits if isfinite(limit.value))
+
+    def amount(self, value: float) -> str:
+        """Return `value` in the limit's unit."""
+        return f"{value * self.scale:.6g} {self.unit}"
+
+    @property
+    def text(self) -> str:
+        """What splits do that keep it."""
+        return f"{self.kept} {self.amount(self.value)}"
+
+
+def _limits_in_the_way(problem: Problem) -> str:
+    """Return which limit is out of reach, or which are together; or why nothing fits even without them."""
+    limits = _Limit.all_of(problem)
+    if not isfinite(_least(_limited(problem, (), Objective.LATENCY))):
+        return _explanation(_limited(problem, (), Objective.LATENCY))
+    for limit in limits:
+        least = _least(_limited(problem, (), limit.objective))
+        if not within(least, limit.value):
+            nobody = limit.text.replace(" ", "s ", 1)
+            return f"no split {nobody}: {limit.least} found is {limit.amount(least)}{_copies(problem, limit)}"
+    for *others, last in (*combinations(limits, 2), limits):
+        least = _least(_limited(problem, others, last.objective))
+        if others and not within(least, last.value):
+            kept = " and ".join(limit.text for limit in others)
+            found = f"{last.least} found is {last.amount(least)}, not {last.amount(last.value)}"
+            return f"the limits contradict each other: of the splits that {kept}, {found}"
+    return f"no split was found that would {' and '.join(limit.text for limit in limits)}"
+
+
+def _limited(problem: Problem, limits: Sequence[_Limit], objective: Objective) -> Problem:
+    """Return the problem with these limits alone; inputs keep their pace where energy counts."""
+    values = {limit.objective: limit.value for limit in limits}
+    return replace(
+        problem,
+        objective=objective,
+        max_latency_s=values.get(Objective.LATENCY, inf),
+        max_period_s=values.get(Objective.THROUGHPUT, inf),
+        max_energy_j=values.get(Objective.ENERGY, inf),
+        frame_period_s=problem.frame_period_s if Objective.ENERGY in {objective, *values} else 0.0,
+    )
+
+
+def _copies(problem: Problem, limit: _Limit) -> str:
+    """Return who could keep the limit without a split, where whole networks side by side can."""
+    free = replace(problem, frame_period_s=0.0, max_energy_j=inf)
+    copies = replicate(free) if limit.objective is Objective.THROUGHPUT else None
+    if copies is None or not within(copies.period_s, limit.value):
+        return ""
+    names = " and ".join(_board(problem, device) for device in copies.devices)
+    return f"; the whole network on {names}, every input on one of them, would: {limit.amount(copies.period_s)}"
+
+
+def _least(problem: Problem) -> float:
+    """Return the least objective found in `EXPLANATION_LIMIT_S`, infinite for none."""
+    from tinysplit.split.solve import solve  # noqa: PLC0415 (the solvers import this module)
+
+    try:
+        return solve(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
+    except CheckFailedError:
+        return inf
+
+
+def _board(problem: Problem, device: int) -> str:
+    return board_title(device + 1, problem.devices[device].name)
+
+
+def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
+    """Return in words what keeps `layer` from the device that comes nearest to holding it."""
+    can_run = [device for device, seconds in enumerate(layer.seconds) if isfinite(seconds)]
+    if not can_run:
+        return "can run on none of the boards"
+    for what, needed, free in (
+        ("RAM", layer.ram_bytes, [device.ram_bytes for device in problem.devices]),
+        ("flash", layer.flash_bytes, [device.flash_bytes for device in problem.devices]),
+    ):
+        short, nearest = min((needed[device] - free[device], device) for device in can_run)
+        if short > 0:
+            return (
+                f"needs {needed[nearest]} bytes of {what}; {_board(problem, nearest)} comes nearest with "
+                f"{free[nearest]}: {short} bytes short"
+            )
+    shortages = (f"{_board(problem, device)} lacks {_lack(problem, layer, device)}" for device in can_run)
+    return f"fits on none of the boards: {', '.join(shortages)}"
+
+
+def _lack(problem: Problem, layer: LayerCosts, device: int) -> str:
+    limits = problem.devices[device]
+    lacks = {
+        "flash": layer.flash_bytes[device] - limits.flash_bytes,
+        "RAM": layer.ram_bytes[device] - limits.ram_bytes,
+    }
+    return " and ".join(f"{n_bytes} bytes of {what}" for what, n_bytes in lacks.items() if n_bytes > 0)
+
+
+def _missing(problem: Problem, device: int) -> int:
+    """Return the fewest bytes more of flash on `device` that were found to make the problem feasible; 0 for none.
+
+    This is a splitting problem itself: the device has unlimited flash, and each byte on it costs a second.
+    """
+    total = sum(layer.flash_bytes[device] for layer in problem.layers)
+    layers = tuple(
+        replace(
+            layer,
+            seconds=tuple(
+                inf if not isfinite(seconds) else float(layer.flash_bytes[device]) if other == device else 0.0
+                for other, seconds in enumerate(layer.seconds)
+            ),
+        )
+        for layer in problem.layers
+    )
+    limits = problem.devices[device]
+    devices = (
+        *problem.devices[:device],
+        replace(limits, flash_bytes=max(total, limits.flash_bytes)),
+        *problem.devices[device + 1 :],
+    )
+    transfers = tuple(
+        tuple(tuple(0.0 if isfinite(seconds) else inf for seconds in row) for row in table)
+        for table in problem.transfer_seconds
+    )
+    relaxed = replace(
+        problem.without_limits(),
+        objective=Objective.LATENCY,
+        layers=layers,
+        devices=devices,
+        transfer_seconds=transfers,
+        links=None,
+        host_seconds=(),
+        frame_period_s=0.0,
+    )
+    least = _least(relaxed)
+    return round(least) - limits.flash_bytes if isfinite(least) else 0

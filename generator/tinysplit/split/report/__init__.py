@@ -1,0 +1,1 @@
+"""Splits, fronts and arrivals as tables."""

@@ -1,0 +1,36 @@
+"""A Pareto front as a table: the figures of every point, and which board runs which layers."""
+
+from rich.console import Console
+
+from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.units import MILLI, MS
+from tinysplit.split.pareto import Against, Front, Point
+from tinysplit.split.problem import sub_models
+from tinysplit.split.report.split import layer_numbers
+
+
+def print_front(front: Front, console: Console) -> None:
+    """Print the points by latency, and whether they are all."""
+    table = plain_table("layers on board", "proved", numbers=("latency ms", _heading(front.against)))
+    for point in front.points:
+        figures = (f"{point.latency_s * MS:.2f}", _other(point, front.against))
+        table.add_row(_layers(point), "yes" if point.proved else "no", *figures)
+    console.print(table)
+    end = "no split is missing" if front.complete else "time ran out: there may be more"
+    console.print(
+        f"{counted(len(front.points), 'point')} of latency against {front.against} (estimated); {end}", highlight=False
+    )
+
+
+def _heading(against: Against) -> str:
+    return "mJ" if against is Against.ENERGY else "answers a second"
+
+
+def _other(point: Point, against: Against) -> str:
+    return f"{point.energy_j * MILLI:.3f}" if against is Against.ENERGY else f"{1 / point.period_s:.3f}"
+
+
+def _layers(point: Point) -> str:
+    if point.copies:
+        return f"copies of the whole network on {', '.join(str(device + 1) for device in point.copies)}"
+    return ", ".join(f"{layer_numbers(run)} on {run.device + 1}" for run in sub_models(point.assignment))

@@ -1,0 +1,105 @@
+"""A split as tables: who runs what, what memories hold, what crosses, and L, T, I, period and energy."""
+
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.units import MILLI, MS
+from tinysplit.split.problem import Cut, Objective, SubModel
+from tinysplit.split.solution import Split
+
+SMALL_GAP = 0.001
+BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
+
+
+def print_split(split: Split, console: Console) -> None:
+    """Print boards with their layers and memories, cuts, figures, and how far they are proved."""
+    console.print(_boards(split))
+    if unused := len(split.problem.devices) - len(set(split.assignment)):
+        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
+    if split.cuts:
+        console.print(_cuts(split))
+    figures = split.figures
+    with_host = ", the host's transfers counted" if split.problem.host_seconds else ""
+    console.print(
+        f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms "
+        f"(estimated{with_host})",
+        highlight=False,
+    )
+    console.print(_period(split), highlight=False)
+    console.print(_energy(split), highlight=False)
+    console.print(_proof(split), highlight=False)
+
+
+def layer_numbers(run: SubModel) -> str:
+    """Return the layers of a sub-model as users see them: "3", "4-7"."""
+    return f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
+
+
+def _boards(split: Split) -> Table:
+    table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
+    seconds = [0.0] * len(split.problem.devices)
+    for layer, device in zip(split.problem.layers, split.assignment, strict=True):
+        seconds[device] += layer.seconds[device]
+    for index, limits in enumerate(split.problem.devices):
+        if index not in split.assignment:
+            continue
+        runs = [layer_numbers(run) for run in split.sub_models if run.device == index]
+        table.add_row(
+            f"{index + 1} {limits.name}",
+            ", ".join(runs),
+            *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
+            *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
+            f"{seconds[index] * MS:.2f}",
+        )
+    return table
+
+
+def _cuts(split: Split) -> Table:
+    table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
+    for cut in split.cuts:
+        layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
+        table.add_row(layer, str(cut.sender + 1), _way(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}")
+    return table
+
+
+def _way(split: Split, cut: Cut) -> str:
+    between = " and ".join(str(device + 1) for device in split.route(cut)[1:-1])
+    return f"{cut.receiver + 1} over {between}" if between else str(cut.receiver + 1)
+
+
+def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
+    total = max(total_bytes, 1)
+    return ProgressBar(total, used_bytes, width=BAR_WIDTH, complete_style="green"), f"{used_bytes} of {total_bytes}"
+
+
+def _period(split: Split) -> str:
+    a_second = f", {1 / split.period_s:.4f} answers a second" if split.period_s else ""
+    return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){a_second} (estimated)"
+
+
+def _energy(split: Split) -> str:
+    pace_s = split.problem.frame_period_s
+    pace = f"one every {pace_s * MS:.6g} ms" if pace_s else "without pauses"
+    return f"energy {split.energy_j * MILLI:.3f} mJ an inference, {pace} (MCUs alone, estimated)"
+
+
+def _proof(split: Split) -> str:
+    picked = f" ({split.picked_because})" if split.picked_because else ""
+    work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+    if split.proved:
+        return f"{work}, proved optimal"
+    return f"{work}, not proved: no {_bound(split)}, a gap of {_gap(split.gap)}"
+
+
+def _gap(gap: float) -> str:
+    """Return a gap in percent, small ones with as many digits as show them."""
+    return f"{gap:.1%}" if gap >= SMALL_GAP else f"{100 * gap:.1g}%"
+
+
+def _bound(split: Split) -> str:
+    if split.problem.objective is Objective.ENERGY:
+        return f"energy is below {split.lower_bound * MILLI:.3f} mJ"
+    what = "split" if split.problem.objective is Objective.LATENCY else "period"
+    return f"{what} is below {split.lower_bound * MS:.2f} ms"

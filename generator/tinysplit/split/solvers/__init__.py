@@ -1,0 +1,1 @@
+"""Search for the best assignment: one module or package a solver."""

@@ -1,0 +1,1 @@
+"""Exact label search for networks without branches."""

@@ -1,0 +1,245 @@
+"""One pass over a chain: layer by layer, with at most `width` partial assignments (labels) behind each.
+
+Of labels with the same device, the same saturated free flash min(free, flash still to place), and the same devices used
+where that matters, one is dropped that is nowhere better; of the others those with the smallest bounds stay.
+"""
+
+from collections.abc import Collection
+from math import inf
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.split.solvers.chain.knapsack_choice import Packing
+from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
+from tinysplit.split.solvers.chain.lagrangian import ROUNDING, RunBounds, Runs
+from tinysplit.split.solvers.chain.resources import Bools, Floats, Ints
+
+BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
+BOUNDS_A_LAYER = 8
+FIRST_BOUNDS = 2
+SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
+COMPARED = 8  # labels that are alike are compared with so many before them, in the order of their totals
+EXAMPLES = (0.0, 0.25, 0.5)  # of the dropped labels behind a layer, by their bounds
+
+History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # of each layer: parents and devices of the labels
+
+
+class Rules(NamedTuple):
+    """What the devices used decide: all of them must be, and twins are taken in their order."""
+
+    must_use_all: bool
+    twins: tuple[tuple[int, ...], ...]
+
+    @property
+    def need_used(self) -> bool:
+        """Whether the devices used matter at all."""
+        return self.must_use_all or any(self.twins)
+
+
+class Dropped(NamedTuple):
+    """A label that was dropped, and the multipliers that gave its bound."""
+
+    bound: float
+    devices: list[int]
+    totals: Floats
+    multipliers: Floats
+
+
+class LabelPass:
+    """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
+
+    Where `packed` names devices, labels that stay get knapsack bounds for these, too (`packing.py`).
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        multipliers: Floats,
+        rules: Rules,
+        best: float,
+        width: int,
+        deadline: float,
+        packed: Collection[int] = (),
+    ) -> None:
+        self.rows, self.runs, self.rules = runs.rows, runs, rules
+        self.best, self.width, self.deadline = best, width, deadline
+        self.caps = caps_below(runs, best)
+        self.bounds = RunBounds(runs, multipliers, runs.whole(self.caps))
+        self.packing = Packing(runs.rows, multipliers, packed)
+        self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
+        self.low, self.value = inf, inf
+        self.devices: list[int] = []
+        self._dropped: list[tuple[int, ChainLabels]] = []  # with the number of layers before their last one
+        self.explored = 0
+        # Any numbers will do that seldom give different states the same sum; equal sums are compared.
+        self._mix = np.random.default_rng(0).integers(1, 2**62, self.rows.n_devices + 2)
+        self._history: History = []
+
+    def run(self) -> None:
+        """Go through all layers, or until the time is over."""
+        labels = self._root()
+        for layer in range(self.rows.n_layers):
+            opened = self._open(layer, labels)
+            if opened is None:
+                self.low = min(self.low, float(labels.bounds.min()))
+                return
+            labels = opened
+            self.explored += len(labels)
+            if not len(labels):
+                return
+            self._history.append((labels.parents.astype(np.int32), labels.device.astype(np.uint8)))
+        values = labels.totals[:, : self.rows.n_objective].max(axis=1)
+        row = int(values.argmin())
+        self.value, self.devices = float(values[row]), self._trace(row, self.rows.n_layers)
+
+    def dropped(self) -> list[Dropped]:
+        """Return examples of the labels that were dropped."""
+        return [
+            Dropped(
+                bound=float(labels.bounds[row]),
+                devices=[*self._trace(int(labels.parents[row]), n_before), int(labels.device[row])],
+                totals=labels.totals[row],
+                multipliers=self.bounds.multipliers[labels.strongest[row]],
+            )
+            for n_before, labels in self._dropped
+            for row in range(len(labels))
+        ]
+
+    def _root(self) -> ChainLabels:
+        zero = np.zeros(1, dtype=np.intp)
+        bound = self.bounds.least()
+        totals = np.zeros((1, len(self.caps)))
+        return ChainLabels(totals, bound.max(keepdims=True), zero, np.zeros(1, dtype=np.uint64), zero, zero)
+
+    def _trace(self, row: int, n_layers: int) -> list[int]:
+        devices: list[int] = []
+        for parents, device in reversed(self._history[:n_layers]):
+            devices.append(int(device[row]))
+            row = int(parents[row])
+        return devices[::-1]
+
+    def _open(self, layer: int, labels: ChainLabels) -> ChainLabels | None:
+        """Return the labels one layer on, or None when the time is over."""
+        onward = self.bounds.going_on(layer + 1)
+        chosen: Ints | None = None
+        found = labels.take(slice(0, 0))
+        step = self.rows.step(layer)
+        size = BLOCK_NUMBERS // step[0].size + 1
+        for first in range(0, len(labels), size):
+            if perf_counter() > self.deadline:
+                return None
+            children = self._children(layer, step, labels, slice(first, first + size))
+            chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
+            found = found.joined(self._bounded(onward, layer + 1, children, chosen))
+            if len(found) > 4 * self.width:  # half of the labels are seldom dominated; more need not be looked at
+                found = self._narrowed(layer + 1, found, 2 * self.width)
+        return self._narrowed(layer + 1, found.take(self._undominated(layer + 1, found)), self.width)
+
+    def _children(self, layer: int, step: Floats, labels: ChainLabels, block: slice) -> ChainLabels:
+        """Return the children of a block that keep all limits, with the bounds of their parents."""
+        device, used = labels.device[block], labels.used[block]
+        totals = labels.totals[block, None] + step[device]
+        good = (totals <= self.caps).all(axis=2)
+        if self.rules.need_used:
+            good &= self._keeps_rules(layer, used)
+        rows, device = np.nonzero(good)
+        bits = np.uint64(1) << device.astype(np.uint64)
+        parents = rows + block.start
+        return ChainLabels(
+            totals[rows, device], labels.bounds[parents], device, used[rows] | bits, parents, labels.strongest[parents]
+        )
+
+    def _keeps_rules(self, layer: int, used: Bits) -> Bools:
+        """Return [label][device]: twins are taken in their order, and all devices can still be used where they must."""
+        n_devices = self.rows.n_devices
+        is_used = (used[:, None] >> np.arange(n_devices, dtype=np.uint64) & np.uint64(1)).astype(bool)
+        good = np.ones_like(is_used)
+        for device, twins in enumerate(self.rules.twins):
+            good[:, device] = is_used[:, list(twins)].all(axis=1)
+        if self.rules.must_use_all:
+            unused = n_devices - is_used.sum(axis=1)[:, None] - ~is_used
+            good &= unused <= self.rows.n_layers - 1 - layer
+        return good
+
+    def _furthest(self, done: int, labels: ChainLabels) -> Ints:
+        """Return how many layers the last run of each label can still go on."""
+        ends = np.full(len(labels), done)
+        for device in range(self.rows.n_devices):
+            (rows,) = (labels.device == device).nonzero()
+            if len(rows):
+                ends[rows] = self.runs.ends(done, device, self.caps - labels.totals[rows])
+        return np.asarray(np.maximum(ends - done, 0))
+
+    def _chosen(self, onward: Floats, done: int, labels: ChainLabels) -> Ints:
+        """Return the multipliers that together are strongest on a sample of the labels."""
+        n_multipliers = onward.shape[2]
+        if n_multipliers <= BOUNDS_A_LAYER or not len(labels):
+            return np.arange(n_multipliers)
+        sample = labels.take(slice(None, None, -(-len(labels) // SAMPLE)))
+        values = sample.totals @ self.bounds.multipliers.T + onward[self._furthest(done, sample), sample.device]
+        values = np.minimum(values, self.best)
+        np.add.at(self.wins, values.argmax(axis=1), 1)
+        chosen: list[int] = []
+        reached = sample.bounds[:, None]
+        while len(chosen) < BOUNDS_A_LAYER:
+            chosen.append(int(np.maximum(values, reached).sum(axis=0).argmax()))
+            reached = np.maximum(reached, values[:, chosen[-1], None])
+        return np.array(chosen)
+
+    def _bounded(self, onward: Floats, done: int, labels: ChainLabels, chosen: Ints) -> ChainLabels:
+        """Return the labels that can still lead to something better, with their bounds.
+
+        The strongest multipliers come first, so that most labels need not be looked at with the others.
+        """
+        places = self._furthest(done, labels) * self.rows.n_devices + labels.device
+        for some in (chosen[:FIRST_BOUNDS], chosen[FIRST_BOUNDS:]):
+            if len(some) and len(labels):
+                values = onward[:, :, some].reshape(-1, len(some)).take(places, axis=0)
+                values += labels.totals @ self.bounds.multipliers[some].T
+                labels = labels.raised(values, some)
+                good = labels.bounds < self.best * (1 - ROUNDING)
+                labels, places = labels.take(good), places[good]
+        return labels
+
+    def _undominated(self, done: int, labels: ChainLabels) -> Ints:
+        """Return the rows that nothing compared dominates; more free flash than is left makes no difference."""
+        n_devices = self.rows.n_devices
+        enough = self.rows.limits[-n_devices:] - self.rows.flash_left[done]
+        flash = np.maximum(labels.totals[:, -n_devices:], enough).astype(np.int64)
+        used = labels.used if self.rules.need_used else np.zeros_like(labels.used)
+        states = np.column_stack([flash, labels.device, used.astype(np.int64)])
+        others = labels.totals[:, :-n_devices]
+        keys = states @ self._mix
+        order = np.lexsort((others.sum(axis=1), keys))
+        keys, states, others = keys[order], states[order], others[order]
+        dominated = np.zeros(len(order), dtype=bool)
+        for shift in range(1, min(COMPARED + 1, len(order))):
+            alike = np.flatnonzero(keys[shift:] == keys[:-shift])
+            alike = alike[(states[alike] == states[alike + shift]).all(axis=1)]
+            if not len(alike):
+                break
+            dominated[alike[(others[alike] <= others[alike + shift]).all(axis=1)] + shift] = True
+        return order[~dominated]
+
+    def _narrowed(self, done: int, labels: ChainLabels, width: int) -> ChainLabels:
+        """Return the labels with the `width` smallest bounds; note what is dropped."""
+        labels = self.packing.raised(done, labels, width, self.best)
+        if len(labels) <= width:
+            return labels
+        order = np.argpartition(labels.bounds, width)
+        out = order[width:]
+        out = out[np.argsort(labels.bounds[out])]
+        self.low = min(self.low, float(labels.bounds[out[0]]))
+        examples = labels.take(np.unique([out[int(len(out) * share)] for share in EXAMPLES]))
+        self._dropped.append((len(self._history), examples))
+        return labels.take(order[:width])
+
+
+def caps_below(runs: Runs, best: float) -> Floats:
+    """Return the most that each row may have in a split that is better than `best`."""
+    caps = runs.rows.limits.copy()
+    caps[: runs.rows.n_objective] = best * (1 - ROUNDING)
+    return caps

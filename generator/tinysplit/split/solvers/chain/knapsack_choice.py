@@ -1,0 +1,97 @@
+"""Stronger bounds for labels where boards are nearly full: knapsack bounds of the boards that gain most by them."""
+
+from collections.abc import Iterable
+from math import inf
+
+import numpy as np
+
+from tinysplit.split.solvers.chain.knapsack import KnapsackBounds, bytes_per_cell
+from tinysplit.split.solvers.chain.labels import ChainLabels
+from tinysplit.split.solvers.chain.lagrangian import ROUNDING
+from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+
+MULTIPLIERS = 2  # a board; more raise bounds by little
+MAX_CELLS = 2048
+TABLE_BYTES = 64_000_000  # of all boards together
+SAMPLE = 256  # labels that show which boards gain most behind a layer
+BOARDS_A_LAYER = 3
+WORTH = 0.1  # of what is open on the sample; a board that gains less is left out
+OFTEN = 0.1  # of the layers; a board that is taken behind fewer is no help
+
+
+class Packing:
+    """Knapsack bounds for those of `devices` whose flash has a price with any of the multipliers."""
+
+    def __init__(self, rows: ChainRows, multipliers: Floats, devices: Iterable[int]) -> None:
+        priced = {device: multipliers[:, device - rows.n_devices].nonzero()[0] for device in devices}
+        self.chosen = {device: _spread(numbers) for device, numbers in priced.items() if len(numbers)}
+        cell_bytes = bytes_per_cell(rows.n_layers, rows.n_devices, MULTIPLIERS) * max(1, len(self.chosen))
+        n_cells = min(MAX_CELLS, TABLE_BYTES // cell_bytes + 1)
+        self.bounds = {
+            device: KnapsackBounds(rows, multipliers[numbers], device, n_cells)
+            for device, numbers in self.chosen.items()
+        }
+        self._n_taken = dict.fromkeys(self.bounds, 0)
+        self._n_choices = 0
+
+    @property
+    def helpful(self) -> list[int]:
+        """Devices that were taken often; all where there was nothing to choose."""
+        return [device for device, n_taken in self._n_taken.items() if n_taken >= OFTEN * self._n_choices]
+
+    def raised(self, done: int, labels: ChainLabels, width: int, best: float) -> ChainLabels:
+        """Return the labels that can be better than `best`, with higher bounds.
+
+        Labels that are not among the `width` lowest anyhow keep theirs.
+        """
+        if not self.bounds or not len(labels):
+            return labels
+        devices = self._take(done, labels, best)
+        if not devices:
+            return labels
+        order = np.argsort(labels.bounds)
+        first = self._by(devices, done, labels.take(order[: 2 * width]), best)
+        rest = labels.take(order[2 * width :])
+        highest = np.partition(first.bounds, width)[width] if len(first) > width else inf
+        hopeful = rest.bounds < highest
+        return first.joined(self._by(devices, done, rest.take(hopeful), best)).joined(rest.take(~hopeful))
+
+    def _by(self, devices: Iterable[int], done: int, labels: ChainLabels, best: float) -> ChainLabels:
+        for device in devices:
+            if len(labels):
+                values = self.bounds[device].of(done, labels.device, labels.totals)
+                labels = labels.raised(values, self.chosen[device])
+                labels = labels.take(labels.bounds < best * (1 - ROUNDING))
+        return labels
+
+    def _take(self, done: int, labels: ChainLabels, best: float) -> list[int]:
+        """Return the devices that together gain most on a sample of the labels, all for few labels."""
+        devices = list(self.bounds)
+        if len(labels) <= 2 * SAMPLE:
+            return devices
+        sample = labels.take(slice(None, None, -(-len(labels) // SAMPLE)))
+        values = np.stack([self.bounds[i].of(done, sample.device, sample.totals).max(axis=1) for i in devices])
+        values = np.minimum(values, min(best, values[np.isfinite(values)].max(initial=0.0)))
+        taken = [devices[row] for row in _strongest(values, sample.bounds)]
+        self._n_choices += 1
+        for device in taken:
+            self._n_taken[device] += 1
+        return taken
+
+
+def _strongest(values: Floats, reached: Floats) -> list[int]:
+    """Return rows of `values` [device][label] that one after the other raise what is reached by most."""
+    chosen: list[int] = []
+    most = values.max()
+    while len(chosen) < BOARDS_A_LAYER:
+        gains = np.maximum(values - reached, 0.0).sum(axis=1)
+        if gains.max() <= WORTH * np.maximum(most - reached, 0.0).sum():
+            break
+        chosen.append(int(gains.argmax()))
+        reached = np.maximum(reached, values[chosen[-1]])
+    return chosen
+
+
+def _spread(numbers: Ints) -> Ints:
+    """Return some of `numbers`, from the first one to the last."""
+    return numbers[np.unique(np.linspace(0, len(numbers) - 1, MULTIPLIERS).astype(np.intp))]

@@ -1,0 +1,1 @@
+"""Exact label search for networks with branches."""

@@ -1,0 +1,68 @@
+"""Partial ways through a frontier, one a row, and which of them others beat."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks
+
+LEADERS = 8  # of each group that the others are compared with
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Partial ways of the same number of layers."""
+
+    node: Ints
+    values: Floats  # label x column
+    used: Masks  # devices that run a layer, a bit each
+    powered: Masks  # devices that run a layer or pass a tensor on
+    device: Ints  # of the last layer
+    begun: Floats  # label x device: when it began, infinite for not yet
+    longest_s: Floats  # span of a device so far
+    bounds: Floats  # underestimates of the objective
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def take(self, rows: Ints) -> "Labels":
+        """Return some of them."""
+        return Labels(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+    def with_bounds(self, bounds: Floats) -> "Labels":
+        """Return them with other bounds."""
+        return replace(self, bounds=bounds)
+
+
+def join(parts: Sequence[Labels]) -> Labels:
+    """Return all of them."""
+    return Labels(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Labels)))
+
+
+def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
+    """Return rows such that each of the others has one of the same group among them or before, with no larger value.
+
+    Each is compared with the `LEADERS` of its group whose sums are smallest, so not all that are beaten go.
+    """
+    scale = values.max(axis=0, initial=0.0)
+    total = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    rows = np.lexsort((total, *groups))
+    for leader in range(LEADERS):
+        starts = _starts([group[rows] for group in groups])
+        position = np.arange(len(rows))
+        leads = position[starts][np.cumsum(starts) - 1] + leader
+        behind = np.flatnonzero(leads < position)
+        if not len(behind):
+            break
+        beaten = (values[rows[leads[behind]]] <= values[rows[behind]]).all(axis=1)
+        rows = np.delete(rows, behind[beaten])
+    return rows
+
+
+def _starts(groups: Sequence[Ints | Masks]) -> NDArray[np.bool_]:
+    """Return whether each row is the first of its group."""
+    is_first = np.ones(len(groups[0]), dtype=bool)
+    is_first[1:] = np.any([group[1:] != group[:-1] for group in groups], axis=0)
+    return is_first

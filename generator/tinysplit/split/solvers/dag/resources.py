@@ -1,0 +1,105 @@
+"""What adds up along a way through a network and has a limit, or is the objective: the columns of a search.
+
+Latency; the busy seconds of every device and of every half-duplex link; bytes of flash; joules. Only those that a
+problem asks for are there. The objective is the largest of its columns.
+"""
+
+from collections.abc import Hashable, Iterable
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.routes import pair_of
+from tinysplit.split.problem import Cut, Objective, Problem
+
+LATENCY, BUSY, SHARED, FLASH, ENERGY = "latency", "busy", "shared", "flash", "energy"
+
+Key = tuple[str, Hashable]  # kind; device or pair of a link, 0 where there is one
+
+
+class Columns:
+    """Numbers of the columns of `problem`, their limits, and what moves add to them.
+
+    The period of `old` counts computation alone here, and every other one all that keeps a device busy: no period is
+    shorter. For `span` latency is the clock. Where inputs come at a given pace energy has all but what a device waits
+    for; elsewhere each device waits at least no time, so idle power counts in its busy seconds. `average` are weights
+    by column that underestimate the objective.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.has_spans = problem.asks_for_period and problem.period_definition is Period.SPAN
+        self.computes_alone = problem.period_definition is Period.OLD
+        self.number = {key: number for number, key in enumerate(self._keys())}
+        self.limits = np.array([self._limit(kind, key) for kind, key in self.number])
+        kind = {Objective.LATENCY: (LATENCY,), Objective.THROUGHPUT: (BUSY, SHARED), Objective.ENERGY: (ENERGY,)}
+        self.is_objective = np.array([what in kind[problem.objective] for what, _ in self.number])
+        is_shared = np.array([what == SHARED for what, _ in self.number])
+        self.average = (self.is_objective & ~is_shared) / (self.is_objective & ~is_shared).sum()
+
+    def of_kind(self, *kinds: str) -> NDArray[np.intp]:
+        """Return the numbers of the columns of some kinds."""
+        return np.array([number for (kind, _), number in self.number.items() if kind in kinds], dtype=np.intp)
+
+    def of_input(self, devices: Iterable[int]) -> list[float]:
+        """Return what it adds when the host sends the network's input to `devices`."""
+        row = [0.0] * len(self.number)
+        if self.problem.host_seconds:
+            for device in devices:
+                self._talk_to_host(row, device, self.problem.host_seconds[device][0])
+        return row
+
+    def of_layer(self, layer: int, device: int, cuts: Iterable[Cut]) -> list[float]:
+        """Return what `layer` on `device` adds, with `cuts` behind it and the host's reading of the last output."""
+        row = [0.0] * len(self.number)
+        costs = self.problem.layers[layer]
+        self._add(row, FLASH, device, costs.flash_bytes[device])
+        self._add(row, LATENCY, 0, costs.seconds[device])
+        self._keep_busy(row, device, costs.seconds[device], self.problem.devices[device].run_w, computes=True)
+        for cut in cuts:
+            self._add(row, LATENCY, 0, cut.seconds)
+            for hop in self.problem.hops(cut):
+                self._keep_busy(row, hop.sender, hop.seconds, self.problem.devices[hop.sender].transfer_w)
+                receiver = self.problem.devices[hop.receiver]
+                self._add(row, ENERGY, 0, (receiver.transfer_w - receiver.idle_w) * hop.seconds)
+                self._add(row, SHARED, pair_of(hop.sender, hop.receiver), hop.seconds)
+        if self.problem.host_seconds and layer == len(self.problem.layers) - 1:
+            self._talk_to_host(row, device, self.problem.host_seconds[device][1])
+        return row
+
+    def _keys(self) -> Iterable[Key]:
+        problem, devices = self.problem, range(len(self.problem.devices))
+        if problem.objective is Objective.LATENCY or problem.max_latency_s < inf or self.has_spans:
+            yield LATENCY, 0
+        yield from ((FLASH, device) for device in devices)
+        if problem.asks_for_period:
+            yield from ((BUSY, device) for device in devices)
+            if problem.links and problem.period_definition is Period.LOAD:
+                yield from ((SHARED, pair) for pair in sorted(problem.links.half_duplex))
+        if problem.asks_for_energy:
+            yield ENERGY, 0
+
+    def _limit(self, kind: str, key: Hashable) -> float:
+        if kind == FLASH:
+            return next(float(d.flash_bytes) for number, d in enumerate(self.problem.devices) if number == key)
+        latency_s, joules = self.problem.max_latency_s, self.problem.max_energy_j
+        return {LATENCY: latency_s, ENERGY: joules}.get(kind, self.problem.longest_period_s)
+
+    def _add(self, row: list[float], kind: str, key: Hashable, amount: float) -> None:
+        if (kind, key) in self.number:
+            row[self.number[kind, key]] += amount
+
+    def _talk_to_host(self, row: list[float], device: int, seconds: float) -> None:
+        self._add(row, LATENCY, 0, seconds)
+        self._keep_busy(row, device, seconds, self.problem.devices[device].transfer_w)
+
+    def _keep_busy(
+        self, row: list[float], device: int, seconds: float, draws_w: float, *, computes: bool = False
+    ) -> None:
+        counts = computes or not self.computes_alone
+        if counts:
+            self._add(row, BUSY, device, seconds)
+        waits = self.problem.frame_period_s or not counts
+        self._add(row, ENERGY, 0, (draws_w - (self.problem.devices[device].idle_w if waits else 0.0)) * seconds)

@@ -1,0 +1,217 @@
+"""Finds all ways through a network of any shape: which devices still need which tensors, layer by layer.
+
+Between two layers a way stands at a node: for every tensor that a later layer reads, the devices that will read it.
+They are chosen when the tensor is computed, because that is when it is sent; so all that a layer costs, and all that is
+alive while it runs, is known from the node before it and the move.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import product
+from math import inf, isfinite
+from operator import and_
+from time import perf_counter
+
+import numpy as np
+
+from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.ram import NETWORK_INPUT
+from tinysplit.split.problem import Problem
+from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
+from tinysplit.split.solvers.dag.resources import Columns
+from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Step, without_dead_ends
+from tinysplit.split.solvers.dag.transitions import Move, moves_of, readers_on
+
+ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
+ARCS_A_LOOK, MOVES_A_LOOK = 4096, 256  # between two looks at the clock
+FREE = -1  # no device
+
+Node = tuple[tuple[Need, ...], int]  # of the tensors that later layers read; the device that the next layer must take
+
+
+class FrontierBuilder:
+    """Builds the frontier of one problem, whole or with the most promising nodes alone."""
+
+    def __init__(self, problem: Problem, columns: Columns) -> None:
+        self.problem, self.columns = problem, columns
+        alone = problem.is_chain and problem.links is None  # nothing is alive beside the layer that runs
+        layers = range(len(problem.layers))
+        self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
+        sees_order = problem.asks_for_period and problem.period_definition in {Period.SPAN, Period.PAPER}
+        self.is_ordered = sees_order and bool(problem.links or problem.host_seconds)
+        self.moves: list[list[Move]] = []
+        self.costs: list[Floats] = []
+        self.least_left = np.zeros(0)
+
+    def build(self, most_nodes: int, best: float, deadline: float) -> Frontier | None:
+        """Return all ways that may be better than `best`, by at most `most_nodes` nodes behind each layer.
+
+        None where there is no time for it.
+        """
+        if not self._find_moves(deadline):
+            return None
+        readers = self.problem.readers[NETWORK_INPUT]
+        needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
+        entry = np.array([self.columns.of_input(need.devices()) for need in needs])
+        entry = entry.reshape(len(needs), len(self.columns.number))  # also where no device has any
+        begun = np.array([self._begun(need) for need in needs]).reshape(-1, len(self.problem.devices))
+        nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
+        scores = entry @ self.columns.average
+        alive: tuple[int, ...] = (NETWORK_INPUT,)
+        steps: list[Step] = []
+        left_out = inf
+        for layer in range(len(self.problem.layers)):
+            bounds = scores + self.least_left[layer]
+            most = min(most_nodes, ARCS_A_LAYER * len(self.problem.devices) // max(1, len(self.moves[layer])))
+            kept = self._most_promising(nodes, alive, np.where(bounds < best, bounds, inf), most)
+            left_out = min(left_out, np.delete(bounds, list(kept.values())).min(initial=inf))
+            behind = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
+            numbers = _Numbers(self.problem, behind, layer)
+            arcs: list[tuple[int, int, int]] = []
+            for count, (origin, node, move) in enumerate(self._arcs(layer, alive, behind, kept)):
+                if (target := numbers.of(node)) is not None:
+                    arcs.append((origin, target, move))
+                if not count % ARCS_A_LOOK and perf_counter() > deadline:
+                    return None
+            if not arcs:
+                return Frontier(entry, begun, (), left_out)
+            steps.append(self._step(layer, arcs))
+            nodes, alive = numbers.number, behind
+            scores = _scores(scores, steps[-1], self.columns.average, len(nodes))
+        return without_dead_ends(Frontier(entry, begun, tuple(steps), left_out))
+
+    def _find_moves(self, deadline: float) -> bool:
+        """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
+        for layer in range(len(self.moves), len(self.problem.layers)):
+            moves: list[Move] = []
+            held_bytes = self.bytes[layer]
+            for move in moves_of(self.problem, self.columns, layer, held_bytes, is_ordered=self.is_ordered):
+                moves.append(move)
+                if not len(moves) % MOVES_A_LOOK and perf_counter() > deadline:
+                    return False
+            self.moves.append(moves)
+            self.costs.append(np.array([move.costs for move in moves]))
+        least = [(costs @ self.columns.average).min(initial=inf) for costs in self.costs if len(costs)]
+        self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
+        return True
+
+    def _most_promising(
+        self, nodes: Mapping[Node, int], alive: Sequence[int], bounds: Floats, most: int
+    ) -> Mapping[Node, int]:
+        """Return `most` nodes of finite bounds: those with the smallest, and as many with the most RAM to spare."""
+        order = np.argsort(bounds, kind="stable")[: np.count_nonzero(np.isfinite(bounds))]
+        kept = set(order.tolist())
+        if len(order) > most:
+            ram = np.array([max(1, device.ram_bytes) for device in self.problem.devices])
+            held = np.array([self._held(dict(zip(alive, needs, strict=True))) for needs, _ in nodes])
+            roomiest = np.argsort((held / ram).max(axis=1)[order], kind="stable")
+            kept = {*order[: most // 2].tolist(), *order[roomiest[: most // 2]].tolist()}
+        return {node: number for node, number in nodes.items() if number in kept}
+
+    def _readers_left(self, tensor: int, layer: int) -> int:
+        return sum(reader > layer for reader in self.problem.readers[tensor])
+
+    def _arcs(
+        self, layer: int, alive: Sequence[int], behind: Sequence[int], nodes: Mapping[Node, int]
+    ) -> Iterator[tuple[int, Node, int]]:
+        """Yield node before, node behind and move of every arc."""
+        inputs = self.problem.predecessors[layer]
+        left = [self._readers_left(tensor, layer) for tensor in inputs]
+        binds = self.problem.keep_last_two and layer == len(self.problem.layers) - 2
+        on_device: list[list[tuple[int, Move]]] = [[] for _ in self.problem.devices]
+        for number, move in enumerate(self.moves[layer]):
+            on_device[move.device].append((number, move))
+        for (needs, bound_to), origin in nodes.items():
+            need_of = dict(zip(alive, needs, strict=True))
+            held = self._held(need_of)
+            for device in self._hosts(layer, need_of, held):
+                if bound_to not in {FREE, device}:
+                    continue
+                fitting = [(number, move) for number, move in on_device[device] if self._fits(held, move)]
+                for after in product(*(need_of[t].read_on(device, n) for t, n in zip(inputs, left, strict=True))):
+                    later = need_of | dict(zip(inputs, after, strict=True))
+                    kept = tuple(later[tensor] for tensor in behind if tensor != layer)
+                    for number, move in fitting:
+                        yield origin, ((*kept, *move.needs), device if binds else FREE), number
+
+    def _held(self, needs: Mapping[int, Need]) -> list[int]:
+        """Return the bytes that are alive on every device."""
+        held = [0] * len(self.problem.devices)
+        for tensor, need in needs.items():
+            for device in need.devices():
+                held[device] += self.bytes[tensor]
+        return held
+
+    def _hosts(self, layer: int, needs: Mapping[int, Need], held: Sequence[int]) -> Iterator[int]:
+        """Yield the devices that have the inputs of `layer` and the RAM to run it, where others have theirs."""
+        inputs = self.problem.predecessors[layer]
+        ram = [device.ram_bytes for device in self.problem.devices]
+        overfull = [device for device, n_bytes in enumerate(held) if n_bytes > ram[device]]
+        input_bytes = sum(self.bytes[tensor] for tensor in inputs)
+        for device in needs[inputs[0]].next_readers():
+            has_all = all(device in needs[tensor].next_readers() for tensor in inputs[1:])
+            own_bytes = self.problem.layers[layer].ram_bytes[device] - input_bytes
+            if has_all and held[device] + own_bytes <= ram[device] and not set(overfull) - {device}:
+                yield device
+
+    def _fits(self, held: Sequence[int], move: Move) -> bool:
+        return all(held[other] + more <= self.problem.devices[other].ram_bytes for other, more in move.arriving)
+
+    def _step(self, layer: int, arcs: Sequence[tuple[int, int, int]]) -> Step:
+        origin, target, move = np.array(arcs, dtype=np.intp).T
+        moves = self.moves[layer]
+        device = np.array([move.device for move in moves], dtype=np.intp)
+        powered = np.array([move.powered for move in moves], dtype=np.uint64)
+        begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
+        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends)
+
+    def _begun(self, need: Need) -> list[float]:
+        """Return when the host begins to send its input to each device, one after the other."""
+        begun, clock_s = [inf] * len(self.problem.devices), 0.0
+        for device in need.devices() if self.problem.host_seconds else ():
+            begun[device] = clock_s
+            clock_s += self.problem.host_seconds[device][0]
+        return begun
+
+
+class _Numbers:
+    """Numbers of the nodes behind a layer that a way may lead on from."""
+
+    def __init__(self, problem: Problem, behind: Sequence[int], layer: int) -> None:
+        self.number: dict[Node, int] = {}
+        self._hopeless = set[Node]()
+        self._readers: list[tuple[int, list[int]]] = []  # devices that can run a later layer, and which inputs it has
+        for reader in range(layer + 1, len(problem.layers)):
+            known = [place for place, tensor in enumerate(behind) if tensor in problem.predecessors[reader]]
+            runs = sum(1 << device for device, s in enumerate(problem.usable_seconds[reader]) if isfinite(s))
+            if known:
+                self._readers.append((runs, known))
+
+    def of(self, node: Node) -> int | None:
+        """Return the number of `node`, None where some layer cannot have all that it reads, or a need has no reader."""
+        if node in self._hopeless:
+            return None
+        number = self.number.get(node)
+        if number is None:
+            if self._is_hopeless([need.mask for need in node[0]]):
+                self._hopeless.add(node)
+                return None
+            number = self.number[node] = len(self.number)
+        return number
+
+    def _is_hopeless(self, needs: Sequence[int]) -> bool:
+        served = [0] * len(needs)
+        for runs, known in self._readers:
+            devices = reduce(and_, (needs[place] for place in known), runs)
+            if not devices:
+                return True
+            for place in known:
+                served[place] |= devices
+        return any(need & ~reading for need, reading in zip(needs, served, strict=True))
+
+
+def _scores(scores: Floats, step: Step, weights: Floats, n_nodes: int) -> Floats:
+    """Return the least weighted costs from the input to each node behind `step`."""
+    behind = np.full(n_nodes, inf)
+    np.minimum.at(behind, step.target, scores[step.origin] + (step.costs @ weights)[step.move])
+    return behind

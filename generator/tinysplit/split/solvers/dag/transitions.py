@@ -1,0 +1,84 @@
+"""What can be done with one layer: on which device it runs, and which devices get its output."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from tinysplit.split.problem import Cut, Problem
+from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
+from tinysplit.split.solvers.dag.resources import Columns
+
+
+@dataclass(frozen=True)
+class Move:
+    """A layer on a device, its output going to all that need it."""
+
+    device: int
+    needs: tuple[Need, ...]  # for the output; one, none behind the last layer
+    arriving: tuple[tuple[int, int], ...]  # (device, bytes): what it has to have room for meanwhile
+    costs: tuple[float, ...]  # by column
+    powered: int  # devices that compute or pass on, a bit each
+    begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
+    ends_s: tuple[float, ...]  # its last act, infinitely early for none
+
+
+def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *, is_ordered: bool) -> Iterator[Move]:
+    """Yield all moves of `layer`, whose output takes `held_bytes` where it is kept."""
+    for device, seconds in enumerate(problem.usable_seconds[layer]):
+        if not isfinite(seconds):
+            continue
+        for needs in _output_needs(problem, layer, is_ordered=is_ordered):
+            receivers = [other for need in needs for other in need.devices() if other != device]
+            table = problem.transfer_seconds[layer][device]
+            cuts = [Cut(layer, device, h, problem.layers[layer].out_bytes, table[h]) for h in receivers]
+            if all(isfinite(cut.seconds) for cut in cuts):
+                relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
+                yield Move(
+                    device,
+                    needs,
+                    _arriving(receivers, relays, held_bytes),
+                    tuple(columns.of_layer(layer, device, cuts)),
+                    sum(1 << powered for powered in {device, *relays}),
+                    *_activity(problem, layer, device, cuts),
+                )
+
+
+def _activity(
+    problem: Problem, layer: int, device: int, cuts: Sequence[Cut]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return when each device begins and ends what it does for the layer, one thing after the other."""
+    n_devices = len(problem.devices)
+    begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
+    doing = [(device, problem.layers[layer].seconds[device])]
+    doing += [(hop.sender, hop.seconds) for cut in cuts for hop in problem.hops(cut)]
+    if problem.host_seconds and layer == len(problem.layers) - 1:
+        doing.append((device, problem.host_seconds[device][1]))
+    for who, seconds in doing:
+        begins[who] = min(begins[who], clock_s)
+        clock_s += seconds
+        ends[who] = clock_s
+    return tuple(begins), tuple(ends)
+
+
+def readers_on(problem: Problem, tensor: int) -> list[int]:
+    """Return the devices that can run a layer that reads `tensor`."""
+    return [
+        device
+        for device in range(len(problem.devices))
+        if any(isfinite(problem.usable_seconds[reader][device]) for reader in problem.readers[tensor])
+    ]
+
+
+def _output_needs(problem: Problem, layer: int, *, is_ordered: bool) -> Iterator[tuple[Need, ...]]:
+    n_readers = len(problem.readers[layer])
+    if not n_readers:
+        yield ()
+        return
+    for need in all_needs(readers_on(problem, layer), n_readers, is_ordered=is_ordered):
+        yield (need,)
+
+
+def _arriving(receivers: Sequence[int], relays: set[int], held_bytes: int) -> tuple[tuple[int, int], ...]:
+    """Return what each device must have room for; what it passes on has a buffer of its own."""
+    copies = [*receivers, *relays]
+    return tuple((device, copies.count(device) * held_bytes) for device in dict.fromkeys(copies))

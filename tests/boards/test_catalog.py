@@ -1,0 +1,386 @@
+"""Boards: every file loads, its pins and clocks are possible, and mistakes are named."""
+
+import dataclasses
+import io
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tinysplit.boards.board import Board, Uart, check_baud
+from tinysplit.boards.catalog import board_names, boards_to_json, load_board, load_boards, print_boards
+from tinysplit.boards.devices import uart_pins
+from tinysplit.common import resources
+from tinysplit.common.errors import InputError, UsageError
+
+KB = 1024
+MHZ = 1_000_000
+
+# Seed 000, Table 3: flash KB, RAM KB, MHz, CpM.
+TABLE_3 = {
+    "nucleo_h743zi": (2048, 1024, 480, 6),
+    "nucleo_h723zg": (1024, 564, 550, 6),
+    "nucleo_f446re": (512, 128, 180, 9),
+    "nucleo_f401re": (512, 96, 84, 9),
+    "stm32f401rb": (128, 64, 84, 9),
+    "nucleo_l4r5zi": (2048, 640, 120, 9),
+    "nucleo_l452re": (512, 128, 80, 9),
+    "nucleo_l433rc_p": (256, 64, 80, 9),
+    "nucleo_l412kb": (128, 40, 80, 9),
+    "nucleo_g071rb": (128, 36, 64, 307),
+}
+# Virtual COM port of the ST-LINK: ST's user manual of each board.
+HOST_UARTS = {
+    "nucleo_h743zi": ("USART3", "PD8", "PD9"),  # UM2407
+    "nucleo_h723zg": ("USART3", "PD8", "PD9"),  # UM2407
+    "nucleo_f446re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f401re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_l4r5zi": ("LPUART1", "PG7", "PG8"),  # UM2179
+    "nucleo_l452re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_l433rc_p": ("LPUART1", "PA2", "PA3"),  # UM2206
+    "nucleo_l412kb": ("USART2", "PA2", "PA15"),  # UM1956
+    "nucleo_g071rb": ("USART2", "PA2", "PA3"),  # UM2324
+}
+# Clocks as ST's own firmware for the boards sets them: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
+BUSES = {
+    "nucleo_h743zi": (240, 120, 120, 4),
+    "nucleo_h723zg": (275, 137.5, 137.5, 3),
+    "nucleo_f446re": (180, 45, 90, 5),
+    "nucleo_f401re": (84, 42, 84, 2),
+    "stm32f401rb": (84, 42, 84, 2),
+    "nucleo_l4r5zi": (120, 120, 120, 5),
+    "nucleo_l452re": (80, 80, 80, 4),
+    "nucleo_l433rc_p": (80, 80, 80, 4),
+    "nucleo_l412kb": (80, 80, 80, 4),
+    "nucleo_g071rb": (64, 64, 64, 2),
+}
+# Run and Sleep mode in mA at full clock, typically, peripherals off: the datasheets' tables, where they are at hand.
+CURRENTS = {
+    "nucleo_h743zi": (110, 50.7),  # DS12110 tables 130, 134
+    "nucleo_h723zg": (145, 36),  # DS13313 tables 21, 25
+    "nucleo_f446re": (46, 11.36),  # DS10693 tables 24, 26
+    "nucleo_f401re": (21.6, 5.3),  # DS10086 tables 25, 26
+}
+# Level, core cycles beyond those of level 1, and bytes of an access: the reference manuals, at the clocks above.
+LEVELS = {
+    "nucleo_h743zi": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
+    "nucleo_h723zg": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
+}
+FLASHES = {
+    "nucleo_h743zi": (3, 9, 32),  # 4 wait states of 240 MHz at 480 MHz
+    "nucleo_h723zg": (3, 7, 32),
+    "nucleo_f446re": (3, 5, 16),
+    "nucleo_f401re": (3, 2, 16),
+    "stm32f401rb": (3, 2, 16),
+    "nucleo_l4r5zi": (3, 5, 8),
+    "nucleo_l452re": (3, 4, 8),
+    "nucleo_l433rc_p": (3, 4, 8),
+    "nucleo_l412kb": (3, 4, 8),
+    "nucleo_g071rb": (3, 2, 8),
+}
+CACHES = {  # bytes of a line, for code and for data
+    "nucleo_h743zi": (32, 16 * KB, 16 * KB),  # DS12110
+    "nucleo_h723zg": (32, 32 * KB, 32 * KB),  # DS13313
+    "stm32f4": (16, 64 * 16, 8 * 16),  # RM0368, RM0390
+    "stm32l4": (32, 32 * 32, 8 * 32),  # RM0394, RM0432
+    "stm32g0": (8, 2 * 8, 0),  # RM0444
+}
+SETTINGS = {
+    "stm32g0": {"vos"},
+    "stm32f4": {"vos", "overdrive"},
+    "stm32l4": {"vos", "boost", "vddio2"},
+    "stm32h7": {"vos", "overdrive", "boost"},
+}
+# SWDIO, SWCLK, both crystals; the user LEDs and buttons of the boards; SWO.
+TAKEN = {"PA13", "PA14", "PC14", "PC15", "PH0", "PH1", "PF0", "PF1"}
+TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
+NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
+
+
+@pytest.fixture(params=TABLE_3)
+def board(request: pytest.FixtureRequest) -> Board:
+    return load_board(request.param)
+
+
+def uarts(board: Board) -> tuple[Uart, ...]:
+    return (board.host_uart, *board.link_uarts)
+
+
+def test_the_boards_are_those_of_table_3(board: Board) -> None:
+    assert set(board_names()) == set(TABLE_3)
+    flash_kb, ram_kb, mhz, cpm = TABLE_3[board.name]
+    assert (board.published_flash_bytes, board.published_ram_bytes) == (flash_kb * KB, ram_kb * KB)
+    assert (board.published_hz, board.published_cpm) == (mhz * MHZ, cpm)
+    assert board.clock.core_hz == board.device.max_hz == board.published_hz
+    assert board.device.flash.size_bytes == board.published_flash_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "ram_kb"),
+    # L4: SRAM2 is mapped behind SRAM1 as well (RM0394, RM0432, section Embedded SRAM); DS11912 gives the L452 160 KB.
+    [("nucleo_l412kb", 40), ("nucleo_l433rc_p", 64), ("nucleo_l452re", 160), ("nucleo_l4r5zi", 640)],
+)
+def test_the_ram_of_an_l4_is_one_block(name: str, ram_kb: int) -> None:
+    (ram,) = load_board(name).device.ram
+    assert (ram.name, ram.start, ram.size_bytes) == ("sram", 0x20000000, ram_kb * KB)
+
+
+def test_clocks_keep_the_limits_of_buses_and_flash(board: Board) -> None:
+    hclk, pclk1, pclk2, states = BUSES[board.name]
+    clock = board.clock
+    assert clock.oscillator_hz * clock.pll_n == clock.core_hz * clock.pll_m * clock.pll_r
+    assert clock.core_hz // clock.ahb_divider == hclk * MHZ
+    assert (clock.apb1_hz, clock.apb2_hz, clock.flash_wait_states) == (pclk1 * MHZ, pclk2 * MHZ, states)
+
+
+def test_a_family_has_all_its_settings(board: Board) -> None:
+    assert {name for name, _ in board.clock.settings} == SETTINGS[board.device.family]
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("nucleo_f446re", ("overdrive", 1)),  # RM0390: above 168 MHz
+        ("nucleo_h743zi", ("overdrive", 1)),  # RM0433: VOS0
+        ("nucleo_h723zg", ("boost", 1)),  # DS13313: above 520 MHz
+        ("nucleo_l4r5zi", ("boost", 1)),  # RM0432: above 80 MHz
+        ("nucleo_l4r5zi", ("vddio2", 1)),  # RM0432: PG2..PG15
+    ],
+)
+def test_what_only_one_device_needs_is_on(name: str, setting: tuple[str, int]) -> None:
+    assert setting in load_board(name).clock.settings
+    family = load_board(name).device.family
+    others = [other for other in load_boards() if other.device.family == family and other.name != name]
+    assert all(setting not in other.clock.settings for other in others)
+
+
+def test_h7_pll_values_are_those_of_sts_firmware_scaled_to_hsi() -> None:
+    h743, h723 = load_board("nucleo_h743zi").clock, load_board("nucleo_h723zg").clock
+    assert (h743.pll_m, h743.pll_n, h743.pll_r) == (4, 60, 2)  # 960 MHz / 2
+    assert (h723.pll_m, h723.pll_n, h723.pll_r) == (32, 275, 1)  # 550 MHz / 1
+
+
+@pytest.mark.parametrize("name", CURRENTS)
+def test_power_is_the_datasheets_current_at_3_3_volts(name: str) -> None:
+    power = load_board(name).power
+    run_ma, sleep_ma = CURRENTS[name]
+    assert power.run_w == pytest.approx(run_ma * 3.3e-3)
+    assert power.transfer_w == power.run_w, "the firmware polls"
+    assert power.idle_w == pytest.approx(sleep_ma * 3.3e-3)
+
+
+def test_every_board_draws_less_asleep(board: Board) -> None:
+    """A core of these families needs 60 to 330 uA a MHz; more or less is a slip of the pen."""
+    assert 0 < board.power.idle_w < board.power.run_w
+    assert 60e-6 < board.power.run_w / 3.3 / (board.clock.core_hz / MHZ) < 330e-6
+
+
+@pytest.mark.parametrize("name", HOST_UARTS)
+def test_the_host_uart_is_the_st_links(name: str) -> None:
+    uart = load_board(name).host_uart
+    assert (uart.name, uart.tx.name, uart.rx.name) == HOST_UARTS[name]
+    assert uart.connector == "ST-LINK"
+    assert uart.is_low_power == uart.name.startswith("LPUART")
+
+
+def test_pins_carry_their_signals_and_nothing_else(board: Board) -> None:
+    used = []
+    for uart in uarts(board):
+        pins = uart_pins(board.device.name, uart.name)
+        assert uart.tx in pins.tx
+        assert uart.rx in pins.rx
+        used += [uart.tx.name, uart.rx.name]
+    assert len(set(used)) == len(used)
+    assert not {pin for pin in used if pin in TAKEN and (board.name, pin) not in NOT_TAKEN}
+
+
+def test_links_have_vectors_of_their_own(board: Board) -> None:
+    positions = [uart.irq_position for uart in uarts(board)]
+    assert len(set(positions)) == len(positions)
+    by_position = {interrupt.position: interrupt.name for interrupt in board.device.interrupts}
+    assert all(by_position[uart.irq_position] == uart.irq_name for uart in uarts(board))
+
+
+def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
+    assert len(board.link_uarts) >= (1 if board.name == "nucleo_l412kb" else 2)
+    for uart in board.link_uarts:
+        assert re.search(r"^\S+.* TX, \S+.* RX", uart.connector)
+
+
+@pytest.mark.parametrize(
+    ("name", "uart", "base", "clock_mhz", "enable_bit"),
+    [
+        # RM0444 (one APB), RM0368 (USART1 and USART6 on APB2), RM0394 and RM0432 (LPUART1 in APB1ENR2), RM0433
+        ("nucleo_g071rb", "USART3", 0x40004800, 64, "RCC_APBENR1_USART3EN"),
+        ("nucleo_g071rb", "USART1", 0x40013800, 64, "RCC_APBENR2_USART1EN"),
+        ("nucleo_f401re", "USART2", 0x40004400, 42, "RCC_APB1ENR_USART2EN"),
+        ("nucleo_f401re", "USART6", 0x40011400, 84, "RCC_APB2ENR_USART6EN"),
+        ("nucleo_l4r5zi", "LPUART1", 0x40008000, 120, "RCC_APB1ENR2_LPUART1EN"),
+        ("nucleo_l452re", "USART1", 0x40013800, 80, "RCC_APB2ENR_USART1EN"),
+        ("nucleo_h743zi", "USART3", 0x40004800, 120, "RCC_APB1LENR_USART3EN"),
+        ("nucleo_h743zi", "UART7", 0x40007800, 120, "RCC_APB1LENR_UART7EN"),
+    ],
+)
+def test_uart_facts_are_those_of_the_reference_manual(
+    name: str, uart: str, base: int, clock_mhz: int, enable_bit: str
+) -> None:
+    (found,) = (other for other in uarts(load_board(name)) if other.name == uart)
+    assert (found.base_address, found.clock_hz, found.enable_bit) == (base, clock_mhz * MHZ, enable_bit)
+    assert found.enable_bit == f"RCC_{found.enable_register}_{found.name}EN"
+    assert found.name in found.irq_name
+
+
+@pytest.mark.parametrize(
+    ("name", "baud", "brr"),
+    [
+        ("nucleo_f401re", 115200, 0x16D),  # RM0368: 42 MHz / (16 * 115200) = 22.79, nearest 22 + 13/16
+        ("nucleo_f401re", 9600, 0x1117),  # RM0368: 42 MHz / (16 * 9600) = 273.4375 = 273 + 7/16
+        ("nucleo_g071rb", 115200, 556),  # RM0444: USARTDIV = 64 MHz / 115200 = 555.6
+        ("nucleo_l4r5zi", 115200, 266667),  # RM0432: 256 * 120 MHz / 115200
+    ],
+)
+def test_dividers_are_what_the_reference_manual_computes(name: str, baud: int, brr: int) -> None:
+    uart = load_board(name).host_uart
+    assert uart.divider(baud) == brr
+    assert uart.actual_baud(baud) == pytest.approx(baud, rel=0.005)
+
+
+def test_every_uart_makes_the_usual_bauds(board: Board) -> None:
+    for uart in uarts(board):
+        for baud in (57600, 115200, 230400, 460800, 921600, 1_000_000):
+            check_baud(board, uart, baud)
+
+
+@pytest.mark.parametrize(
+    ("name", "baud", "nearest"),
+    [
+        ("nucleo_f401re", 3_000_000, 2_625_000),  # BRR >= 16: at most 42 MHz / 16
+        ("nucleo_f401re", 2_550_000, 2_625_000),  # 42 MHz / 16.47: between two dividers
+        ("nucleo_g071rb", 300, 977),  # BRR <= 0xFFFF: at least 64 MHz / 65535
+        ("nucleo_l4r5zi", 9600, 29297),  # LPUART: clock <= 4096 * baud
+        ("nucleo_l4r5zi", 50_000_000, 40_000_000),  # LPUART: clock >= 3 * baud
+    ],
+)
+def test_a_baud_rate_out_of_reach_is_refused_with_the_nearest(name: str, baud: int, nearest: int) -> None:
+    board = load_board(name)
+    uart = board.host_uart
+    with pytest.raises(UsageError, match=rf"{name}: {uart.name} .* cannot make {baud} baud within 2%; .* {nearest}$"):
+        check_baud(board, uart, baud)
+
+
+@pytest.mark.parametrize("baud", [0, -9600])
+def test_a_baud_rate_has_to_be_positive(baud: int) -> None:
+    board = load_board("nucleo_g071rb")
+    with pytest.raises(UsageError, match="has to be positive"):
+        check_baud(board, board.host_uart, baud)
+
+
+@pytest.mark.parametrize(
+    ("name", "offer"),
+    [
+        ("nucleo_g071", "nearest: nucleo_g071rb"),
+        ("NUCLEO-F401RE", "nearest: nucleo_f401re"),
+        ("arduino", "known: nucleo_f401re, "),
+        ("../families/stm32g0", "there is no board '../families/stm32g0'"),
+    ],
+)
+def test_an_unknown_board_is_refused_with_the_nearest_names(name: str, offer: str) -> None:
+    with pytest.raises(UsageError) as error:
+        load_board(name)
+    assert offer in str(error.value)
+
+
+def test_the_hash_covers_every_fact() -> None:
+    board = load_board("nucleo_g071rb")
+    assert re.fullmatch("[0-9a-f]{64}", board.sha256)
+    assert len({other.sha256 for other in load_boards()}) == len(TABLE_3)
+    faster = dataclasses.replace(board.host_uart, clock_hz=1)
+    assert dataclasses.replace(board, host_uart=faster).sha256 != board.sha256
+    assert dataclasses.replace(board).sha256 == board.sha256
+
+
+def test_the_table_reads_well_at_120_columns() -> None:
+    output = io.StringIO()
+    print_boards(load_boards(), Console(file=output, width=120))
+    lines = output.getvalue().splitlines()
+    assert len(lines) == len(TABLE_3) + 1
+    (row,) = (line for line in lines if "nucleo_l4r5zi" in line)
+    assert row.split()[:10] == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "9", "44", "12", "LPUART1", "PG7/PG8"]
+
+
+def test_json_has_bytes_and_hertz() -> None:
+    entries = {entry["name"]: entry for entry in json.loads(json.dumps(boards_to_json(load_boards())))}
+    h743 = entries["nucleo_h743zi"]
+    assert (h743["core_hz"], h743["flash_bytes"], h743["arena_memory_bytes"]) == (480 * MHZ, 2048 * KB, 512 * KB)
+    assert h743["host_uart"]["name"] == "USART3"
+    assert h743["published"] == {"cpm": 6, "flash_bytes": 2048 * KB, "ram_bytes": 1024 * KB, "hz": 480 * MHZ}
+
+
+def test_memories_as_the_core_sees_them(board: Board) -> None:
+    levels = {level.name: (level.level, level.wait_cycles, level.access_bytes) for level in board.memory_levels}
+    flash = board.device.flash.name
+    assert levels.pop(flash) == FLASHES[board.name]
+    assert levels == LEVELS.get(board.name, {"sram": (1, 0, 4)})
+    caches = board.caches
+    expected = CACHES.get(board.name) or CACHES[board.device.family]
+    assert (caches.line_bytes, caches.code_bytes, caches.data_bytes) == expected
+    assert all(level.dma for level in board.memory_levels)
+
+
+def test_arenas_lie_near_the_core_where_they_fit() -> None:
+    h7, l4 = load_board("nucleo_h743zi"), load_board("nucleo_l452re")
+    assert h7.arena_memory(125 * KB, 3 * KB).name == "dtcm"
+    assert h7.arena_memory(125 * KB + 1, 3 * KB).name == "d1_sram"
+    assert l4.arena_memory(1 << 20, 3 * KB).name == "sram"
+    assert (h7.largest_arena_bytes(3 * KB), l4.largest_arena_bytes(3 * KB)) == (512 * KB, 157 * KB)
+
+
+def test_loading_all_boards_is_quick() -> None:
+    load_boards()  # imports and caches
+    start = time.process_time()
+    for name in board_names():
+        load_board.__wrapped__(name)
+    assert time.process_time() - start < 1
+
+
+@pytest.fixture
+def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of boards with a copy of nucleo_g071rb called broken."""
+    (tmp_path / "families").mkdir()
+    real = resources.boards()
+    family = (real / "families" / "stm32g0.toml").read_text(encoding="utf-8")
+    (tmp_path / "families" / "stm32g0.toml").write_text(family, encoding="utf-8")
+    path = tmp_path / "broken.toml"
+    path.write_text((real / "nucleo_g071rb.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(resources, "boards", lambda: tmp_path)
+    load_board.cache_clear()
+    yield path
+    load_board.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('tx = "PA2"', 'tx = "PA4"', "stm32g071rbt6: PA4 does not carry USART2 TX; these pins do: PA2, PA14, PD5"),
+        ('tx = "PA2"', 'tx = "A2"', "broken.toml: host_uart.tx: "),
+        ('name = "USART2"', 'name = "USART6"', "stm32g0.toml does not describe USART6"),
+        ("sleep_ma = 3.14", "sleep_ma = 31.4", "power: Value error, Sleep mode with 31.4 mA draws more than 5.07 mA"),
+        ("run_ma = 5.07", "run_ma = nan", "broken.toml: power.run_ma: "),
+        ("cpm = 307", "cpm = 307\ncolour = 1", "broken.toml: published.colour: Extra inputs are not permitted"),
+        ('source = "UM2324 STM32', '# source = "', "broken.toml: source: Field required"),
+        ("stm32g071rbt6", "stm32g071rbt9", "stm32g071rbt9: modm-devices does not know this part"),
+        ("[published]", "[published", "broken.toml: not a TOML file"),
+    ],
+)
+def test_a_wrong_fact_in_a_board_file_is_named(edited: Path, old: str, new: str, message: str) -> None:
+    text = edited.read_text(encoding="utf-8")
+    assert old in text
+    edited.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        load_board("broken")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,154 @@
+import os
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from projects import make_project
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_boards
+from tinysplit.build import platformio as build
+from tinysplit.common.errors import CheckFailedError, InputError, ToolError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One empty cache for the module, so that the preparation itself is tested."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+
+
+ARCHITECTURES = {"cortex-m0plus": "v6S-M", "cortex-m4": "v7E-M", "cortex-m7": "v7E-M"}
+OVERFLOW = '__attribute__((section(".weights"), used)) const char much[200000] = {1};\n'
+
+
+def machine_flags(elf: Path) -> str:
+    """Return what GNU readelf says of the core that the ELF is for."""
+    return subprocess.run(["arm-none-eabi-readelf", "-A", str(elf)], capture_output=True, text=True, check=True).stdout
+
+
+def is_alive(process_id: int) -> bool:
+    try:
+        return Path("/proc", str(process_id), "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "a board", board_name=board.name)
+    built: list[Path] = []
+    (elf,) = build.build_projects([project], built.append)
+    assert built == [project]
+    attributes = machine_flags(elf)
+    assert f"Tag_CPU_arch: {ARCHITECTURES[board.device.core]}\n" in attributes
+    assert "Tag_ABI_VFP_args" not in attributes  # soft float
+    assert elf.with_suffix(".map").is_file()
+
+
+def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
+    shutil.rmtree(cache / "tinysplit", ignore_errors=True)  # both callers want to prepare
+    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in "ab"]
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(build.build_projects, pairs))
+    assert all(elf.is_file() for elves in results for elf in elves)
+
+
+def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "board")
+    (elf,) = build.build_projects([project])
+    script = project / "linker.ld"
+    script.write_text(script.read_text().replace("0x08000000", "0x08001000"))
+    (elf,) = build.build_projects([project])
+    with elf.open("rb") as stream:
+        assert ELFFile(stream).get_section_by_name(".text")["sh_addr"] >= 0x08001000
+
+
+def test_works_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (elf,) = build.build_projects([make_project(tmp_path / "board")])
+    assert elf.is_file()
+    assert (tmp_path / f"tinysplit-{os.getuid()}" / "tinysplit").is_dir()
+
+
+def test_the_users_platformio_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DBREAK_IT")
+    monkeypatch.setenv("PLATFORMIO_BUILD_DIR", str(tmp_path / "elsewhere"))
+    source = "#ifdef BREAK_IT\n#error not ours\n#endif\n"
+    (elf,) = build.build_projects([make_project(tmp_path / "board", source)])
+    assert elf.is_file()
+
+
+def test_a_compile_error_is_named_with_the_log(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "board", "int broken = missing;\n")
+    with pytest.raises(ToolError, match=r"main\.c:1:14: error: 'missing' undeclared") as caught:
+        build.build_projects([project])
+    assert str(project / build.LOG_IN_PROJECT) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "missing" in (project / build.LOG_IN_PROJECT).read_text()
+
+
+def test_flash_that_overflows_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "board", OVERFLOW)
+    with pytest.raises(CheckFailedError, match=r"^the program of board is \d+ bytes too large for FLASH$"):
+        build.build_projects([project])
+
+
+def test_a_missing_compiler_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="arm-none-eabi-gcc is not on the PATH: install it"):
+        build.build_projects([tmp_path])
+
+
+def test_a_compiler_without_newlib_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "arm-none-eabi-gcc"
+    compiler.write_text("#!/bin/sh\necho nano.specs\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(ToolError, match="libnewlib-arm-none-eabi"):
+        build.build_projects([tmp_path])
+
+
+@pytest.mark.parametrize(("module", "package"), [("platformio", "platformio"), ("SCons", "scons")])
+def test_a_missing_package_is_named_at_once(
+    module: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "find_spec", lambda name: None if name == module else name)
+    with pytest.raises(ToolError, match=f"{package} is not installed: .* -m pip install {package}"):
+        build.build_projects([tmp_path])
+
+
+def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no platformio\.ini"):
+        build.build_projects([tmp_path])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which("arm-none-eabi-gcc")
+    compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *main.c*) echo $$ > {tmp_path}/pid; exec sleep 60;; esac\nexec {real} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
+    monkeypatch.setattr(build, "TIME_LIMIT_S", 4.0)
+    with pytest.raises(ToolError, match="took more than 4 s and was stopped"):
+        build.build_projects([make_project(tmp_path / "board")])
+    compiler_id = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 5.0
+    while is_alive(compiler_id) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(compiler_id)

@@ -1,0 +1,128 @@
+"""`tinysplit quantize` on the example network."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_cli import BAD_INPUT, CHECK_FAILED, USAGE, run
+
+import example
+from onnx_builder import OnnxBuilder
+
+MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
+MAX_DROP_POINTS = 0.3
+
+
+def quantized(*options: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run("quantize", MODEL, "--samples", SAMPLES, "--json", *options))
+    return report
+
+
+@pytest.mark.parametrize("bits", ["8", "16"])
+def test_the_example_keeps_its_accuracy(bits: str) -> None:
+    fidelity = quantized("--bits", bits)["fidelity"]
+    assert 100 * (fidelity["float_top1"] - fidelity["top1"]) <= MAX_DROP_POINTS
+    assert fidelity["snr_db"] > {"8": 20, "16": 50}[bits]
+
+
+def test_the_analysis_holds_all_weights_and_values() -> None:
+    report = quantized()
+    weighted = [layer for layer in report["layers"] if "weights" in layer]
+    assert weighted
+    for layer in weighted:
+        counts = layer["weights"]["histogram"]["counts"]
+        channels = layer["weights"]["channels"]
+        assert sum(counts) > 0
+        assert min(channel["minimum"] for channel in channels) == layer["weights"]["minimum"]
+        assert len(layer["weights"]["steps"]) in {1, len(channels)}
+        assert all(sum(channel["histogram"]["counts"]) > 0 for channel in channels)
+        assert max(channel["maximum"] for channel in layer["values"]["channels"]) == layer["values"]["maximum"]
+    assert [text.split(" of ")[0] for text in report["warnings"]] == [  # of which this network's ReLUs make nothing
+        "layer 'conv1': channels 1, 2, 4, 7, 14, 15",
+        "layer 'conv2': channels 3, 14, 17, 18, 22, 24, 25, 28 and 2 more",
+        "layer 'conv3': channels 1, 3, 4, 5, 17, 19, 20, 24 and 7 more",
+    ]
+    text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
+    assert "variance" in text
+    lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
+    assert len(lines) == 2 * (1 + len(report["layers"]) + len(weighted))  # each is one line of 80 columns
+    assert sum(line.split("(")[-1].startswith(("least)", "most)")) for line in text.splitlines()) == 2 * len(weighted)
+    assert "…" not in text
+    assert "variance" not in run("quantize", MODEL, "--samples", SAMPLES)
+
+
+def test_what_loses_nothing_is_valid_json(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2])
+    builder.node("Gemm", builder.constant([[0, 0], [0, 0]]), builder.constant([0, 0]), name="zero")
+    np.savez(tmp_path / "zero.npz", x=np.array([[0.5, 0.25], [-0.5, 0.75]], np.float32))
+    path = str(builder.save(tmp_path))
+    report = json.loads(
+        run("quantize", path, "--samples", str(tmp_path / "zero.npz"), "--json"), parse_constant=pytest.fail
+    )
+    assert report["fidelity"]["snr_db"] is None
+    assert report["layers"][0]["weights"]["channels"][0]["snr_db"] is None
+
+
+def test_auto_is_all_short_where_that_does() -> None:
+    report = quantized("--bits", "auto", "--max-drop", "1")
+    assert report["bits"] == 8
+    assert report["auto"]["choices"] == []
+
+
+def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
+    with np.load(example.SAMPLES) as file:
+        np.savez(tmp_path / "unlabelled.npz", x=file["x"][:40])
+    samples = str(tmp_path / "unlabelled.npz")
+    options = ("quantize", MODEL, "--samples", samples, "--json", "--bits")
+    short = json.loads(run(*options, "8"))["fidelity"]["snr_db"]
+    long = json.loads(run(*options, "16"))["fidelity"]["snr_db"]
+    wanted = (short + long) / 2
+    first, again = (json.loads(run(*options, "auto", "--min-snr", str(wanted))) for _ in range(2))
+    assert first == again
+    assert first["fidelity"]["snr_db"] >= wanted
+    bits = {choice["bits"] for choice in first["auto"]["choices"]}
+    assert bits == {8, 16}
+    error = run(*options, "auto", "--min-snr", "200", expect=CHECK_FAILED)
+    assert "no widths within flash and RAM are good enough" in error
+
+
+def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
+    with np.load(example.CALIBRATION) as file:
+        np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
+    folder = str(tmp_path / "out")
+    boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--count", "2")
+    samples = ("--samples", SAMPLES, "--calibration", str(tmp_path / "calibration.npz"))
+    report = json.loads(
+        run("run", MODEL, *boards, *samples, "-o", folder, "--bits", "auto", "--min-snr", "45", "--json")
+    )
+    assert report["output"]["bit_exact"]
+    layers = json.loads((tmp_path / "out" / "tinysplit.json").read_text())["layers"]
+    assert {layer["formats"]["output"]["bits"] for layer in layers} == {8, 16}
+
+
+def test_networks_that_are_mostly_noise_are_warned_of(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2])
+    builder.node("Gemm", builder.constant([[1, 1], [-1, -1]]), builder.constant([0, 0]), name="difference")
+    noise = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
+    np.savez(tmp_path / "close.npz", x=np.concatenate([100 + noise / 50, 100 - noise / 50], axis=1))
+    report = json.loads(
+        run("quantize", str(builder.save(tmp_path)), "--samples", str(tmp_path / "close.npz"), "--json")
+    )
+    assert report["fidelity"]["snr_db"] < 10
+    assert re.match("only .* dB before the softmax: the answers are mostly noise", report["warnings"][-1])
+
+
+def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
+    with np.load(example.SAMPLES) as file:
+        np.savez(tmp_path / "black.npz", x=np.zeros_like(file["x"][:3]))
+    report = json.loads(run("quantize", MODEL, "--samples", str(tmp_path / "black.npz"), "--json"))
+    assert any("all samples give the value 0 only" in text for text in report["warnings"])
+
+
+def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:
+    assert "--bits 12" in run("quantize", MODEL, "--samples", SAMPLES, "--bits", "12", expect=USAGE)
+    assert "--min-snr nan" in run("quantize", MODEL, "--samples", SAMPLES, "--min-snr", "nan", expect=USAGE)
+    assert "missing" in run("quantize", MODEL, "--samples", str(tmp_path / "no.npz"), expect=BAD_INPUT)

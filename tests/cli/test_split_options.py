@@ -1,0 +1,127 @@
+"""The options of the splitting problem on the command line: what they do, and what contradicts itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import example
+from tinysplit.boards.catalog import load_all
+from tinysplit.cli.app import app
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.onnx_import import import_model
+from tinysplit.project.split_file import read_split
+
+MODEL = str(example.MODEL)
+G0, H7 = ("-b", "nucleo_g071rb"), ("-b", "nucleo_h743zi")
+CHECK_FAILED, USAGE, BAD_INPUT = 1, 2, 3
+
+
+def split(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON and the messages of a split that works."""
+    result = CliRunner().invoke(app, ["split", MODEL, *arguments, "-o", str(folder / "s.json"), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout), result.stderr
+
+
+def test_boards_may_be_left_out_unless_all_are_asked_for(tmp_path: Path) -> None:
+    printed, notes = split(tmp_path, *G0, *G0)
+    assert set(printed["assignment"]) == {1}
+    assert "note: not splitting wins: board 1 (nucleo_g071rb) alone runs the whole network" in notes
+    printed, notes = split(tmp_path, *G0, *G0, "--use-all")
+    assert set(printed["assignment"]) == {1, 2}
+    assert "note: board 1 (nucleo_g071rb) alone would answer in" in notes
+    assert set(split(tmp_path, *H7, "-b", "nucleo_l4r5zi", "--paper")[0]["assignment"]) == {1, 2}
+
+
+def test_energy(tmp_path: Path) -> None:
+    fast, _ = split(tmp_path, *G0, *H7, "--every", "0.5")
+    frugal, _ = split(tmp_path, *G0, *H7, "--objective", "energy", "--every", "0.5")
+    assert (set(fast["assignment"]), set(frugal["assignment"])) == ({2}, {1})
+    assert frugal["figures"]["energy_j"] < fast["figures"]["energy_j"]
+    assert frugal["figures"]["lower_bound"] == pytest.approx(frugal["figures"]["energy_j"])
+    assert frugal["frame_period_s"] == 0.5
+    limit = frugal["figures"]["energy_j"] * 1.01
+    kept, _ = split(tmp_path, *G0, *H7, "--every", "0.5", "--max-energy", str(limit))
+    assert kept["max_energy_j"] == limit
+    assert kept["figures"]["energy_j"] <= limit
+
+
+def test_links_are_written_and_read_again(tmp_path: Path) -> None:
+    links = ("--link", "1-2:1000000", "--link", "2-3:500000:half", "--link", "1-3:none")
+    printed, _ = split(tmp_path, *G0, *G0, *G0, *links, "--host-transfers", "--use-all")
+    assert printed["links"] == [
+        {"boards": [1, 2], "baud": 1000000, "half_duplex": False},
+        {"boards": [2, 3], "baud": 500000, "half_duplex": True},
+        {"boards": [1, 3], "baud": None, "half_duplex": False},
+    ]
+    assert printed["host_transfers"]
+    assert all({cut["from_board"], cut["to_board"]} != {1, 3} or len(cut["route"]) == 3 for cut in printed["cuts"])
+    file = read_split(tmp_path / "s.json")
+    problem = make_problem(import_model(example.MODEL), load_all(file.board_names), file.settings)
+    figures = problem.figures(file.devices)
+    assert (figures.l_s, figures.t_s) == (file.figures.L, file.figures.T)
+
+
+def test_tables_say_what_counts(tmp_path: Path) -> None:
+    arguments = ["split", MODEL, *G0, *G0, *G0, "--use-all", "--link", "1-3:none", "-o", str(tmp_path / "s.json")]
+    result = CliRunner().invoke(app, [*arguments, "--host-transfers", "--objective", "energy"])
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "mJ an inference, without pauses (MCUs alone, estimated)" in text
+    assert "the host's transfers counted" in text
+
+
+@pytest.mark.parametrize("against", ["energy", "throughput"])
+def test_pareto(against: str) -> None:
+    result = CliRunner().invoke(app, ["pareto", MODEL, *G0, *H7, "--against", against, "--every", "0.5", "--json"])
+    assert result.exit_code == 0, result.output
+    front = json.loads(result.stdout)
+    assert (front["against"], front["complete"]) == (against, True)
+    assert all(point["proved"] for point in front["points"])
+    latencies = [point["latency_s"] for point in front["points"]]
+    assert latencies == sorted(latencies)
+    table = CliRunner().invoke(app, ["pareto", MODEL, *G0, *H7, "--against", against])
+    assert table.exit_code == 0
+    assert "no split is missing" in table.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--link", "1-2:none"), BAD_INPUT, "no link leads from board 1 (nucleo_g071rb) to board 2 (nucleo_g071rb)"),
+        (("--link", "1-3:9600"), USAGE, "name two different boards of 1 to 2"),
+        (("--link", "1-2:fast"), USAGE, "write BOARD-BOARD:BAUD"),
+        (("--link", "1-2:50000000"), USAGE, "cannot make 50000000 baud within 2%"),
+        (("--paper", "--link", "1-2:9600"), USAGE, "--link"),
+        (("--paper", "--bits-per-byte", "10"), USAGE, "--bits-per-byte"),
+        (("--solver", "stages"), USAGE, "stages finds the least period, no latency"),
+        (("--paper", "--use-any"), USAGE, "--use-any"),
+        (("--paper", "--host-transfers"), USAGE, "--host-transfers"),
+        (("--every", "0"), USAGE, "--every 0: name seconds above zero"),
+        (("--every", "nan"), USAGE, "--every nan: name seconds above zero"),
+        (("--time-limit", "0"), USAGE, "--time-limit 0: name seconds above zero"),
+        (("--time-limit", "nan"), USAGE, "--time-limit nan: name seconds above zero"),
+        (("--max-latency", "-1"), USAGE, "a largest latency of -1 s leaves no split"),
+        (("--max-period", "nan"), USAGE, "a largest period of nan s leaves no split"),
+        (("--max-energy", "0"), USAGE, "a largest energy of 0 J leaves no split"),
+        (("--solver", "magic"), USAGE, "unknown solver 'magic': take one of auto, full"),
+        (G0 * 63, USAGE, "65 boards are more than the 64 that a split can have"),
+        (("--max-energy", "1e-9"), CHECK_FAILED, "no split needs at most 1e-06 mJ: the least energy found is"),
+        (("--every", "1e-5"), CHECK_FAILED, "no split answers every 0.01 ms: the shortest period found is"),
+    ],
+    ids=lambda value: " ".join(value[:4]) if isinstance(value, tuple) else None,
+)
+def test_what_contradicts_itself(arguments: tuple[str, ...], code: int, words: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["split", MODEL, *G0, *G0, *arguments, "-o", str(tmp_path / "s.json")])
+    assert result.exit_code == code, result.output
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("error: "))
+    assert words in line
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_the_search_ends_in_time(tmp_path: Path) -> None:
+    printed, _ = split(tmp_path, *G0, *H7, "--solver", "full", "--time-limit", "0.000001")
+    assert printed["spent_s"] < 5

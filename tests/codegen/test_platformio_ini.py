@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import pytest
+from platformio.project.config import ProjectConfig
+
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.codegen.platformio_ini import STOCK_ENVIRONMENT, SYSTEM_ENVIRONMENT, render_platformio_ini
+
+
+def read(board: Board, folder: Path) -> ProjectConfig:
+    """Return platformio.ini as PlatformIO itself reads it; it refuses options that it does not know."""
+    path = folder / "platformio.ini"
+    path.write_text(render_platformio_ini(board))
+    config = ProjectConfig(str(path))
+    config.validate()
+    return config
+
+
+@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+def test_both_environments_use_the_same_flags(board: Board, tmp_path: Path) -> None:
+    config = read(board, tmp_path)
+    assert config.envs() == [SYSTEM_ENVIRONMENT, STOCK_ENVIRONMENT]
+    system, stock = (config.get(f"env:{name}", "build_flags") for name in config.envs())
+    assert system == stock
+    flags = " ".join(system).split()
+    assert f"-mcpu={board.device.core}" in flags
+    assert flags.count("-O2") == 1
+    assert render_platformio_ini(board).count("-O2") == 1
+
+
+def test_stock_environment_is_that_of_the_board(tmp_path: Path) -> None:
+    config = read(load_board("nucleo_g071rb"), tmp_path)
+    assert {name: config.get("env:stock", name) for name in ("platform", "board", "framework")} == {
+        "platform": "ststm32",
+        "board": "nucleo_g071rb",
+        "framework": ["cmsis"],
+    }
+
+
+def test_system_environment_names_a_platform_that_exists(tmp_path: Path) -> None:
+    config = read(load_board("nucleo_g071rb"), tmp_path)
+    platform = config.get("env:system", "platform").removeprefix("symlink://")
+    assert Path(platform, "platform.json").is_file()
+
+
+def test_default_is_the_system_compiler_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = load_board("nucleo_g071rb")
+    assert read(board, tmp_path).default_envs() == [SYSTEM_ENVIRONMENT]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert read(board, tmp_path).default_envs() == [STOCK_ENVIRONMENT]

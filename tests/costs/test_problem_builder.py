@@ -1,0 +1,196 @@
+"""Costs against hand counts, the wire protocol and the published tables of seed 000."""
+
+from dataclasses import replace
+
+import pytest
+
+from networks import tiny_cnn
+from shared_models import MOBILENET, shared_model
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
+from tinysplit.costs.link_options import LinkSettings
+from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
+from tinysplit.costs.transfers import link_seconds
+from tinysplit.kernels import Optimize, Widths, choose, flash_bytes
+from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.memory.layout import layer_ram_bytes
+from tinysplit.memory.optimize import plan_memory
+from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import KINDS
+from tinysplit.onnx_import import import_model
+from tinysplit.plan.plan import make_plan
+from tinysplit.reproduce.branch_and_bound import branch_and_bound
+from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.split.solvers.enumerate import full_search
+
+PAPER = CostSettings(paper=True)
+
+
+def boards(*names: str) -> tuple[Board, ...]:
+    return tuple(load_board(name) for name in names)
+
+
+G0_TWICE = boards("nucleo_g071rb", "nucleo_g071rb")
+H7_AND_L4 = boards("nucleo_h743zi", "nucleo_l4r5zi")
+H7_AND_F4 = boards("nucleo_h743zi", "nucleo_f401re")
+
+
+@pytest.mark.parametrize(
+    ("graph", "pair", "latency_s", "n_splits", "nodes"),
+    [
+        (mobilenet_v1(0.25), H7_AND_L4, "0.2683", 2, 66),
+        (mobilenet_v1(0.30), H7_AND_F4, "1.8388", 3, 69),
+        (mobilenet_v1(0.35), H7_AND_L4, "0.4484", 2, 63),
+        (yamnet_256(), H7_AND_L4, "4.3311", 2, 60),
+    ],
+    ids=["mobilenet_025", "mobilenet_030", "mobilenet_035", "yamnet"],
+)
+def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: str, n_splits: int, nodes: int) -> None:
+    problem = make_problem(graph, pair, PAPER)
+    published = branch_and_bound(problem, as_published=True)
+    for split in (published, branch_and_bound(problem)):
+        assert split.proved
+        assert f"{split.objective:.4f}" == latency_s
+        assert len(split.sub_models) == n_splits
+        assert {cut.seconds for cut in split.cuts} == {cut.payload_bytes * 8 / 115200 for cut in split.cuts}
+    assert published.explored == nodes
+
+
+def test_the_onnx_file_gives_the_published_figures() -> None:
+    graph = import_model(shared_model(MOBILENET))
+    split = branch_and_bound(make_problem(graph, H7_AND_L4, PAPER), as_published=True)
+    assert f"{split.objective:.4f}" == "0.2683"
+    assert (len(split.sub_models), split.explored) == (2, 66)
+
+
+def test_full_search_proves_a_published_latency() -> None:
+    problem = make_problem(yamnet_256(), H7_AND_L4, PAPER)
+    split = full_search(problem)
+    assert split.explored == 2**13
+    assert split.proved
+    assert f"{split.objective:.3f}" == "4.331"
+
+
+def test_transfer_as_the_protocol_says() -> None:
+    sender, receiver = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))
+    # Two frames of 1024 + 8 and one of 452 + 8 bytes there, an acknowledgement of 8 bytes back. 64 MHz / 556 and
+    # 84 MHz / 729 are the nearest rates to 115200 that the dividers make.
+    expected = 10 * ((2 * 1032 + 460) / (64e6 / 556) + 8 / (84e6 / 729))
+    assert link_seconds(2500, sender, receiver, 115200) == pytest.approx(expected, rel=1e-12)
+    assert link_seconds(2500, sender, receiver, 115200, 8) == pytest.approx(0.8 * expected, rel=1e-12)
+    assert link_seconds(1024, sender, receiver, 115200) < link_seconds(1025, sender, receiver, 115200) - 8e-5
+
+
+def test_costs_of_the_network_that_will_run() -> None:
+    graph = tiny_cnn()
+    for bits in (8, 16):
+        problem = make_problem(graph, G0_TWICE, CostSettings(bits=bits))
+        first, pool = problem.layers[0], problem.layers[1]
+        widths = Widths.all(bits)
+        kernel = choose(graph.layers[0], "cortex-m0plus", widths)
+        code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, kernel.cost_kind(graph.layers[0])).code_bytes
+        assert first.flash_bytes == (kernel.weights_bytes(graph.layers[0], widths) + code_bytes,) * 2
+        assert first.ram_bytes == (layer_ram_bytes(graph, 0, bits, kernel),) * 2
+        assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
+        assert first.seconds == (kernel_cycles(graph.layers[0], "cortex-m0plus", widths, kernel) / 64e6,) * 2
+        n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
+        turnaround_s = 2 * load_cycle_table().link["cortex-m0plus"] / 64e6
+        expected = link_seconds(n_bytes, uart, uart, 115200) + turnaround_s
+        there_s = problem.transfer_seconds[1][0][1]
+        assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
+        assert there_s == pytest.approx(expected)
+
+
+def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> None:
+    graph, pair = mobilenet_v1(0.25), boards("nucleo_g071rb", "nucleo_l4r5zi")
+    problem = make_problem(graph, pair, CostSettings(optimize=Optimize.RAM))
+    widths, layers = BitWidths.all(graph, 8), range(len(graph.layers))
+    for device, board in enumerate(pair):
+        core = board.device.core
+        steps = [Step(StepKind.RUN, number, number) for number in layers]
+        taken = plan_memory(graph, widths, core, steps, 0, Optimize.RAM).kernels
+        for number, layer in enumerate(graph.layers):
+            needed = flash_bytes(taken[number], layer, core, widths.of_layer(layer))
+            assert needed <= problem.layers[number].flash_bytes[device], layer.name
+
+
+def test_a_board_needs_the_same_memory_in_every_company() -> None:
+    """Kernels of Cortex-M0+ and Cortex-M4 pack weights in their own ways; neither pays for the other's."""
+    graph = mobilenet_v1(0.25)
+    pair = boards("nucleo_g071rb", "nucleo_l4r5zi")
+    together = make_problem(graph, pair, CostSettings())
+    for device, board in enumerate(pair):
+        alone = make_problem(graph, (board,), CostSettings())
+        for layer, own in zip(together.layers, alone.layers, strict=True):
+            assert (layer.flash_bytes[device],) == own.flash_bytes
+            assert (layer.ram_bytes[device],) == own.ram_bytes
+    whole = (1,) * len(graph.layers)
+    assert together.is_feasible(whole)
+    flash_bytes = together.figures(whole).flash_bytes[1]
+    assert flash_bytes < sum(max(layer.flash_bytes) for layer in together.layers)
+    tight = replace(together.devices[1], flash_bytes=flash_bytes)
+    exact = replace(together, devices=(together.devices[0], tight))
+    assert branch_and_bound(exact).objective <= exact.figures(whole).i_s
+
+
+def test_ram_is_what_the_arena_planner_makes() -> None:
+    graph = tiny_cnn()
+    problem = make_problem(graph, G0_TWICE, CostSettings())
+    assignment = (0, 0, 0, 1, 1, 0, 0)
+    plan = make_plan(graph, 8, G0_TWICE, problem, assignment, LinkSettings(115200))
+    assert tuple(board.arena.size_bytes for board in plan.boards) == problem.figures(assignment).ram_bytes
+
+
+def test_limits_are_what_the_firmware_leaves() -> None:
+    problem = make_problem(tiny_cnn(), H7_AND_F4, CostSettings())
+    firmware = load_cycle_table().firmware
+    h7, f4 = problem.devices
+    assert (h7.flash_bytes, f4.flash_bytes) == (
+        2048 * 1024 - firmware["stm32h7"].flash_bytes,
+        512 * 1024 - firmware["stm32f4"].flash_bytes,
+    )
+    assert h7.ram_bytes == 512 * 1024  # AXI SRAM: variables and stack lie in DTCM
+    assert f4.ram_bytes == 96 * 1024 - firmware["stm32f4"].ram_bytes
+
+
+def test_a_board_that_is_too_small_for_the_firmware() -> None:
+    device = G0_TWICE[0].device
+    tiny = replace(G0_TWICE[0], device=replace(device, flash=replace(device.flash, size_bytes=1024)))
+    with pytest.raises(CheckFailedError, match="nucleo_g071rb is too small for the firmware"):
+        make_problem(tiny_cnn(), (tiny,), CostSettings())
+
+
+def test_a_baud_rate_that_no_divider_makes() -> None:
+    with pytest.raises(UsageError, match="cannot make 50000000 baud within 2%"):
+        make_problem(tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
+    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # nothing crosses
+
+
+def test_the_table_is_complete() -> None:
+    table = load_cycle_table()
+    assert set(table.cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"} == set(table.link)
+    assert set(table.firmware) == {"stm32f4", "stm32g0", "stm32h7", "stm32l4"}
+    for core in table.cores:
+        for bits in (8, 16):
+            for kind in (*KINDS, "pointwise_conv"):
+                assert table.kernel(core, bits, kind).code_bytes > 0
+    with pytest.raises(ToolError, match="knows no conv of 8 bits on cortex-m33: run "):
+        table.kernel("cortex-m33", 8, "conv")
+
+
+def test_split_of_the_quantized_network_uses_both_boards_when_asked() -> None:
+    problem = make_problem(tiny_cnn(), G0_TWICE, CostSettings(use_all=True))
+    split = full_search(problem)
+    assert len(set(split.assignment)) == 2
+    alone = full_search(make_problem(tiny_cnn(), G0_TWICE, CostSettings()))
+    assert set(alone.assignment) == {0}
+    assert alone.objective < split.objective
+
+
+def test_the_schema_forbids_unknown_keys() -> None:
+    data = load_cycle_table().model_dump()
+    with pytest.raises(ValueError, match="extra"):
+        CycleTable.model_validate({**data, "surprise": 1})

@@ -1,0 +1,117 @@
+"""What would make a problem feasible: true, and not less than is needed."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from networks import tiny_cnn
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs import suggestions as module
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.suggestions import remedies
+from tinysplit.kernels import Optimize
+from tinysplit.network.graph import Graph
+from tinysplit.pipeline import split_graph
+from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.split.problem import Problem
+from tinysplit.split.solve import solve
+
+QUIET = Console(quiet=True)
+
+
+def shrunk(monkeypatch: pytest.MonkeyPatch, flash_bytes: int, ram_bytes: int) -> Graph:
+    """Return a network after every board was left with so much memory for layers."""
+    real = make_problem
+
+    def small(*arguments: object) -> Problem:
+        problem = real(*arguments)  # type: ignore[arg-type]
+        devices = (replace(device, flash_bytes=flash_bytes, ram_bytes=ram_bytes) for device in problem.devices)
+        return replace(problem, devices=tuple(devices))
+
+    monkeypatch.setattr(module, "make_problem", small)
+    return tiny_cnn()
+
+
+def boards(count: int) -> list[Board]:
+    return [load_board("nucleo_g071rb")] * count
+
+
+def test_one_more_board_or_just_enough_flash(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
+    largest, total = (f([layer.flash_bytes[0] for layer in layers]) for f in (max, sum))
+    graph = shrunk(monkeypatch, largest, 32000)
+    text = remedies(graph, boards(1), CostSettings())
+    assert "one more nucleo_g071rb" in text
+    kilobytes = -(-(total - largest) // 1024)
+    assert f"{kilobytes} KB more flash on board 1 (nucleo_g071rb)" in text
+
+
+def test_two_more_boards_where_one_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three boards with 0.4 of the flash each hold it, two do not."""
+    graph = Graph.of_layers("features", mobilenet_v1(0.25).layers[:20])
+    layers = make_problem(graph, boards(1), CostSettings()).layers
+    total = sum(layer.flash_bytes[0] for layer in layers)
+    shrunk(monkeypatch, int(0.4 * total), 10**6)
+    assert "2 more nucleo_g071rb" in remedies(graph, boards(1), CostSettings())
+
+
+def test_just_enough_ram(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = make_problem(tiny_cnn(), boards(2), CostSettings()).layers
+    needed = max(layer.ram_bytes[0] for layer in layers)
+    graph = shrunk(monkeypatch, 100_000, needed - 100)
+    text = remedies(graph, boards(2), CostSettings())
+    assert "more nucleo_g071rb" not in text, "another board is as small"
+    assert "100 bytes more RAM on board 1 (nucleo_g071rb)" in text
+    assert "100 bytes more RAM on board 2 (nucleo_g071rb)" in text
+    assert "KB more flash" not in text
+
+
+def test_smaller_kernels_where_these_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = CostSettings(optimize=Optimize.FLASH)
+    fast_bytes, small_bytes = (
+        sum(layer.flash_bytes[0] for layer in make_problem(tiny_cnn(), boards(1), settings).layers)
+        for settings in (CostSettings(), small)
+    )
+    assert small_bytes < fast_bytes
+    graph = shrunk(monkeypatch, small_bytes, 32000)
+    assert remedies(graph, boards(1), CostSettings()).startswith("; enough would be --optimize flash, or ")
+    graph = shrunk(monkeypatch, small_bytes - 1, 32000)
+    assert "--optimize" not in remedies(graph, boards(1), CostSettings())
+    assert "--optimize" not in remedies(graph, boards(1), small)
+
+
+def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
+    flash, ram = sum(layer.flash_bytes[0] for layer in layers), max(layer.ram_bytes[0] for layer in layers)
+    graph = shrunk(monkeypatch, flash - 1024, ram - 40)
+    text = remedies(graph, boards(1), CostSettings())
+    assert text == "; enough would be 1 KB more flash and 40 bytes more RAM on board 1 (nucleo_g071rb)"
+
+
+def test_nothing_is_promised_that_was_not_tried() -> None:
+    """No number of boards and no memory makes a board answer in a microsecond."""
+    assert remedies(tiny_cnn(), boards(1), CostSettings(max_latency_s=1e-6)) == ""
+
+
+def test_one_more_board_may_keep_a_limit() -> None:
+    alone_s = make_problem(tiny_cnn(), boards(1), CostSettings()).figures((0,) * 7).l_s
+    settings = CostSettings(max_period_s=alone_s * 0.9, baud=2_000_000)
+    with pytest.raises(CheckFailedError, match=r"no split answers every .* ms.*one more nucleo_g071rb"):
+        split_graph(tiny_cnn(), ("nucleo_g071rb",), settings, "auto", QUIET)
+
+
+@pytest.mark.parametrize("graph", [mobilenet_v1(0.25), yamnet_256()], ids=["mobilenet", "yamnet"])
+def test_more_boards_are_really_enough(graph: Graph) -> None:
+    names = ("nucleo_l433rc_p",)
+    with pytest.raises(CheckFailedError) as caught:
+        split_graph(graph, names, CostSettings(), "auto", QUIET)
+    found = re.search(r"(one|\d) more nucleo_l433rc_p", str(caught.value))
+    if found:
+        count = 1 if found[1] == "one" else int(found[1])
+        problem = make_problem(graph, [load_board(name) for name in names * (count + 1)], CostSettings())
+        assert problem.is_feasible(solve(problem).assignment)
+    assert "\n" not in str(caught.value)

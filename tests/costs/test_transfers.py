@@ -1,0 +1,134 @@
+"""Links of their own, boards that pass data on, and the host's transfers: against counts by hand."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from networks import tiny_cnn
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
+from tinysplit.split.problem import Objective
+
+GRAPH = tiny_cnn()
+G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
+
+
+def test_what_link_says() -> None:
+    assert parse_links(("1-2:921600", "3-1:9600:half", "2-3:none"), 3) == (
+        LinkSetting((0, 1), 921600),
+        LinkSetting((0, 2), 9600, half_duplex=True),
+        LinkSetting((1, 2), None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (("1-2",), "write BOARD-BOARD:BAUD"),
+        (("1-2:fast",), "write BOARD-BOARD:BAUD"),
+        (("1-2:none:half",), "write BOARD-BOARD:BAUD"),
+        (("1-3:9600",), "name two different boards of 1 to 2"),
+        (("0-1:9600",), "name two different boards of 1 to 2"),
+        (("2-2:9600",), "name two different boards of 1 to 2"),
+        (("1-2:9600", "2-1:none"), "names the boards 1-2 twice"),
+    ],
+)
+def test_what_link_may_not_say(texts: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_links(texts, 2)
+
+
+def test_pairs_that_are_not_named_have_the_default_link() -> None:
+    settings = LinkSettings(115200, (LinkSetting((0, 2), 9600),))
+    assert settings.between(2, 0).baud == 9600
+    assert settings.between(1, 0) == LinkSetting((0, 1), 115200)
+
+
+def test_acknowledgements_take_turns_on_half_a_link() -> None:
+    full = link_seconds(2500, G0.link_uarts[0], G0.link_uarts[0], 115200)
+    half = link_seconds(2500, G0.link_uarts[0], G0.link_uarts[0], 115200, half_duplex=True)
+    assert half - full == pytest.approx(2 * 80 / (64e6 / 556))  # three frames: two more acknowledgements of 8 bytes
+
+
+def test_a_link_of_its_own_is_faster() -> None:
+    settings = CostSettings(links=(LinkSetting((0, 1), 1_000_000),))
+    slow, fast = (make_problem(GRAPH, (G0, G0, G0), s) for s in (CostSettings(), settings))
+    assert fast.transfer_seconds[0][0][1] < slow.transfer_seconds[0][0][1] / 8
+    assert fast.transfer_seconds[0][0][2] == slow.transfer_seconds[0][0][2]
+
+
+def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> None:
+    settings = CostSettings(links=(LinkSetting((0, 2), None),))
+    problem, all_linked = (make_problem(GRAPH, (G0, F4, G0), s) for s in (settings, CostSettings()))
+    there = all_linked.transfer_seconds[1]
+    assert problem.transfer_seconds[1][0][2] == pytest.approx(there[0][1] + there[1][2])
+    (cut,) = problem.cuts((0, 0, 2, 2, 2, 2, 2))
+    assert [(hop.sender, hop.receiver) for hop in problem.hops(cut)] == [(0, 1), (1, 2)]
+    assert problem.figures((0, 0, 2, 2, 2, 2, 2)).ram_bytes[1] == problem.layers[1].out_bytes
+
+
+def test_a_way_over_fast_links_beats_a_slow_one() -> None:
+    links = (LinkSetting((0, 1), 2_000_000), LinkSetting((1, 2), 2_000_000), LinkSetting((0, 2), 9600))
+    problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=links))
+    (cut,) = problem.cuts((0, 0, 2, 2, 2, 2, 2))
+    assert len(problem.hops(cut)) == 2
+
+
+def test_a_board_without_room_passes_nothing_on() -> None:
+    small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.largest_ram, size_bytes=8000),)))
+    problem = make_problem(GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
+    assert problem.transfer_seconds[0][0][2] == inf  # 28 x 28 x 8 bytes
+    assert problem.transfer_seconds[1][0][2] < inf  # a quarter of that
+
+
+def test_every_link_has_a_rate_that_both_ends_can_make() -> None:
+    with pytest.raises(UsageError, match=r"nucleo_g071rb: USART1 .* cannot make 10000000 baud"):
+        make_problem(GRAPH, (F4, G0, G0), CostSettings(links=(LinkSetting((1, 2), 10_000_000),)))
+
+
+def test_links_that_a_search_gave_up_stay_away() -> None:
+    named = (LinkSetting((0, 1), 1_000_000), LinkSetting((0, 2), 500_000))
+    settings = LinkSettings(115200, named)
+    problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=named))
+    assert problem.links is not None
+    assert links_left(settings, problem.links) == named
+    assert links_left(settings, problem.links.without([(0, 2)])) == (named[0], LinkSetting((0, 2), None))
+    assert links_left(LinkSettings(115200), None) == ()
+
+
+def test_boards_that_nothing_reaches() -> None:
+    links = (LinkSetting((0, 2), None), LinkSetting((1, 2), None))
+    with pytest.raises(InputError, match=r"no link leads from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
+        make_problem(GRAPH, (F4, F4, G0), CostSettings(links=links))
+
+
+def test_what_the_host_sends_and_reads() -> None:
+    in_s, out_s = host_seconds(G0, 784, 10)
+    board_baud = 64e6 / 556
+    # 784 bytes are 4 LOADs of an offset and data, then START; each is answered by an empty frame.
+    assert in_s == pytest.approx(10 * ((784 + 4 * 4 + 5 * 8) / 115200 + 5 * 8 / board_baud))
+    # DONE, then one READ_OUTPUT of offset and length, answered by 10 bytes.
+    assert out_s == pytest.approx(10 * ((6 + 8) / 115200 + (8 + 8 + 10) / board_baud))
+
+
+def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
+    with_host, without = (
+        make_problem(GRAPH, (G0, F4), CostSettings(host_transfers=counted)) for counted in (True, False)
+    )
+    assignment = (0, 0, 0, 1, 1, 1, 1)
+    more_s = with_host.figures(assignment).t_s - without.figures(assignment).t_s
+    assert more_s == pytest.approx(host_seconds(G0, 784, 10)[0] + host_seconds(F4, 784, 10)[1])
+
+
+def test_energy_by_hand() -> None:
+    """One board alone computes all the time; with a pace it sleeps for the rest."""
+    alone = (0,) * 7
+    problem = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY))
+    l_s = problem.figures(alone).l_s
+    assert problem.value(alone) == pytest.approx(l_s * G0.power.run_w)
+    paced = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, frame_period_s=1.0))
+    assert paced.value(alone) == pytest.approx(l_s * G0.power.run_w + (1 - l_s) * G0.power.idle_w)

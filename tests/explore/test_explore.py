@@ -1,0 +1,262 @@
+"""Explorations: every candidate once, the same fronts whoever does the work, and nothing lost on the way."""
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from distributed import LocalCluster
+
+from networks import tiny_cnn
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.explore.candidates import Candidate, Space
+from tinysplit.explore.cost_table import CostTable
+from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate
+from tinysplit.explore.exploration import Exploration, explore
+from tinysplit.explore.front import non_dominated
+from tinysplit.explore.journal import Journal
+from tinysplit.explore.prices import read_prices
+from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
+
+NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
+BOARDS = tuple(map(load_board, NAMES))
+GRAPH = replace(tiny_cnn(), sha256="0" * 64)
+SETTINGS = CostSettings()
+SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
+N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
+
+
+class InThisProcess:
+    """Does the work itself, and stops after some batches."""
+
+    def __init__(self, batches: int | None = None) -> None:
+        self.batches = batches
+        self.seen: list[Candidate] = []
+
+    def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
+        for number, batch in enumerate(batches):
+            if number == self.batches:
+                raise KeyboardInterrupt
+            self.seen += batch
+            yield evaluate(tables, batch, time_limit_s)
+
+
+def run(journal: Path, workers: InThisProcess | LocalProcesses | DaskCluster, space: Space = SPACE) -> Exploration:
+    shown: list[tuple[int, int]] = []
+    result = explore((GRAPH,), space, SETTINGS, None, journal, workers, 5.0, lambda *done: shown.append(done))
+    assert shown[-1] == (len(result.outcomes), len(tuple(space.candidates())))
+    return result
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Exploration:
+    return run(tmp_path_factory.mktemp("explore") / "journal.jsonl", InThisProcess())
+
+
+def test_every_candidate_comes_once_and_boards_may_come_twice() -> None:
+    candidates = tuple(SPACE.candidates())
+    assert len(candidates) == len(set(candidates)) == N_CANDIDATES
+    assert Candidate(GRAPH.sha256, 8, 115200, ("nucleo_g071rb", "nucleo_g071rb")) in candidates
+    assert candidates[:30] == tuple(replace(SPACE, max_boards=3).candidates())[:30]
+
+
+def test_boards_that_cannot_make_a_baud_rate_do_not_talk_at_it() -> None:
+    space = replace(SPACE, bauds=(10_000_000,), bits=(8,))
+    assert {candidate.boards for candidate in space.candidates() if candidate.baud} <= {("nucleo_f401re",) * 2}
+    assert list(replace(space, bauds=(115200,)).notes()) == []
+    slow, fast = replace(space, bauds=(1, 10_000_000)).notes()
+    assert slow == "note: none of the boards makes 1 baud, so no set of several boards is looked at with it"
+    assert fast.startswith("note: ")
+    assert list(replace(space, max_boards=1).notes()) == []
+
+
+@pytest.mark.parametrize("names", [("nucleo_f401re",), ("nucleo_g071rb", "nucleo_g071rb", "nucleo_l412kb")])
+def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> None:
+    picked = CostTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
+    assert picked == make_problem(GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True))
+
+
+def test_fronts_against_brute_force() -> None:
+    rng = random.Random(0)  # noqa: S311 (no secret)
+    for _ in range(200):
+        items = [tuple(rng.randrange(4) for _ in range(3)) for _ in range(rng.randrange(30))]
+        front = non_dominated(items, lambda item: item)
+
+        def is_beaten(item: tuple[int, ...], items: Sequence[tuple[int, ...]] = items) -> bool:
+            return any(other != item and all(a <= b for a, b in zip(other, item, strict=True)) for other in items)
+
+        assert set(front) == {item for item in items if not is_beaten(item)}
+        assert len(set(front)) == len(front)
+
+
+def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Exploration) -> None:
+    front = expected.front(GRAPH, 8)
+    fastest, thriftiest = (min(compromise.quantities[k] for compromise in front) for k in (0, 1))
+    assert {compromise.price for compromise in front} <= {1.0, 2.0}
+    problems = [
+        make_problem(
+            GRAPH,
+            tuple(map(load_board, candidate.boards)),
+            replace(SETTINGS, baud=candidate.baud or 115200, use_all=True),
+        )
+        for candidate in SPACE.candidates()
+        if candidate.bits == 8
+    ]
+    feasible = [
+        (problem.figures(assignment).i_s, problem.energy_j(assignment))
+        for problem in problems
+        for assignment in product(range(len(problem.devices)), repeat=len(GRAPH.layers))
+        if problem.is_feasible(assignment)
+    ]
+    assert fastest == pytest.approx(min(latency for latency, _ in feasible))
+    assert thriftiest == pytest.approx(min(energy for _, energy in feasible))
+
+
+def test_an_interrupted_exploration_goes_on_where_it_stopped(tmp_path: Path, expected: Exploration) -> None:
+    journal = tmp_path / "journal.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        run(journal, first := InThisProcess(batches=2))
+    with journal.open("ab") as file:
+        file.write(b'{"model": "cut off')
+    assert run(journal, second := InThisProcess()) == expected
+    assert len(first.seen) + len(second.seen) == N_CANDIDATES
+    assert run(journal, third := InThisProcess()) == expected
+    assert not third.seen
+
+
+def test_more_boards_go_on_from_fewer(tmp_path: Path, expected: Exploration) -> None:
+    journal = tmp_path / "journal.jsonl"
+    run(journal, InThisProcess(), replace(SPACE, max_boards=1))
+    assert run(journal, workers := InThisProcess()) == expected
+    assert len(workers.seen) == N_CANDIDATES - 6
+
+
+def test_local_processes_find_the_same(tmp_path: Path, expected: Exploration) -> None:
+    assert run(tmp_path / "journal.jsonl", LocalProcesses(2)) == expected
+
+
+def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
+    """Evaluate, but kill the own process at the very first batch."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return evaluate(tables, candidates, time_limit_s)
+
+
+def always_die(_tables: Tables, _candidates: Sequence[Candidate], _time_limit_s: float) -> list[Outcome]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_a_killed_process_loses_nothing(tmp_path: Path, expected: Exploration) -> None:
+    workers = LocalProcesses(2, partial(die_once, tmp_path / "died"))
+    assert run(tmp_path / "journal.jsonl", workers) == expected
+    assert (tmp_path / "died").exists()
+
+
+def test_a_batch_that_kills_every_process_ends_the_exploration(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="workers died 3 times with nucleo_g071rb"):
+        run(tmp_path / "journal.jsonl", LocalProcesses(1, always_die))
+
+
+def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expected: Exploration) -> None:
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know nothing of the tests
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        workers = DaskCluster(cluster.scheduler_address, partial(die_once, tmp_path / "died"))
+        assert run(tmp_path / "journal.jsonl", workers) == expected
+    assert (tmp_path / "died").exists()
+
+
+def test_no_scheduler_there() -> None:
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        DaskCluster("tcp://127.0.0.1:1")
+
+
+def test_a_journal_of_other_costs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, {"cost_model": "a"}) as journal:
+        journal.add([Outcome(Candidate("m", 8, 0, ("b",)), (Point(1.0, 2.0, 3.0, (0,), True),))])
+    with Journal(path, {"cost_model": "a"}) as journal:
+        assert journal.outcomes
+    with pytest.raises(InputError, match="begun with another cost model"):
+        Journal(path, {"cost_model": "b"})
+
+
+@pytest.mark.parametrize("text", ["no json\n", '{"schema_version": 1, "cost_model": "a"}\n{"model": 1}\n', "[]\n"])
+def test_what_is_no_journal_stays_as_it_is(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"line \d, is no line of an exploration"):
+        Journal(path, {"cost_model": "a"})
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("figure", "value"),
+    [
+        ("latency_s", "NaN"),
+        ("energy_j", "Infinity"),
+        ("period_s", "-1.0"),
+        ("latency_s", '"1"'),
+        ("energy_j", "true"),
+        ("proved", "1"),
+        ("assignment", "[1]"),
+        ("assignment", "[]"),
+    ],
+)
+def test_points_that_no_split_has_are_damage(figure: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, {}) as journal:
+        journal.add([Outcome(Candidate("m", 8, 0, ("b",)), (Point(1.0, 2.0, 3.0, (0,), True),))])
+    header, line = path.read_text().splitlines()
+    outcome = json.loads(line)
+    outcome["points"][0][figure] = "HERE"
+    path.write_text(f"{header}\n{json.dumps(outcome).replace(json.dumps('HERE'), value)}\n")
+    with pytest.raises(InputError, match="line 2, is no line of an exploration"):
+        Journal(path, {})
+
+
+def test_prices_decide_the_front(tmp_path: Path, expected: Exploration) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text("nucleo_g071rb = 10\nnucleo_f401re = 14.5\nnucleo_l412kb = 11\n")
+    dear = replace(expected, prices=read_prices(path, BOARDS))
+    assert dear.price(("nucleo_g071rb", "nucleo_f401re")) == 24.5
+    for price in ("-1", "nan", "inf", "true", '"ten"'):
+        path.write_text(f"nucleo_g071rb = {price}\n")
+        with pytest.raises(InputError, match=r"gives nucleo_g071rb the price .*: a price is a number"):
+            read_prices(path, BOARDS)
+    path.write_text("nucleo_f401re = 1\n")
+    with pytest.raises(InputError, match="has no price for nucleo_g071rb: add a line"):
+        read_prices(path, BOARDS)
+    path.write_text("not toml")
+    with pytest.raises(InputError, match="is no TOML"):
+        read_prices(path, BOARDS)
+
+
+def test_bad_spaces() -> None:
+    with pytest.raises(UsageError, match="--max-boards 0"):
+        replace(SPACE, max_boards=0)
+    with pytest.raises(UsageError, match="--max-boards 65: a split has at most 64 boards"):
+        replace(SPACE, max_boards=65)
+    with pytest.raises(UsageError, match="names a board twice"):
+        replace(SPACE, boards=(*BOARDS, BOARDS[0]))
+    with pytest.raises(InputError, match="are the same file"):
+        replace(SPACE, models=("a", "a"))
+
+
+def test_nothing_fits(expected: Exploration) -> None:
+    nowhere = replace(expected, outcomes=(Outcome(Candidate("m", 8, 0, ("b",)), why_not="too large"),))
+    with pytest.raises(CheckFailedError, match="none of 1 candidates fits; of the last one: too large"):
+        nowhere.check()
+    expected.check()
+    assert json.loads(json.dumps(expected.to_json()))["candidates"] == N_CANDIDATES

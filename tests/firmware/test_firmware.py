@@ -1,0 +1,166 @@
+"""The firmware of every board compiles without a warning, and its ELF has what a board needs where it needs it."""
+
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from firmware_build import SubModel, build, link_project, network_source, write_project
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.codegen.board_files import STACK_BYTES, firmware_sources, render_board_files
+from tinysplit.common.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+CHECK_REGISTERS = ROOT / "firmware" / "check_registers"
+BOTH_LAYERS = (SubModel(1, 2),)
+CORE_ENTRIES = 16
+
+pytestmark = pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is missing")
+
+
+def symbols(elf: ELFFile) -> dict[str, int]:
+    return {symbol.name: symbol["st_value"] for symbol in elf.get_section_by_name(".symtab").iter_symbols()}
+
+
+@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+def test_every_board_builds_and_its_vectors_are_right(board: Board, tmp_path: Path) -> None:
+    path = build(tmp_path, board, board.link_uarts, network_source(BOTH_LAYERS, 64))
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        isr = elf.get_section_by_name(".isr")
+        names = symbols(elf)
+        vectors = struct.unpack(f"<{isr['sh_size'] // 4}I", isr.data())
+        ram = board.near_memory
+        assert isr["sh_addr"] == board.device.flash.start
+        assert len(vectors) == CORE_ENTRIES + max(i.position for i in board.device.interrupts) + 1
+        assert vectors[0] == names["_estack"] == ram.start + STACK_BYTES
+        assert vectors[1] == names["startup_reset"]
+        assert vectors[15] == names["SysTick_Handler"]
+        used = {uart.irq_position: uart.irq_name for uart in (board.host_uart, *board.link_uarts)}
+        for position, vector in enumerate(vectors[CORE_ENTRIES:]):
+            handler = f"{used[position]}_IRQHandler" if position in used else "faults_handler"
+            assert vector == names[handler]
+            assert vector % 2 == 1
+        arena = elf.get_section_by_name(".arena")
+        assert (arena["sh_type"], arena["sh_size"]) == ("SHT_NOBITS", 128)
+        assert ram.start <= arena["sh_addr"] <= ram.start + ram.size_bytes - 128
+        assert elf.get_section_by_name(".weights")["sh_size"] == 4
+        assert elf["e_entry"] == names["startup_reset"]
+
+
+@pytest.mark.parametrize(
+    ("arena", "message"), [(40_000, r"stack, variables and arena do not fit into the 36864 bytes of \w+"), (0, None)]
+)
+def test_a_memory_that_overflows_is_named(arena: int, message: str | None, tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    write_project(tmp_path, board, (), network_source(BOTH_LAYERS, 64, arena=arena))
+    linked = link_project(tmp_path, board)
+    assert (linked.returncode == 0) == (message is None)
+    assert message is None or re.search(message, linked.stderr)
+
+
+def test_too_many_weights_are_named(tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    network = network_source(BOTH_LAYERS, 64).replace("weights[4]", "weights[200000]")
+    write_project(tmp_path, board, (), network)
+    assert "code and weights do not fit into the 131072 bytes of flash" in link_project(tmp_path, board).stderr
+
+
+def test_a_startup_file_of_st_does_not_get_in_the_way(tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    write_project(tmp_path, board, board.link_uarts[:1], network_source(BOTH_LAYERS, 64))
+    # What ST's startup_*.s is made of: a strong vector table and handlers, weak ones for the interrupts.
+    (tmp_path / "src" / "startup_st.c").write_text("""
+        void Default_Handler(void); void Reset_Handler(void); void SystemInit(void); void __libc_init_array(void);
+        extern int main(void); extern unsigned _sidata[], _sdata[], _edata[], _sbss[], _ebss[], _estack[];
+        void Default_Handler(void) { for (;;) { } }
+        void Reset_Handler(void) { *_sdata = *_sidata + *_edata + *_sbss + *_ebss; SystemInit(); main(); }
+        void USART1_IRQHandler(void) __attribute__((weak, alias("Default_Handler")));
+        void NMI_Handler(void) __attribute__((weak, alias("Default_Handler")));
+        void *const g_pfnVectors[] __attribute__((section(".isr_vector"))) = {
+          _estack, (void *)Reset_Handler, (void *)NMI_Handler, (void *)USART1_IRQHandler};
+    """)
+    linked = link_project(tmp_path, board)
+    assert linked.returncode == 0, linked.stderr
+    with (tmp_path / "firmware.elf").open("rb") as file:
+        elf = ELFFile(file)
+        assert elf.get_section_by_name(".isr_vector") is None
+        vectors = struct.unpack("<47I", elf.get_section_by_name(".isr").data())
+        assert vectors[CORE_ENTRIES + 27] == symbols(elf)["USART1_IRQHandler"]
+        assert "Default_Handler" not in symbols(elf)
+
+
+def test_shared_interrupts_serve_all_their_uarts() -> None:
+    board = load_board("nucleo_g071rb")
+    usart3 = next(uart for uart in board.link_uarts if uart.name == "USART3")
+    text = render_board_files(board, ((usart3, 115200), (usart3, 115200)), 115200, board.near_memory)["src/board.c"]
+    body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
+    assert body.split() == ["uart_interrupt(&board_link_uarts[0]);", "uart_interrupt(&board_link_uarts[1]);"]
+
+
+def test_an_impossible_baud_rate_is_refused() -> None:
+    board = load_board("nucleo_g071rb")
+    with pytest.raises(UsageError, match="USART1"):
+        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory)
+
+
+def test_sources_are_those_of_the_family() -> None:
+    names = [name for name, _ in firmware_sources(load_board("nucleo_h743zi"))]
+    assert "library.json" in names
+    assert "src/clock_family.c" in names
+    assert "src/stm32h7_registers.h" in names
+    assert "src/stm32g0_registers.h" not in names
+    assert len(names) == len(set(names))
+
+
+def vendor_folder(folder: Path, replace: tuple[str, str] = ("", "")) -> Path:
+    """Stand-ins for ST's header: our own registers, under the names of ST's and ARM's files."""
+    text = (ROOT / "firmware" / "stm32g0" / "stm32g0_registers.h").read_text()
+    assert replace[0] in text
+    (folder / "stm32g0xx.h").write_text(text.replace(*replace) if replace[0] else text)
+    shutil.copyfile(ROOT / "firmware" / "common" / "cortex_m.h", folder / "cortex_m.h")
+    return folder
+
+
+def check_registers(headers: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(CHECK_REGISTERS), "--family", "stm32g0", "--headers", str(headers)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_check_registers_accepts_equal_headers(tmp_path: Path) -> None:
+    result = check_registers(vendor_folder(tmp_path))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.fullmatch(r"STM32G071xx: (\d+) of \1 names equal, 0 not on this device\n", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        ("#define RCC_CR_PLLRDY (1u << 25)", "#define RCC_CR_PLLRDY (1u << 26)", "RCC_CR_PLLRDY is not 0x2000000"),
+        ("0x40013800u", "0x40013C00u", "USART1_BASE is not 0x40013800"),
+        ("uint32_t reserved_0[9]", "uint32_t reserved_0[8]", "offsetof(RCC_TypeDef, IOPENR) is not 0x34"),
+        ("RCC_APBENR1_TIM2EN", "RCC_APBENR1_TIM9EN", "RCC_APBENR1_TIM2EN is in no header of the family"),
+    ],
+)
+def test_check_registers_finds_what_differs(ours: str, theirs: str, message: str, tmp_path: Path) -> None:
+    result = check_registers(vendor_folder(tmp_path, (ours, theirs)))
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+def test_check_registers_knows_all_devices_of_the_boards() -> None:
+    text = CHECK_REGISTERS.read_text()
+    for board in load_boards():
+        assert f'"{board.device.vendor_define}"' in text
+
+
+def test_check_registers_refuses_another_folder(tmp_path: Path) -> None:
+    result = check_registers(tmp_path)
+    assert result.returncode == 3
+    assert "has no stm32g0xx.h" in result.stderr

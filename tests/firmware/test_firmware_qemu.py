@@ -1,0 +1,231 @@
+"""The firmware on a Cortex-M4 that others wrote: QEMU's STM32F405, which runs the ELF of the F401RE unchanged.
+
+Its RCC and DWT read 0, so the clock stays on HSI and all ticks are 0; its UARTs know no baud rate.
+"""
+
+import binascii
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import serial
+
+from firmware_build import SubModel, build, network_source
+from tinysplit.boards.catalog import load_board
+from tinysplit_hil.client import BoardClient
+
+IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, ERROR = (*range(1, 8), 0xE0, 0xEE)
+REPLY = 0x80
+LAYER, TRANSFER = 0, 1
+BAD_LENGTH, BAD_RANGE, NOT_FIRST, BUSY, LINK_TIMEOUT, BAD_CRC, FAULT = 2, 3, 4, 5, 6, 8, 10
+UNKNOWN_TYPE = 1
+HSI_HZ = 16_000_000
+TIMEOUT_S = 20
+REPLY_TIMEOUT_S = 0.5
+
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="qemu-system-arm is missing"),
+    pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is missing"),
+]
+
+Frame = tuple[int, int, bytes]  # type, sequence, payload
+
+
+class Host:
+    """Speaks with one board; every wait ends.
+
+    QEMU's SysTick runs ten times too fast, so a board forgets a request that comes with pauses of 5 ms: ask again.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.port = serial.serial_for_url(f"socket://127.0.0.1:{port}")
+        self.events: list[Frame] = []
+
+    def send(self, kind: int, sequence: int, payload: bytes = b"") -> None:
+        body = struct.pack("<BBBH", kind, 0, sequence, len(payload)) + payload
+        self.port.write(b"\xa5" + body + struct.pack("<H", binascii.crc_hqx(body, 0xFFFF)))
+
+    def receive(self) -> Frame | None:
+        self.port.timeout = REPLY_TIMEOUT_S
+        head = self.port.read(6)
+        if len(head) < 6:
+            return None
+        sync, kind, tag, sequence, length = struct.unpack("<BBBBH", head)
+        payload, crc = self.port.read(length), self.port.read(2)
+        assert (sync, tag) == (0xA5, 0)
+        assert struct.unpack("<H", crc)[0] == binascii.crc_hqx(head[1:] + payload, 0xFFFF)
+        return kind, sequence, payload
+
+    def answer(self, kind: int, sequence: int, payload: bytes = b"") -> tuple[int, bytes]:
+        for _ in range(int(TIMEOUT_S / REPLY_TIMEOUT_S)):
+            self.send(kind, sequence, payload)
+            while frame := self.receive():
+                if frame[1] == sequence:
+                    return frame[0], frame[2]
+                self.events += [frame] if frame[1] == 0 else []
+        pytest.fail("the board does not answer")
+
+    def event(self) -> Frame:
+        end = time.monotonic() + TIMEOUT_S
+        while not self.events:
+            frame = self.receive()
+            self.events += [frame] if frame and frame[1] == 0 else []
+            assert time.monotonic() < end, "the board reports nothing"
+        return self.events.pop(0)
+
+    def ask(self, kind: int, sequence: int, payload: bytes = b"") -> bytes:
+        answer, reply = self.answer(kind, sequence, payload)
+        assert answer == kind | REPLY, reply
+        return reply
+
+    def refused(self, kind: int, sequence: int, payload: bytes = b"") -> int:
+        answer, error = self.answer(kind, sequence, payload)
+        assert answer == ERROR
+        code, detail = struct.unpack("<B3xI", error)
+        assert detail == kind
+        return int(code)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+Starter = Callable[..., Host]
+
+
+@pytest.fixture
+def start_board() -> Iterator[Starter]:
+    """Start QEMU with `link` (a chardev) behind USART1 and the host behind USART2."""
+    processes: list[subprocess.Popen[bytes]] = []
+    hosts: list[Host] = []
+
+    def start(elf: Path, link: str = "null") -> Host:
+        port = free_port()
+        machine = ["qemu-system-arm", "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-kernel", str(elf)]
+        serials = ["-serial", link, "-serial", f"tcp:127.0.0.1:{port},server=on,wait=on"]
+        processes.append(subprocess.Popen([*machine, *serials], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        end = time.monotonic() + TIMEOUT_S
+        while len(hosts) < len(processes):
+            assert time.monotonic() < end, "QEMU does not listen"
+            time.sleep(0.05)
+            with suppress(serial.SerialException):
+                hosts.append(Host(port))
+        hosts[-1].ask(IDENTIFY, 255)  # until it is up: what comes before its UART is on is lost
+        while hosts[-1].receive():
+            pass
+        return hosts[-1]
+
+    yield start
+    for host in hosts:
+        host.port.close()
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_one_board_answers_every_request(tmp_path: Path, start_board: Starter) -> None:
+    size = 300
+    host = start_board(build(tmp_path, load_board("nucleo_f401re"), (), network_source((SubModel(1, 2),), size)))
+    identity = struct.unpack("<BBBBIIIII", host.ask(IDENTIFY, 1))
+    assert identity == (1, 0, 0, 0, 0x12345678, HSI_HZ, HSI_HZ, size, size)
+    assert host.refused(START, 2) == BUSY  # stopped until RESET
+    assert host.ask(RESET, 3) == b""
+    data = bytes(i % 100 for i in range(size))
+    assert host.ask(LOAD, 4, struct.pack("<I", 0) + data[:248]) == b""
+    assert host.ask(LOAD, 5, struct.pack("<I", 248) + data[248:]) == b""
+    assert host.refused(LOAD, 6, struct.pack("<I", 248) + bytes(53)) == BAD_RANGE
+    assert host.refused(READ_OUTPUT, 7, struct.pack("<IH", 0, 10)) == BUSY
+    assert host.ask(START, 8) == b""
+    assert host.event() == (DONE, 0, b"")
+    assert host.ask(START, 8) == b""  # repeated, as if its reply had been lost: nothing starts again
+    assert host.receive() is None
+    output = host.ask(READ_OUTPUT, 9, struct.pack("<IH", 0, 252)) + host.ask(
+        READ_OUTPUT, 10, struct.pack("<IH", 252, 48)
+    )
+    assert output == bytes(2 * (x + i % 4 + 1) % 256 for i, x in enumerate(data))
+    assert host.refused(READ_OUTPUT, 11, struct.pack("<IH", 252, 49)) == BAD_RANGE
+    records = struct.iter_unpack("<BBHI", host.ask(READ_TIMES, 12, struct.pack("<H", 0)))
+    assert list(records) == [(LAYER, 0, 1, 0), (LAYER, 0, 2, 0)]
+    assert host.ask(READ_TIMES, 13, struct.pack("<H", 2)) == b""
+    assert host.refused(READ_TIMES, 14, struct.pack("<H", 3)) == BAD_RANGE
+    assert host.refused(IDENTIFY, 15, b"x") == BAD_LENGTH
+    assert host.refused(0x55, 16) == UNKNOWN_TYPE
+    assert host.ask(STOP, 17) == b""
+    assert host.refused(START, 18) == BUSY
+
+
+def test_a_damaged_request_is_reported_and_half_a_request_is_forgotten(tmp_path: Path, start_board: Starter) -> None:
+    host = start_board(build(tmp_path, load_board("nucleo_f401re"), (), network_source((SubModel(1, 2),), 16)))
+    host.port.write(b"\xa5\x01\x00\x07\x00\x00\x00\x00")
+    assert host.receive() == (ERROR, 7, struct.pack("<B3xI", BAD_CRC, IDENTIFY))
+    host.port.write(b"\xa5\x03\x00\x08\xff\x00abc")
+    time.sleep(0.3)  # more than the 50 ms after which a frame is forgotten
+    assert len(host.ask(IDENTIFY, 9)) == 24
+
+
+def chain(folder: Path, size: int, link_baud: int) -> tuple[Path, Path]:
+    """Build two boards that pass one tensor over USART1."""
+    board = load_board("nucleo_f401re")
+    links = [uart for uart in board.link_uarts if uart.name == "USART1"]
+    first = network_source((SubModel(1, 1, destination=0),), size)
+    second = network_source((SubModel(2, 2, source=0),), size, board_index=1)
+    return tuple(  # type: ignore[return-value]
+        build(folder / name, board, links, network, link_baud) for name, network in (("a", first), ("b", second))
+    )
+
+
+def test_two_boards_pass_a_tensor_over_their_link(tmp_path: Path, start_board: Starter) -> None:
+    size = 2_500
+    first_elf, second_elf = chain(tmp_path, size, 2400)  # a low rate makes for patient time-outs
+    port = free_port()
+    ports = (
+        start_board(first_elf, f"tcp:127.0.0.1:{port},server=on,wait=off"),
+        start_board(second_elf, f"tcp:127.0.0.1:{port}"),
+    )
+    assert ports[1].refused(START, 1) == NOT_FIRST
+    first, second = (BoardClient(host.port, f"board {number}") for number, host in enumerate(ports, start=1))
+    for board in (first, second):
+        board.stop(TIMEOUT_S)
+    for board in (first, second):
+        board.reset()
+    for run in range(2):  # the second board begins its next run by itself
+        data = bytes((i + run) % 100 for i in range(size))
+        first.load(data)
+        first.start()
+        assert ports[1].event() == (DONE, 0, b"")
+        assert second.read_output(size) == bytes(2 * (x + i % 4 + 1) % 256 for i, x in enumerate(data))
+        assert [(t.kind, t.index, t.ticks) for t in first.read_times()] == [(LAYER, 1, 0), (TRANSFER, 0, 0)]
+        assert [(t.kind, t.index, t.ticks) for t in second.read_times()] == [(LAYER, 2, 0)]
+
+
+def test_a_missing_neighbour_is_reported_and_reset_clears_it(tmp_path: Path, start_board: Starter) -> None:
+    host = start_board(chain(tmp_path, 16, 115_200)[0])
+    host.ask(RESET, 1)
+    host.ask(START, 2)
+    assert host.event() == (ERROR, 0, struct.pack("<B3xI", LINK_TIMEOUT, 0))
+    assert host.refused(START, 3) == BUSY
+    host.ask(RESET, 4)
+    host.ask(START, 5)
+
+
+def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Starter) -> None:
+    network = network_source((SubModel(1, 2),), 16).replace(
+        "static void run_layer_2", "extern void fault_here(void);\nstatic void run_layer_2"
+    )
+    network += '__asm__(".thumb_func\\n.global fault_here\\nfault_here: udf #0\\n");\n'
+    network = network.replace("y[i] = (uint8_t)(2 * x[i]);", "{ y[i] = x[i]; fault_here(); }")
+    elf = build(tmp_path, load_board("nucleo_f401re"), (), network)
+    names = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True).stdout
+    address = next(int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" fault_here"))
+    host = start_board(elf)
+    host.ask(RESET, 1)
+    host.ask(START, 2)
+    assert host.event() == (ERROR, 0, struct.pack("<B3xI", FAULT, address & ~1))

@@ -1,0 +1,50 @@
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.network.fixed_point.formats import QFormat
+from tinysplit_hil.outputs import check_outputs
+
+if TYPE_CHECKING:
+    from tinysplit.network.quantized_graph import QuantizedGraph
+
+# ONNX's order of a 2 x 2 x 3 output in HWC, as an exporter's CHW.
+OUTPUT_ORDER = np.arange(12).reshape(2, 2, 3).transpose(2, 0, 1).ravel()
+QUANTIZED = cast(
+    "QuantizedGraph",
+    SimpleNamespace(graph=SimpleNamespace(output_order=OUTPUT_ORDER), output_format=QFormat(8, 4)),
+)
+
+
+@pytest.fixture
+def hwc() -> np.ndarray[tuple[int, int, int, int], np.dtype[np.int8]]:
+    return np.random.default_rng(1).integers(-128, 128, (5, 2, 2, 3), np.int8)
+
+
+def test_outputs_are_compared_in_one_order(hwc: np.ndarray[tuple[int, int, int, int], np.dtype[np.int8]]) -> None:
+    chw = hwc.transpose(0, 3, 1, 2)
+    floats = chw / 16
+    labels = floats.reshape(5, -1).argmax(axis=1)
+    labels[0] += 1
+    check = check_outputs(QUANTIZED, hwc[:3].reshape(3, -1), chw, floats, labels)
+    assert check.bit_exact
+    assert (check.samples, check.reference_samples) == (3, 5)
+    assert (check.top1, check.float_top1, check.agreement) == (0.8, 0.8, 1.0)
+    assert (check.rmse, check.mae, check.l2r) == (0, 0, 0)
+
+
+def test_differences_are_found_and_named(hwc: np.ndarray[tuple[int, int, int, int], np.dtype[np.int8]]) -> None:
+    boards = hwc.reshape(5, -1).copy()
+    boards[2, 11] ^= 1
+    chw = hwc.transpose(0, 3, 1, 2)
+    check = check_outputs(QUANTIZED, boards, chw, chw / 16 + 0.5, None)
+    assert check.differing == (2,)
+    assert check.top1 is None
+    assert check.rmse == pytest.approx(0.5)
+    assert check.mae == pytest.approx(0.5)
+    assert check.l2r == pytest.approx(0.5 * np.sqrt(60) / np.linalg.norm(chw / 16 + 0.5))
+    with pytest.raises(CheckFailedError, match=r"1 of 5 outputs differ .* that of sample 3 first"):
+        check.check()

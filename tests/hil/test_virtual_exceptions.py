@@ -1,0 +1,155 @@
+"""Exceptions of virtual boards: cost, priorities, pre-emption, masking, sleeping."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tinysplit.boards.catalog import load_board
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from virtual_firmware import assembler, build
+
+M0PLUS, M4 = "nucleo_g071rb", "nucleo_f401re"
+MS_PS = 10**9
+LOG = 0x20000000
+PROGRAM = """
+#include <stdint.h>
+#define NVIC_ISER (*(volatile uint32_t *)0xE000E100)
+#define NVIC_ISPR (*(volatile uint32_t *)0xE000E200)
+#define NVIC_IPR0 (*(volatile uint32_t *)0xE000E400)
+#define LOG ((volatile uint32_t *)0x20000000)
+static inline void note(uint32_t value) { LOG[++LOG[0]] = value; }
+%s
+"""
+
+
+def start(folder: Path, board_name: str, source: str, handlers: dict[int, str]) -> VirtualRig:
+    board = load_board(board_name)
+    rig = VirtualRig([VirtualBoard(board, build(folder, board, source, handlers))])
+    rig.run_until(MS_PS)
+    return rig
+
+
+def log(rig: VirtualRig) -> list[int]:
+    count = rig.read_word(0, LOG)
+    return [rig.read_word(0, LOG + 4 * index) for index in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(("board_name", "entry", "leave"), [(M0PLUS, 15, 12), (M4, 12, 10)])
+def test_entry_and_exit_cost_what_the_core_says(tmp_path: Path, board_name: str, entry: int, leave: int) -> None:
+    handler = '\n__attribute__((naked)) void handler(void) { __asm volatile("bx lr"); }'
+
+    def spent(folder: Path, enable: str) -> int:
+        begin = (
+            "ldr r0, =0xE000E100",
+            "movs r1, #1",
+            "movs r3, #0",
+            f"str {enable}, [r0]",
+            "movs r2, #1",
+            "lsls r2, #8",
+        )
+        pend = ("adds r0, r0, r2", "str r1, [r0]", "b 1f", "nop", "1: nop")
+        return start(folder, board_name, assembler(*begin, *pend) + handler, {16: "handler"}).cycles(0)
+
+    assert spent(tmp_path / "with", "r1") - spent(tmp_path / "without", "r3") == entry + 2 + leave
+
+
+TWO_HANDLERS = (
+    PROGRAM
+    % """
+void low(void) { note(1); NVIC_ISPR = 2; __asm volatile("isb"); note(2); }
+void high(void) { note(3); }
+void reset(void) {
+  LOG[0] = 0;
+  NVIC_IPR0 = %s;
+  NVIC_ISER = 3;
+  NVIC_ISPR = 1;
+  __asm volatile("isb");
+  note(4);
+  for (;;) __asm volatile("wfi");
+}
+"""
+)
+
+
+@pytest.mark.parametrize("board_name", [M0PLUS, M4])
+def test_a_higher_priority_preempts_and_an_equal_one_waits(tmp_path: Path, board_name: str) -> None:
+    handlers = {16: "low", 17: "high"}
+    preempting = start(tmp_path / "a", board_name, TWO_HANDLERS % "0x40C0", handlers)
+    assert log(preempting) == [1, 3, 2, 4]
+    equal = start(tmp_path / "b", board_name, TWO_HANDLERS % "0x4040", handlers)
+    assert log(equal) == [1, 2, 3, 4]
+    lower = start(tmp_path / "c", board_name, TWO_HANDLERS % "0xC040", handlers)
+    assert log(lower) == [1, 2, 3, 4]
+
+
+def test_the_lowest_number_goes_first_among_equals_and_primask_holds_all_off(tmp_path: Path) -> None:
+    source = (
+        PROGRAM
+        % """
+    void first(void) { note(1); }
+    void second(void) { note(2); }
+    void reset(void) {
+      LOG[0] = 0;
+      NVIC_ISER = 3;
+      __asm volatile("cpsid i");
+      NVIC_ISPR = 2;
+      NVIC_ISPR = 1;
+      for (int i = 0; i < 100; i++) __asm volatile("nop");
+      note(3);
+      __asm volatile("cpsie i");
+      note(4);
+      for (;;) __asm volatile("wfi");
+    }
+    """
+    )
+    assert log(start(tmp_path, M0PLUS, source, {16: "first", 17: "second"})) == [3, 1, 2, 4]
+
+
+def test_systick_wakes_from_wfi_every_load_plus_one_cycles(tmp_path: Path) -> None:
+    source = (
+        PROGRAM
+        % """
+    static volatile uint32_t *const systick = (volatile uint32_t *)0xE000E010;
+    void tick(void) { note(*(volatile uint32_t *)0x40000024); }
+    void reset(void) {
+      LOG[0] = 0;
+      *(volatile uint32_t *)0x4002103C |= 1;
+      *(volatile uint32_t *)0x40000000 = 1;
+      systick[1] = 999; systick[2] = 0; systick[0] = 7;
+      while (LOG[0] < 5) __asm volatile("wfi");
+      systick[0] = 0;
+      for (;;) __asm volatile("wfi");
+    }
+    """
+    )
+    times = log(start(tmp_path, M0PLUS, source, {15: "tick"}))
+    assert [later - earlier for earlier, later in pairwise(times)] == [1000] * 4
+
+
+def test_registers_flags_and_floating_point_registers_survive_an_interrupt(tmp_path: Path) -> None:
+    source = (
+        PROGRAM
+        % """
+    void handler(void) {
+      __asm volatile("vmov s0, r0\\n vmov s15, r0\\n movs r0, #0\\n movs r1, #0\\n movs r2, #0\\n movs r3, #0\\n"
+                     "cmp r0, #1" ::: "r0", "r1", "r2", "r3");
+      note(0x100);
+    }
+    void reset(void) {
+      LOG[0] = 0;
+      *(volatile uint32_t *)0xE000ED88 = 0xFu << 20;
+      __asm volatile("dsb\\n isb");
+      NVIC_ISER = 1;
+      uint32_t a, b, c, d;
+      __asm volatile(
+          "movs r0, #11\\n movs r1, #12\\n vmov s0, r0\\n vmov s15, r1\\n ldr r4, =0xE000E200\\n movs r3, #1\\n"
+          "cmp r3, #1\\n str r3, [r4]\\n b 1f\\n nop\\n 1: beq 2f\\n movs r0, #99\\n 2:\\n"
+          "mov %0, r0\\n mov %1, r1\\n vmov %2, s0\\n vmov %3, s15\\n"
+          : "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d) :: "r0", "r1", "r2", "r3", "r4", "memory");
+      note(a); note(b); note(c); note(d);
+      for (;;) __asm volatile("wfi");
+    }
+    """
+    )
+    assert log(start(tmp_path, M4, source, {16: "handler"})) == [0x100, 11, 12, 11, 12]

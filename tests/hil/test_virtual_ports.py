@@ -1,0 +1,114 @@
+"""Virtual boards behind pyserial: URLs, virtual time-outs, baud rates, and what is missing on the host."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import serial
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import ToolError
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig, native, open_registered
+from virtual_firmware import assembler, build
+
+BAUD = 115108  # 16 MHz / 139
+ECHO = """
+#include "device.h"
+void reset(void) {
+  RCC->IOPENR |= 1; RCC->APBENR1 |= RCC_APBENR1_USART2EN;
+  GPIOA->AFR[0] = 0x1100; GPIOA->MODER = 2u << 4 | 2u << 6;
+  USART2->BRR = 139;
+  USART2->CR1 = USART_CR1_TE | USART_CR1_RE | USART_CR1_UE;
+  for (;;) {
+    while (!(USART2->ISR & USART_ISR_RXNE_RXFNE)) {}
+    USART2->TDR = USART2->RDR + 1;
+  }
+}
+"""
+
+
+@pytest.fixture
+def echo(tmp_path: Path) -> Iterator[VirtualRig]:
+    board = load_board("nucleo_g071rb")
+    with open_registered("test", VirtualRig([VirtualBoard(board, build(tmp_path, board, ECHO))])) as rig:
+        yield rig
+
+
+def test_bytes_come_back_when_their_time_on_the_line_has_passed(echo: VirtualRig) -> None:
+    with serial.serial_for_url("virtual://test/0", baudrate=BAUD, timeout=1) as port:
+        assert port.read(1) == b""
+        assert echo.time_s == 1
+        port.write(bytes(range(100)))
+        assert port.in_waiting == 0
+        assert port.read(100) == bytes(range(1, 101))
+        assert echo.time_s == pytest.approx(1 + 101 * 10 / BAUD, abs=5e-6)
+        port.write(b"x")
+        port.flush()
+        assert port.in_waiting == 0
+        port.timeout = 0
+        assert port.read(1) == b""
+        port.timeout = 0.01
+        assert port.read(10) == b"y"
+
+
+def test_the_input_buffer_can_be_dropped_and_a_closed_port_refuses(echo: VirtualRig) -> None:
+    port = serial.serial_for_url("virtual://test/0", baudrate=BAUD, timeout=0.1)
+    port.write(b"ab")
+    assert port.read(1) == b"b"
+    echo.run_until(echo.time_ps + 10**9)
+    assert port.in_waiting == 1
+    port.reset_input_buffer()
+    assert port.read(1) == b""
+    port.close()
+    with pytest.raises(serial.PortNotOpenError):
+        port.read(1)
+
+
+def test_a_host_at_another_baud_rate_gets_garbage(echo: VirtualRig) -> None:
+    with serial.serial_for_url("virtual://test/0", baudrate=57600, timeout=0.1) as port:
+        port.write(b"a")
+        assert port.read(1) not in (b"", b"b")
+    assert echo.time_s < 0.1
+
+
+@pytest.mark.parametrize("url", ["virtual://other/0", "virtual://test/1", "virtual://test/x"])
+def test_an_unknown_rig_or_board_is_named(echo: VirtualRig, url: str) -> None:
+    assert echo.board_count == 1
+    with pytest.raises(serial.SerialException, match=f"{url}: there is no such virtual board"):
+        serial.serial_for_url(url)
+
+
+def test_waiting_for_ever_for_a_board_that_waits_for_ever_is_an_error(tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))])
+    with open_registered("asleep", rig), pytest.raises(ToolError, match="nothing will ever happen"):
+        serial.serial_for_url("virtual://asleep/0").read(1)
+
+
+def test_reset_powers_the_boards_up_anew(echo: VirtualRig) -> None:
+    results = []
+    for _ in range(2):
+        echo.reset()
+        with serial.serial_for_url("virtual://test/0", baudrate=BAUD, timeout=1) as port:
+            port.write(b"abc")
+            results.append((port.read(3), echo.time_ps, echo.cycles(0)))
+    assert results[0] == results[1]
+
+
+def test_a_missing_compiler_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match="install gcc"):
+        native.library.__wrapped__()
+
+
+def test_a_missing_package_is_one_clear_error() -> None:
+    code = (
+        "import sys; sys.modules['unicorn'] = None\n"
+        "from tinysplit.common.errors import ToolError\n"
+        "try:\n    import tinysplit_hil.virtual\nexcept ToolError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install tinysplit[virtual]" in done.stdout

@@ -1,0 +1,193 @@
+"""What layers are made of, counted by hand, and the costs that measurements give the parts."""
+
+import numpy as np
+import pytest
+
+from tinysplit.kernels import KERNELS, Widths
+from tinysplit.kernels.cost_table import ONCE, KernelCosts, Work, fit, plain_work, pool_work
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Activation, Layer, Shape, Window
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.reproduce.networks import mobilenet_v1
+
+BYTES = Widths.all(8)
+NO_ACTIVATION = Activation()
+
+
+def work(name: str, layer: Layer, widths: Widths = BYTES) -> Work:
+    kernel = next(each for each in KERNELS if each.name == name)
+    return {part: count for part, count in kernel.work(layer, widths).items() if count}
+
+
+def network(shape: Shape) -> NetworkBuilder:
+    return NetworkBuilder("network", shape)
+
+
+def test_plain_loops_leave_padding_out() -> None:
+    graph = mobilenet_v1(0.25)
+    depthwise, pointwise = graph.layers[25], graph.layers[26]
+    # 3x3 windows over a padded 4x4 map: 10 of 12 rows and columns are real, and 4 of 16 windows reach nowhere over it.
+    found = plain_work(depthwise)
+    assert found["macc"] == pytest.approx(depthwise.operator_macc * (10 / 12) ** 2)
+    assert found["row"] == 10 * 4 * 256
+    assert found["border"] == 12 * 256
+    assert plain_work(pointwise) == {
+        "macc": pointwise.operator_macc,
+        "output": pointwise.out_shape.size,
+        "pixel": 16,
+        "row": pointwise.out_shape.size,
+        "border": 0,
+        "signed": 0,
+    }
+
+
+def test_small_windows_of_pools_are_no_loops() -> None:
+    (two, three) = network(Shape(9, 9, 4)).max_pool(2, 2).max_pool(3, 1).graph().layers
+    outputs = 4 * 4 * 4
+    assert pool_work(two, Window((2, 2), (2, 2)), 3) == {
+        "output": outputs,
+        "pixel": 16,
+        "border": 0,
+        "border_macc": 0,
+        "straight_macc": 4 * outputs,
+        "division": 0,
+        "signed": 4 * outputs,
+    }
+    found = pool_work(three, Window((3, 3)), 2)
+    assert (found["macc"], found["row"], found["division"]) == (9 * 16, 3 * 16, 16)
+
+
+def test_pairs_of_pixels_and_what_fills_them_up() -> None:
+    # 3x5 outputs of 6 channels: two pairs and one pixel a row, two blocks of four channels; 3x3 over 2 channels.
+    layer = network(Shape(3, 5, 2)).conv(6, (3, 3)).graph().layers[0]
+    found = work("dual_mac", layer)
+    assert found["two_pairs"] == 3 * 2 * 2 * 3 * 3
+    assert found["one_pairs"] == 3 * 1 * 2 * 3 * 3
+    assert (found["two_blocks"], found["one_blocks"]) == (12, 6) == (found["positive_two_blocks"], 6)
+    assert (found["two"], found["one"], found["rest"]) == (6, 3, 9)
+    assert "two_rows" not in found  # nine pairs are no loops
+    assert (found["one_loops"], found["gathered"]) == (6, 3 * 9)
+    # A strip has a row of 5 + 2 pixels of 2 channels; the first and the last rows of outputs see a row of padding.
+    assert (found["odd_widened"], found["zeroed"], found["fill"]) == (7 * 14, 2 * 14, 9)
+
+
+def test_long_windows_are_loops_over_rows_and_pairs() -> None:
+    found = work("dual_mac", network(Shape(4, 4, 12)).conv(4, (3, 3)).graph().layers[0])
+    assert found["two_rows"] == 8 * 3
+    assert found["two_loops"] == 8 * 3 * 2  # 18 pairs a row, 16 of them unrolled
+    found = work("dual_mac", network(Shape(4, 4, 12)).conv(4).graph().layers[0])
+    assert (found["apart"], "fill" in found) == (4 * 4 * 12, False)
+
+
+def test_four_outputs_of_a_plane_and_the_rest() -> None:
+    layer = network(Shape(4, 6, 2)).depthwise(activation=NO_ACTIVATION).graph().layers[0]
+    found = work("planes", layer)
+    assert found == {
+        "four_rows": 4 * 2 * 1 * 3,
+        "looped_one_rows": 4 * 2 * 2 * 3,
+        "row": 8,
+        "gathered": 4 * 2,  # of five columns behind the first one
+        "last": 4 * 2,
+        "gathered_rows": 4,
+        "band": 1,
+        "four": 8,
+        "free_four": 8,
+        "looped_one": 16,
+        "free_looped_one": 16,
+    }
+
+
+def test_windows_are_copied_by_rows_or_by_positions() -> None:
+    relu, layer = network(Shape(4, 4, 4)).conv(4).conv(8, (3, 3)).graph().layers
+    del relu
+    found = work("packed", layer)
+    # Two of four windows of a row lie inside; 10 of 12 kernel rows do. The others have two columns inside.
+    assert (found["run"], found["piece"]) == (10 * 2, 10 * 4)
+    assert found["outside"] == 4 * 4 * 9 - 10 * 2 * 3 - 10 * 4
+    assert found["words"] == 10 * 2 * 3 + 10 * 4
+    assert found["filled_words"] == found["outside"]
+    assert (found["block"], found["pixel"], found["pairs"]) == (32, 16, 32 * 18)
+
+
+def test_values_that_are_never_negative_are_read_where_they_are_in_longer_groups() -> None:
+    signed, positive = network(Shape(4, 4, 32)).conv(32, activation=RELU6).conv(32).graph().layers
+    assert (signed.x_clamp, positive.x_clamp) == (NO_ACTIVATION, RELU6)
+    first, second = work("packed", signed), work("packed", positive)
+    assert first["group"] > second["group"]
+    assert "buffered" not in first
+    assert first["signed_words"] == 16 * 8
+    assert second["buffered"] == positive.out_shape.size
+    assert "words" not in second
+
+
+RELU6 = Activation(0, 6)
+
+
+def test_weights_are_unpacked_once_and_windows_copied_for_their_channels() -> None:
+    layer = network(Shape(4, 4, 64)).conv(4).depthwise().conv(64, (3, 3)).graph().layers[2]
+    few = work("packed", layer)
+    unpacked = work("unpacked", layer)
+    assert unpacked["unpacked"] == 16 * 36
+    assert unpacked["pixel"] >= few["pixel"]
+    assert unpacked["group"] == few["group"]
+
+
+def test_rows_slide_and_are_kept() -> None:
+    layer = network(Shape(6, 8, 4)).conv(4).depthwise().graph().layers[1]
+    found = work("sliding", layer)
+    assert (found["output"], found["channel"]) == (6 * 4 * 6, 6 * 4)
+    # Six rows of 8 words are copied; before each of five more rows of outputs two rows, with padding, of 1 + 9 + 8.
+    assert 12 * found["twelves"] + found["words"] == 6 * 8 + 5 * 18
+    strided = network(Shape(6, 8, 4)).depthwise(stride=2).graph().layers[0]
+    assert work("sliding", strided)["strided_output"] == 3 * 4 * 3
+
+
+def test_what_a_first_input_is_clamped_to() -> None:
+    net = network(Shape(8, 8, 4)).conv(4, activation=RELU6)
+    clamped = net.value
+    graph = net.max_pool(2, 2).conv(4, activation=NO_ACTIVATION).conv(4).behind(clamped).conv(4).graph()
+    assert [layer.x_clamp.low for layer in graph.layers] == [-np.inf, 0, 0, -np.inf, 0]
+    assert graph.layers[1].x_clamp == graph.layers[4].x_clamp == RELU6
+
+
+def measured(costs: dict[str, float], noise: float = 0.0) -> list[tuple[str, Work, float]]:
+    rng = np.random.default_rng(1)
+    layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
+    works = [{part: plain_work(layer)[part] for part in ("macc", "output")} for layer in layers]
+    return [
+        ("kind", work, KernelCosts.model_construct(cycles=costs).of(work) * (1 + noise * n))
+        for work, n in zip(works, rng.standard_normal(len(works)), strict=True)
+    ]
+
+
+def test_fit_finds_the_costs_that_made_the_cycles() -> None:
+    costs = {"macc": 4.5, "output": 21.0, ONCE: 900.0}
+    assert fit(measured(costs))["kind"] == pytest.approx(costs, rel=1e-6)
+
+
+def test_fit_has_no_negative_costs() -> None:
+    costs = fit(measured({"macc": 4.5, ONCE: -3000.0}))["kind"]
+    assert min(costs.values()) >= 0
+    assert costs["macc"] == pytest.approx(4.5, rel=0.05)
+
+
+def test_fit_averages_noise() -> None:
+    samples = measured({"macc": 4.5, "output": 21.0, ONCE: 900.0}, noise=0.02)
+    costs = KernelCosts(cycles=dict(fit(samples)["kind"]), code_bytes=0)
+    for _, work, cycles in samples:
+        assert costs.of(work) == pytest.approx(cycles, rel=0.08)
+
+
+def test_fit_of_one_measurement() -> None:
+    sample, *_ = measured({"macc": 4.5, "output": 21.0, ONCE: 900.0})
+    costs = KernelCosts(cycles=dict(fit([sample])["kind"]), code_bytes=0)
+    assert costs.of(sample[1]) == pytest.approx(sample[2])
+
+
+def test_parts_that_were_never_seen_cost_nothing() -> None:
+    assert KernelCosts(cycles={"macc": 2.0, ONCE: 10.0}, code_bytes=0).of({"macc": 3, "border": 7}) == 16
+
+
+def test_layers_of_a_graph_keep_their_order() -> None:
+    layers = network(Shape(8, 8, 4)).conv(4).conv(8).layers
+    assert [layer.name for layer in Graph.of_layers("graph", layers).layers] == ["layer1", "layer2"]

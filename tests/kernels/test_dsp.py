@@ -1,0 +1,131 @@
+"""The functions of dsp.h, dsp_dot.h and dsp_row.h against their twins in C, both on virtual boards."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.common import resources
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from virtual_firmware import build
+
+BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
+TIME_LIMIT_PS = 10 * 10**12
+ROUNDS = 200
+
+PROGRAM = """
+#include <stdint.h>
+#include "dsp_dot.h"
+#include "dsp_row.h"
+
+volatile uint32_t first_failure; /* number of a check */
+static uint32_t state = 1;
+static uint32_t random(void) {
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
+  return state;
+}
+
+static const uint32_t extremes[] = {
+  0, 0x80808080u, 0x7f7f7f7fu, 0x80008000u, 0x7fff7fffu, 0xffffffffu, 0x80000000u, 0x7fffffffu,
+};
+static uint32_t any(void) { return random() %% 4 == 0 ? extremes[random() %% 8] : random(); }
+
+static int16_t values[2][128];
+static uint32_t words[256];
+static int32_t actual[8], expected[8];
+
+static void check(uint32_t number, int is_same) {
+  if (!is_same && first_failure == 0) first_failure = number;
+}
+
+static void check_sums(uint32_t number) {
+  for (int i = 0; i < 8; i++) check(number, actual[i] == expected[i]);
+}
+
+static void begin(void) {
+  for (int i = 0; i < 8; i++) actual[i] = expected[i] = (int32_t)random();
+  for (int i = 0; i < 128; i++) values[0][i] = (int16_t)any(), values[1][i] = (int16_t)any();
+  for (int i = 0; i < 256; i++) words[i] = any();
+}
+
+#define CHECK_DOT(number, pairs) do { \\
+  begin(); \\
+  const void *end = dsp_dot_two(actual, values[0], sizeof values[0], words, pairs); \\
+  check(number, end == dsp_twin_dot_two(expected, values[0], sizeof values[0], words, pairs)); \\
+  check(number, (const uint8_t *)end == (const uint8_t *)words + 16 * (pairs)); \\
+  check_sums(number); \\
+} while (0)
+
+#define CHECK_ROW(number, stride) do { \\
+  begin(); \\
+  words[5] = (words[5] & 0xffff0000u) | words[4] >> 16; /* the weight in the middle stands in both words */ \\
+  dsp_row_four(actual, values[0], stride, words, 2, 20); \\
+  dsp_twin_row_four(expected, values[0] + 40, stride, words + 4); \\
+  check_sums(number); \\
+  words[1] = (words[1] & 0xffff0000u) | words[0] >> 16; \\
+  dsp_first_row_four(actual, sum, values[0], stride, words); \\
+  for (int i = 0; i < 4; i++) expected[i] = sum; \\
+  dsp_twin_row_four(expected, values[0], stride, words); \\
+  check_sums(number); \\
+} while (0)
+
+__attribute__((noinline)) static void check_all(void) {
+  const uint32_t a = any(), b = any();
+  const int32_t sum = (int32_t)any();
+%(checks)s
+  CHECK_DOT(110, 3);
+  CHECK_DOT(111, 11);
+  CHECK_DOT(112, 16);
+  CHECK_DOT(113, 27);
+  CHECK_DOT(114, 48);
+  CHECK_ROW(120, 1);
+  CHECK_ROW(121, 2);
+}
+
+void reset(void) {
+  first_failure = 0;
+  for (int i = 0; i < %(rounds)d; i++) check_all();
+  for (;;) __asm__ volatile("wfi");
+}
+"""
+CALLS = {"ONE": "a", "TWO": "a, b", "PRODUCT": "a, b, sum"}
+OTHERS = (
+    ("multiply_high", "(int32_t)a, (int32_t)b, 0"),
+    ("multiply_high", "(int32_t)a, (int32_t)b, -17"),
+    *(
+        ("saturate", f"(int32_t)a, {shift}, {low}, {high}")
+        for shift in (0, 1, 9, 31)
+        for low, high in ((-128, 127), (-32768, 32767), (0, 32767), (0, 127), (0, 96), (-5, 7))
+    ),
+)
+
+
+def checks() -> list[str]:
+    """Return a check of every function that dsp.h defines by an instruction, and of the others that have a twin."""
+    header = (resources.firmware() / "common" / "dsp.h").read_text()
+    defined = re.findall(r"^DSP_(ONE|TWO|PRODUCT)\((\w+),", header, re.MULTILINE)
+    assert len(defined) > 10
+    calls = [(name, CALLS[kind]) for kind, name in defined] + list(OTHERS)
+    return [
+        f"  check({number}, dsp_{name}({call}) == dsp_twin_{name}({call}));"
+        for number, (name, call) in enumerate(calls, 1)
+    ]
+
+
+def address_of(symbol: str, elf: Path) -> int:
+    table = subprocess.run(["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(f" {symbol}"))
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_instructions_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
+    board = load_board(board_name)
+    source = PROGRAM % {"checks": "\n".join(checks()), "rounds": ROUNDS}
+    elf = build(tmp_path, board, source)
+    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig.run_until(TIME_LIMIT_PS)
+    assert rig.read_word(0, address_of("first_failure", elf)) == 0

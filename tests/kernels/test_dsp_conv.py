@@ -1,0 +1,119 @@
+"""The functions of dsp_conv_pixels.h against their twins in C, on virtual boards: every layout, walk and clamp."""
+
+from pathlib import Path
+
+import pytest
+from test_dsp import BOARDS, TIME_LIMIT_PS, address_of
+
+from tinysplit.boards.catalog import load_board
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from virtual_firmware import build
+
+PROGRAM = """
+#include <stdint.h>
+#include "dsp_conv_pixels.h"
+
+enum { ENTRY_OF_TWO = 56, ENTRY_OF_ONE = 36, ROWS = 3, ROW_LENGTH = 160, BLOCKS = 3, COUNT = 2 };
+volatile uint32_t first_failure; /* number of a check, 1000000 when all are done */
+static uint32_t number, state = 1;
+static uint32_t random(void) {
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
+  return state;
+}
+
+static int16_t x[COUNT * ROWS * ROW_LENGTH + 256];
+static int32_t w[BLOCKS * (8 + 4 * ROWS * 48)];
+static int16_t actual[256], expected[256];
+
+DSP_CONV_ANY_PIXELS(packed_any_one, PACKED, ONE)
+DSP_CONV_ANY_PIXELS(packed_any_two, PACKED, TWO)
+DSP_CONV_ANY_PIXELS(wide_any_one, WIDE, ONE)
+DSP_CONV_ANY_PIXELS(wide_any_two, WIDE, TWO)
+DSP_CONV_ONE_PIXEL(packed_one, PACKED)
+DSP_CONV_ONE_PIXEL(wide_one, WIDE)
+DSP_CONV_APART_PIXELS(packed_apart, PACKED)
+DSP_CONV_APART_PIXELS(wide_apart, WIDE)
+DSP_CONV_TWO_PIXELS(packed_32, PACKED, 32)
+DSP_CONV_TWO_PIXELS(wide_32, WIDE, 32)
+#define STEPS(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
+#define ALL_STEPS(layout) STEPS(layout) DSP_CONV_GAP(312) STEPS(layout) DSP_CONV_GAP(312) STEPS(layout)
+DSP_CONV_SHORT_PIXELS(packed_short, PACKED, 32, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(wide_short, WIDE, 32, ALL_STEPS(WIDE))
+
+enum { ONE, APART, LOOPED, SHORT };
+
+static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packed, int32_t walk, int32_t pairs,
+                  int32_t tail, int32_t is_high, int32_t y_bytes) {
+  const int32_t rows = walk >= LOOPED ? ROWS : 1, together = walk == ONE ? 1 : 2, code = walk == ONE ? 36 : 56;
+  const int32_t block_words = 8 + rows * pairs * (is_packed ? 2 : 4);
+  dsp_conv_run run = {
+    .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = is_high ? -3 : 1000,
+    .high = y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
+    .tail = tail, .entry = (15 - (pairs - 1) % 16) * code + 1, .span = (walk == APART ? 8 : 4) * pairs,
+    .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
+    .gap_bytes = 2 * ROW_LENGTH - 4 * pairs, .x_step = 64, .y_gap = (together - 1) * BLOCKS * 4 * y_bytes,
+    .low = y_bytes == 1 ? 0xffb0ffb0u : 0x90009000u, .is_high = is_high, .y_bytes = y_bytes,
+    .pre_shift = 12, .post_shift = 9, .pairs = pairs, .any = any,
+  };
+  if (tail == DSP_CONV_WHOLE || (y_bytes == 2 && tail == DSP_CONV_POSITIVE)) {
+    run.high = y_bytes == 1 ? 0x007f007fu : 0x7fff7fffu;
+    run.low = tail == DSP_CONV_POSITIVE ? 0 : y_bytes == 1 ? 0xff80ff80u : 0x80008000u;
+  }
+  for (uint32_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (int16_t)random();
+  for (int32_t i = 0; i < BLOCKS * block_words; i++) {
+    w[i] = (int32_t)random();
+    const int32_t factor_shift = is_high ? (y_bytes == 1 ? 18 : 13) : 23;
+    if (i % block_words >= block_words - 4) w[i] = (int32_t)((uint32_t)w[i] >> factor_shift);
+  }
+  for (uint32_t i = 0; i < 256; i++) actual[i] = expected[i] = 0;
+  function(x, w, actual, &run, COUNT);
+  const int32_t distance = walk == APART ? 4 : 32, step = walk == APART ? 8 : 4;
+  dsp_conv_twin(x, w, expected, &run, COUNT, is_packed, together, distance, step);
+  number++;
+  for (uint32_t i = 0; i < 256; i++) {
+    if (actual[i] != expected[i] && first_failure == 0) first_failure = number;
+  }
+}
+
+static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_bytes) {
+  if (tail == DSP_CONV_ANY || y_bytes == 1) {
+    check(packed_one, packed_any_one, 1, ONE, pairs, tail, is_high, y_bytes);
+    check(packed_apart, packed_any_two, 1, APART, pairs, tail, is_high, y_bytes);
+    check(packed_32, packed_any_two, 1, LOOPED, pairs, tail, is_high, y_bytes);
+    check(packed_short, packed_any_two, 1, SHORT, 2, tail, is_high, y_bytes);
+  }
+  if (tail == DSP_CONV_ANY || y_bytes == 2) {
+    check(wide_one, wide_any_one, 0, ONE, pairs, tail, is_high, y_bytes);
+    check(wide_apart, wide_any_two, 0, APART, pairs, tail, is_high, y_bytes);
+    check(wide_32, wide_any_two, 0, LOOPED, pairs, tail, is_high, y_bytes);
+    check(wide_short, wide_any_two, 0, SHORT, 2, tail, is_high, y_bytes);
+  }
+}
+
+void reset(void) {
+  static const int32_t pairs[] = {1, 3, 15, 16, 17, 32, 41};
+  first_failure = number = 0;
+  state = 1;
+  for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (int32_t y_bytes = 1; y_bytes <= 2; y_bytes++) {
+      for (int32_t is_high = 0; is_high <= 1; is_high++) check_walks(pairs[i], DSP_CONV_ANY, is_high, y_bytes);
+      check_walks(pairs[i], DSP_CONV_POSITIVE, 1, y_bytes);
+      check_walks(pairs[i], DSP_CONV_WHOLE, 1, y_bytes);
+    }
+    check_walks(pairs[i], DSP_CONV_LIMITED, 1, 2);
+  }
+  if (first_failure == 0) first_failure = 1000000;
+  for (;;) __asm__ volatile("wfi");
+}
+"""
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_pixels_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
+    board = load_board(board_name)
+    elf = build(tmp_path, board, PROGRAM)
+    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig.run_until(TIME_LIMIT_PS)
+    assert rig.read_word(0, address_of("first_failure", elf)) == 1_000_000

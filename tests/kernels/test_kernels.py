@@ -1,0 +1,368 @@
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from math import lcm
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from layer_cases import (
+    KINDS_AND_BITS,
+    MAKERS,
+    hard_inputs,
+    quantize_one,
+    random_mixed,
+    random_quantized,
+    with_other_scales,
+    with_zero_points,
+)
+from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
+from tinysplit.common import resources
+from tinysplit.kernels import DSP_CORES, Direct, Widths, candidates
+from tinysplit.kernels.dual_mac import DualMac
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.layers import (
+    KINDS,
+    Activation,
+    Add,
+    AveragePool,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    Lookup,
+    MaxPool,
+    Mul,
+    Pad,
+    Pads,
+    Permute,
+    PRelu,
+    Shape,
+    Softmax,
+    Upsample,
+    Window,
+)
+from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+
+TESTS = Path(__file__).parents[1]
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
+SANITIZED = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMMON = resources.firmware() / "common"
+CORES = ("cortex-m0plus", *sorted(DSP_CORES))
+CASES_A_KIND = 16
+MAX_INPUTS = 4  # of a layer
+
+
+def all_kernels(layers: list[QuantizedLayer], cores: tuple[str, ...] = CORES) -> dict[int, LayerSource]:
+    """Return a kernel for every layer and every kernel that fits it on any of these cores, by number."""
+    kernels = [
+        LayerSource(quantized, kernel)
+        for quantized in layers
+        for kernel in dict.fromkeys(
+            kernel for core in cores for kernel in candidates(quantized.layer, core, Widths.of(quantized.formats))
+        )
+    ]
+    return dict(enumerate(kernels, 1))
+
+
+def write_layers(folder: Path, kernels: dict[int, LayerSource]) -> list[Path]:
+    """Write the header and one C file a layer; return the C files."""
+    (folder / "layers.h").write_text(render_header(kernels))
+    sources = []
+    for number, source in kernels.items():
+        sources.append(folder / file_name(source.quantized, number))
+        sources[-1].write_text(render_layer(source, number))
+    return sources
+
+
+def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) -> list[Path]:
+    """Compile every source to an object beside it."""
+
+    def one(source: Path) -> Path:
+        target = source.with_suffix(".o")
+        command = [*compiler, *WARNINGS, f"-I{COMMON}", f"-I{folder}", "-c", str(source), "-o", str(target)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{source.name}: {result.stderr}\n{source.read_text()}"
+        return target
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(one, sources))
+
+
+def run_on_host(
+    folder: Path, kernels: dict[int, LayerSource], inputs: list[list[IntArray]], compiler: tuple[str, ...] = SANITIZED
+) -> bytes:
+    """Compile layers, with ASan and UBSan if nothing else is said, and return what they make of the inputs, in order.
+
+    Every layer runs with its output in a place of its own, and over each input as far as it may.
+    """
+    samples = len(inputs[0][0])
+    functions = "".join(case_function(number, source) for number, source in kernels.items())
+    table = "".join(f"{case(number, source)},\n" for number, source in kernels.items())
+    (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
+    shared = [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")]
+    objects = compile_all(compiler, folder, [*write_layers(folder, kernels), *shared])
+    program = folder / "run_layers"
+    options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
+    files = map(str, (TESTS / "c" / "run_layers.c", *objects))
+    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
+    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
+    result = subprocess.run([program], input=stream, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
+
+
+def case_function(number: int, source: LayerSource) -> str:
+    """Return a function that calls a layer with its inputs from an array."""
+    inputs = ", ".join(f"inputs[{i}]" for i in range(len(source.quantized.layer.inputs)))
+    call = f"layer_{number}({inputs}, output{', scratch' if source.scratch_bytes else ''})"
+    return f"static void run_{number}(void *const *inputs, void *output, void *scratch) {{ (void)scratch; {call}; }}\n"
+
+
+def case(number: int, source: LayerSource) -> str:
+    """Return a line of `struct layer_case`."""
+    layer = source.quantized.layer
+    formats = source.quantized.formats
+    inputs = ", ".join(str(shape.size * x.bits // 8) for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
+    output = layer.out_shape.size * formats.y.bits // 8
+    sizes = f".input_bytes = {{{inputs}}}, .output_bytes = {output}, .scratch_bytes = {source.scratch_bytes}"
+    distances = [overlap(source, k) for k in range(MAX_INPUTS)]
+    return f"{{.run = run_{number}, {sizes}, .distances = {{{', '.join(distances)}}}}}"
+
+
+def overlap(source: LayerSource, k: int) -> str:
+    """Return by how many bytes the output has to begin before input k, in words: as C, NONE where it must not."""
+    layer, formats = source.quantized.layer, source.quantized.formats
+    if k >= len(layer.inputs):
+        return "NONE"
+    lead = source.kernel.lead(layer, k, Widths.of(formats)._replace(x=formats.inputs[k].bits))
+    if lead is None:
+        return "NONE"
+    unit, in_bytes = lcm(lead.unit_bytes, 4), layer.in_shapes[k].size * formats.inputs[k].bits // 8
+    return str(max(-(-lead.least_bytes // unit), -(in_bytes // unit)) * unit)
+
+
+def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
+    templates = {path.name.removesuffix(".c.j2") for path in (resources.templates() / "layers").glob("*.j2")}
+    assert templates == set(KINDS) == set(MAKERS)
+
+
+@pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
+def test_c_equals_the_integer_reference_bit_by_bit(kind: str, bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    assert_c_equals_the_reference(tmp_path, rng, [random_quantized(rng, kind, bits) for _ in range(CASES_A_KIND)])
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_c_equals_the_integer_reference_with_mixed_widths(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    layers = [random_mixed(rng, kind) for _ in range(CASES_A_KIND)]
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"softmax"}))  # its output has a format of its own
+def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    layers = [with_zero_points(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
+    assert sum(quantized.formats.x.zero_point != 0 for quantized in layers) > CASES_A_KIND // 2
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("kind", ["add", "average_pool", "concat", "mul", "prelu"])  # that bring values to other scales
+def test_c_equals_the_integer_reference_with_other_scales(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    layers = [with_other_scales(rng, random_quantized(rng, kind, bits)) for bits in (8, 16) for _ in range(4)]
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_c_equals_the_integer_reference_with_zero_points_of_16_bits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    layers = [with_zero_points(rng, random_quantized(rng, "mul", 16)) for _ in range(8)]
+    assert any(quantized.layer.is_halved(quantized.formats) for quantized in layers if isinstance(quantized.layer, Mul))
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
+    """Return global averages of maps that no sum of 32 bits holds, square and long, and one of an odd scale."""
+    pools = [
+        AveragePool(
+            name="case", inputs=("x",), output="y", in_shape=Shape(height, width, 2), window=Window((height, width))
+        )
+        for height, width in ((300, 300), (1, 70_000), (70_000, 1))
+    ]
+    square, *_ = whole = [quantize_one(pool, (-1.0, 0.9), (-0.1, 0.1), 16) for pool in pools]
+    lanes = AveragePool(name="case", inputs=("x",), output="y", in_shape=Shape(4, 4, 4), window=Window((4, 4)))
+    formats = LayerFormats((ValueFormat.of(8, 1.1, -7),), ValueFormat.of(8, 0.0001, 3))
+    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer(lanes, formats)]
+
+
+def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    layers = very_large_pools(rng)
+    assert all(layer.layer.needs_64_bits(layer.formats) for layer in layers if isinstance(layer.layer, AveragePool))
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_flash_that_a_kernel_promises_holds_its_constants(core: str) -> None:
+    rng = np.random.default_rng(2)
+    for kind in MAKERS:
+        layers = [random_mixed(rng, kind) for _ in range(12)] + [random_quantized(rng, kind, 16) for _ in range(4)]
+        for quantized in layers:
+            assert_promises_hold(quantized, core)
+            if kind != "softmax":  # its output has a format of its own
+                assert_promises_hold(with_zero_points(rng, quantized), core)
+
+
+def random_large(rng: np.random.Generator) -> QuantizedLayer:
+    """Return a fully connected layer of 8 bits whose sums may need more than 24, with biases like its products."""
+    channels, inputs = int(rng.integers(1, 6)), int(2.0 ** rng.uniform(7, 12))
+    choices = (rng.normal(size=(channels, inputs)), rng.choice([-1.0, 1.0], (channels, inputs)))
+    weights = choices[rng.integers(2)] + rng.choice([0, 0, 3])
+    bias = 16 * rng.normal(size=channels)
+    dense = Dense(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(1, 1, inputs),
+        weights=weights.astype(np.float32),
+        bias=bias.astype(np.float32),
+    )
+    return quantize_one(dense, (-1.0, 1.0), (-64.0, 64.0), 8)
+
+
+def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
+    rng = np.random.default_rng(8)
+    large = [random_large(rng) for _ in range(60)]
+    for quantized in large:
+        assert_promises_hold(quantized, "cortex-m4")
+        assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")
+    widths = [DualMac().facts(quantized)["layout"] for quantized in large]
+    assert {"packed", "wide"} == set(widths)
+
+
+def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:
+    widths = Widths.of(quantized.formats)
+    for kernel in candidates(quantized.layer, core, widths):
+        needed, promised = LayerSource(quantized, kernel).weights_bytes, kernel.weights_bytes(quantized.layer, widths)
+        assert needed <= promised, (kernel.name, quantized.layer, widths)
+
+
+def assert_c_equals_the_reference(
+    tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer], compiler: tuple[str, ...] = SANITIZED
+) -> None:
+    """Run every kernel of the layers on the host."""
+    kernels = all_kernels(layers)
+    inputs = [hard_inputs(rng, source.quantized) for source in kernels.values()]
+    output = run_on_host(tmp_path, kernels, inputs, compiler)
+    for (number, source), xs in zip(kernels.items(), inputs, strict=True):
+        expected = source.quantized.layer.integer_reference(source.quantized, *xs).tobytes()
+        assert output[: len(expected)] == expected, render_layer(source, number)
+        output = output[len(expected) :]
+    assert not output
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    layers = [*(random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS), *very_large_pools(rng)]
+    kernels = all_kernels(layers, (core,))
+    compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, kernels))
+
+
+def test_constants_are_symbols_of_their_size_in_their_own_sections(tmp_path: Path) -> None:
+    source = golden_kernels()["conv"]
+    [path] = write_layers(tmp_path, {3: source})
+    [target] = compile_all(("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", "-O2"), tmp_path, [path])
+    command = ["arm-none-eabi-objdump", "--syms", str(target)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # address, flags ("O" is an object), section, size, name
+    objects = {row[-1]: row[-3:-1] for row in map(str.split, table.splitlines()) if "O" in row}
+    assert objects == {
+        f"layer_3_{name}": [f".weights.layer_3_{name}", f"{values.nbytes:08x}"]
+        for name, values in source.constants.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "ends */ the comment", "/* nested", "back\\", "two\nlines", "ünïcode", "long" * 100]
+)
+def test_any_layer_name_leaves_valid_c(name: str, tmp_path: Path) -> None:
+    layer = Softmax(name=name, inputs=("x",), output="y", in_shape=Shape(1, 1, 2))
+    quantized = quantize_one(layer, (-1.0, 1.0), (0.0, 1.0), 8)
+    compile_all(("gcc",), tmp_path, write_layers(tmp_path, {1: LayerSource(quantized, Direct())}))
+
+
+def golden_kernels() -> dict[str, LayerSource]:
+    """Return the plain kernel of one small layer a kind; between them they show all that the templates can print."""
+    ramp = np.linspace(-1, 1, 36, dtype=np.float32)
+    window = Window((2, 2), (2, 2))
+    shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
+    common: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y"}
+    turned = np.arange(32).reshape(4, 4, 2).transpose(0, 2, 1).ravel()
+    joined: dict[str, Any] = {**common, "inputs": ("x", "v"), "in_shape": shape, "activation": Activation(0.0)}
+    layers: list[tuple[Layer, int]] = [
+        (
+            Conv(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 3, 3, 2)),
+                bias=np.array([0.5, -0.25, 0], np.float32),
+                window=Window((3, 3), pads=Pads(1, 1, 1, 1)),
+                activation=Activation(0.0, 6.0),
+            ),
+            8,
+        ),
+        (
+            DepthwiseConv(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 3, 2)),
+                bias=np.zeros(2, np.float32),
+                window=Window((3, 3), (2, 2), pads=Pads(0, 0, 1, 1)),
+                activation=Activation(0.0, np.inf),
+            ),
+            8,
+        ),
+        (Dense(**common, in_shape=vector, weights=ramp[:12].reshape(3, 4), bias=np.ones(3, np.float32)), 16),
+        (MaxPool(**common, in_shape=shape, window=window), 8),
+        (AveragePool(**common, in_shape=shape, window=window), 8),
+        (Softmax(**common, in_shape=vector), 16),
+        (Add(**joined, other_shapes=(shape,), signs=(1, -1)), 8),
+        (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
+        (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
+        (Lookup(**common, in_shape=vector, operator="Tanh", function=np.tanh), 8),
+        (PRelu(**common, in_shape=shape, slopes=np.array([0.25, -0.5], np.float32)), 8),
+        (Upsample(**common, in_shape=shape, factors=(2, 3)), 8),
+        (Pad(**common, in_shape=shape, pads=Pads(1, 0, 2, 1), value=1.5), 8),
+        (Permute(**common, in_shape=shape, new_shape=Shape(4, 2, 4), order=turned), 8),
+        (
+            ConvTranspose(
+                **common,
+                in_shape=shape,
+                weights=np.resize(ramp, (3, 2, 2, 2)),
+                bias=np.ones(3, np.float32),
+                stride=(2, 2),
+                dilation=(1, 1),
+                pads=Pads(),
+                growth=(0, 0),
+            ),
+            8,
+        ),
+    ]
+    return {
+        layer.kind: LayerSource(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_reads_as_the_golden_file(kind: str, request: pytest.FixtureRequest) -> None:
+    path = TESTS / "golden" / f"{kind}.c"
+    rendered = render_layer(golden_kernels()[kind], 3)
+    if request.config.getoption("--refresh-golden"):
+        path.write_text(rendered)
+    assert rendered == path.read_text(), "if the new C is what you want: pytest --refresh-golden"

@@ -1,0 +1,149 @@
+"""What a board's memory holds and promises: random networks and splits, layers in bands, tensors that move."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.link_options import LinkSettings
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.kernels import Optimize, Widths
+from tinysplit.memory.arena import Block
+from tinysplit.memory.layout import BoardMemory, Place, Schedule, layer_ram_bytes
+from tinysplit.memory.optimize import plan_memory
+from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.layers import Shape
+from tinysplit.plan.plan import make_plan
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.split.problem import Problem
+
+BOARDS = (load_board("nucleo_f401re"), load_board("nucleo_g071rb"))
+M4 = BOARDS[0].device.core
+PLENTY_BYTES = 1 << 20
+
+
+def random_network(rng: np.random.Generator) -> Graph:
+    """Return a network with or without branches."""
+    height, width = rng.integers(4, 14, 2).tolist()
+    net = NetworkBuilder("random", Shape(height, width, int(rng.choice([1, 3, 4, 8]))))
+    kinds = ["conv", "pointwise", "depthwise", "pool", "add", "concat"][: 6 if rng.integers(2) else 4]
+    for kind in rng.choice(kinds, rng.integers(2, 9)).tolist():
+        before, channels = net.value, net.shape.channels
+        match kind:
+            case "conv":
+                net.conv(
+                    int(rng.choice([2, 4, 8, 12, 16])), (3, 3), padded=min(net.shape[:2]) < 6 or bool(rng.integers(2))
+                )
+            case "pointwise":
+                net.conv(int(rng.choice([4, 8, 16])))
+            case "depthwise":
+                net.depthwise((3, 3), stride=int(rng.integers(1, 3)))
+            case "add":
+                net.conv(channels, (3, 3)).conv(channels).add(before)
+            case "concat":
+                net.conv(4, (3, 3)).concat(before)
+            case _ if min(net.shape[:2]) > 3:
+                net.max_pool(2, 2)
+    return net.average_pool().dense(5).graph()
+
+
+def with_ram(problem: Problem, ram_bytes: Sequence[int]) -> Problem:
+    devices = (replace(device, ram_bytes=ram) for device, ram in zip(problem.devices, ram_bytes, strict=True))
+    return replace(problem, devices=tuple(devices))
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("optimize", Optimize)
+def test_what_a_split_promises_is_enough(seed: int, optimize: Optimize) -> None:
+    rng = np.random.default_rng(seed)
+    graph, settings = random_network(rng), CostSettings(optimize=optimize)
+    problem = make_problem(graph, BOARDS, settings)
+    assignment = tuple(rng.integers(0, 2, len(graph.layers)).tolist()) if seed % 3 else (0,) * len(graph.layers)
+    promised = with_ram(problem, problem.figures(assignment).ram_bytes)
+    plan = make_plan(graph, 8, BOARDS, promised, assignment, LinkSettings(115200), optimize=optimize)
+    for board in plan.boards:
+        assert board.arena.size_bytes <= promised.devices[board.index].ram_bytes
+        memory = board.memory
+        widths = BitWidths.all(graph, 8)
+        check(list(Schedule(graph, widths, board.steps, memory.kernels, memory.bands, memory.moves).blocks()), memory)
+
+
+def check(blocks: Sequence[Block[Place]], memory: BoardMemory) -> None:
+    """Blocks that are needed at once lie apart, or as their leads allow it."""
+    offsets = memory.arena.offsets
+    assert {block.key for block in blocks} == set(offsets)
+    for one, other in itertools.combinations(blocks, 2):
+        apart = (
+            offsets[one.key] + one.size_bytes <= offsets[other.key]
+            or offsets[other.key] + other.size_bytes <= offsets[one.key]
+        )
+        over = any(
+            offsets[b.key] - offsets[a.key] >= lead.least_bytes
+            and (offsets[b.key] - offsets[a.key]) % lead.unit_bytes == 0
+            for a, b in ((one, other), (other, one))
+            for key, lead in a.leads
+            if key == b.key
+        )
+        assert not one.meets(other) or apart or over
+
+
+def whole(graph: Graph) -> list[Step]:
+    return [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
+
+
+def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:
+    return plan_memory(graph, BitWidths.all(graph, 8), M4, whole(graph), ram_bytes, optimize)
+
+
+def test_bands_save_what_lies_between() -> None:
+    graph = NetworkBuilder("n", Shape(30, 30, 1)).conv(16, (3, 3), padded=False).max_pool(2, 2).average_pool().graph()
+    memory = memory_of(graph)
+    assert list(memory.bands) == [0]
+    conv = memory.layer(graph, 0)
+    scratch_bytes = memory.kernels[0].scratch_bytes(conv, Widths.all(8))
+    assert memory.arena.size_bytes <= 30 * 30 + 14 * 14 * 16 + 2 * 28 * 16 + scratch_bytes
+    assert memory.consumer(graph, 0) == 1
+    assert memory.producer(graph, 1) == 0
+
+
+def drifting() -> Graph:
+    """Return a network whose outputs begin a row and a pixel before their inputs, layer after layer."""
+    builder = NetworkBuilder("n", Shape(10, 10, 16))
+    for _ in range(6):
+        builder.conv(16, (3, 3))
+    return builder.average_pool().graph()
+
+
+def test_tensors_move_only_where_they_have_to() -> None:
+    graph = drifting()
+    static = memory_of(graph)
+    least = memory_of(graph, optimize=Optimize.RAM)
+    assert static.moves == ()
+    assert least.moves
+    between = memory_of(graph, ram_bytes=static.arena.size_bytes - 4)
+    assert 0 < len(between.moves) < len(least.moves)
+    assert least.arena.size_bytes < between.arena.size_bytes < static.arena.size_bytes
+    assert least.arena.size_bytes == max(
+        layer_ram_bytes(graph, number, 8, kernel) for number, kernel in least.kernels.items()
+    )
+
+
+def test_offsets_follow_the_moves() -> None:
+    memory = memory_of(drifting(), optimize=Optimize.RAM)
+    move = memory.moves[0]
+    assert memory.offset(move.tensor, move.turn - 1) == memory.arena.offsets[Place(move.tensor)]
+    assert memory.offset(move.tensor, move.turn) == memory.arena.offsets[Place(move.tensor, moves=1)]
+    assert memory.offset(NETWORK_INPUT, 0) == memory.arena.offsets[Place(NETWORK_INPUT)]
+
+
+def test_the_networks_input_is_there_before_all_else() -> None:
+    graph = drifting()
+    memory = memory_of(graph, optimize=Optimize.RAM)
+    blocks = Schedule(graph, BitWidths.all(graph, 8), whole(graph), memory.kernels, moves=memory.moves).blocks()
+    assert all(block.first <= block.last for block in blocks)
+    assert min(memory.moves).tensor != NETWORK_INPUT

@@ -1,0 +1,215 @@
+"""The exact integers against counts by hand, and against ONNX Runtime, which others wrote."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
+from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import CHUNK, quantize_input, run_integer, run_layers
+from tinysplit.network.layers import (
+    AveragePool,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    Layer,
+    MaxPool,
+    Pads,
+    PRelu,
+    Shape,
+    Softmax,
+    Window,
+)
+from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.choose_formats import choose_formats, quantize
+
+HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
+IN_NETWORKS = ("add", "mul", "concat", "lookup", "prelu", "upsample", "pad", "permute", "conv_transpose")
+Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
+
+
+def run_layer(layer: Layer, x: list[int], formats: LayerFormats) -> list[int]:
+    ints = np.array(x, formats.x.dtype).reshape(1, *layer.in_shape)
+    outputs: list[int] = layer.integer_reference(QuantizedLayer(layer, formats), ints).ravel().tolist()
+    return outputs
+
+
+def test_dense_by_hand() -> None:
+    layer = Dense(
+        **HAND, in_shape=Shape(1, 1, 2), weights=np.array([[0.5, -1.0]], np.float32), bias=np.array([0.25], np.float32)
+    )
+    # 32 * 100 - 64 * 7 + 0.25 * 2^13 = 4800; 4800 / 2^9 = 9.375
+    assert run_layer(layer, [100, 7], LayerFormats((Q7,), Q4, 8, Requantization((1,), 9))) == [9]
+    # 32 * 127 + 64 * 128 + 2048 = 14304; 14304 / 2^6 = 223.5 saturates
+    assert run_layer(layer, [127, -128], LayerFormats((Q7,), Q7, 8, Requantization((1,), 6))) == [127]
+
+
+def test_conv_by_hand() -> None:
+    weights = np.float32(1 / 64) * np.array([[[[1.0], [0.5]], [[0.0], [-1.0]]]], np.float32)  # integers 1, 1, 0, -1
+    window = Window((2, 2), pads=Pads(0, 0, 1, 0))
+    layer = Conv(**HAND, in_shape=Shape(2, 3, 1), weights=weights, bias=np.zeros(1, np.float32), window=window)
+    # [[1 2 3], [4 5 6], [0 0 0]] with [[1 1], [0 -1]]: 1 + 2 - 5, 2 + 3 - 6, 4 + 5, 5 + 6
+    assert run_layer(layer, [1, 2, 3, 4, 5, 6], LayerFormats((Q7,), QFormat(8, 13), 8, Requantization((1,), 0))) == [
+        -2,
+        -1,
+        9,
+        11,
+    ]
+
+
+def test_average_pool_by_hand() -> None:
+    window = Window((2, 2), (1, 1), pads=Pads(0, 0, 0, 1))
+    layer = AveragePool(**HAND, in_shape=Shape(2, 2, 1), window=window)
+    # (1 + 2 - 5 - 5) / 4 = -1.75; at the border (2 - 5) / 2 = -1.5, half up
+    assert run_layer(layer, [1, 2, -5, -5], LayerFormats((Q7,), Q7)) == [-2, -1]
+    assert run_layer(layer, [1, 2, -5, -5], LayerFormats((Q6,), Q7)) == [-3, -3]  # -3.5, half up, and -3 in half steps
+    padded = AveragePool(**HAND, in_shape=Shape(2, 2, 1), window=window, count_include_pad=True)
+    assert run_layer(padded, [1, 2, -5, -5], LayerFormats((Q7,), Q7)) == [-2, -1]  # -0.75
+
+
+def test_max_pool_never_takes_the_padding() -> None:
+    layer = MaxPool(**HAND, in_shape=Shape(1, 2, 1), window=Window((2, 2), (1, 2), pads=Pads(1, 1, 0, 1)))
+    assert run_layer(layer, [-100, -7], LayerFormats((Q7,), Q7)) == [-100, -7]
+
+
+def test_slopes_of_channels_are_as_fine_as_the_sum_allows_whatever_the_largest_is() -> None:
+    layer = PRelu(**HAND, in_shape=Shape(1, 1, 4), slopes=np.array([0.5, 0.3, -0.01, 0.125], np.float32))
+    # -100 * 0.5, -100 * 0.3, -100 * -0.01, -100 * 0.125 = -12.5, half up
+    assert run_layer(layer, [-100, -100, -100, -100], LayerFormats((Q7,), Q7)) == [-50, -30, 1, -12]
+
+
+def test_softmax_by_hand() -> None:
+    layer = Softmax(**HAND, in_shape=Shape(1, 1, 3))
+    # exp(0), exp(-1), exp(-1) over their sum 1.7358: 0.5761, 0.2119, 0.2119 of 128
+    assert run_layer(layer, [64, 0, 0], LayerFormats((Q6,), Q7)) == [74, 27, 27]
+    # a distance of 64 leaves nothing; 1.0 saturates
+    assert run_layer(layer, [127, -128, -128], LayerFormats((QFormat(8, 2),), Q7)) == [127, 0, 0]
+
+
+def onnx_node(layer: Layer) -> tuple[str, dict[str, Any], list[NDArray[np.float32]]]:
+    """Return operator, attributes and parameters of a layer, in ONNX's layout."""
+    if isinstance(layer, Dense):
+        return "Gemm", {"transB": 1}, [layer.weights, layer.bias]
+    if isinstance(layer, Softmax):
+        return "Softmax", {"axis": 1}, []
+    assert isinstance(layer, Conv | DepthwiseConv | MaxPool | AveragePool)
+    window = layer.window
+    attributes: dict[str, Any] = {
+        "kernel_shape": window.kernel,
+        "strides": window.stride,
+        "dilations": window.dilation,
+        "pads": window.pads,
+    }
+    match layer:
+        case Conv():
+            return "Conv", attributes | {"group": layer.groups}, [layer.weights.transpose(0, 3, 1, 2), layer.bias]
+        case DepthwiseConv():
+            weights = layer.weights.transpose(2, 0, 1)[:, np.newaxis]
+            return "Conv", attributes | {"group": layer.in_shape.channels}, [weights, layer.bias]
+        case MaxPool():
+            return "MaxPool", attributes, []
+    return "AveragePool", attributes | {"count_include_pad": int(layer.count_include_pad)}, []
+
+
+def run_onnx(layer: Layer, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Run a layer with ONNX Runtime on N x H x W x C."""
+    operator, attributes, parameters = onnx_node(layer)
+    names = [f"parameter_{i}" for i in range(len(parameters))]
+    arrays = [
+        helper.make_tensor(n, TensorProto.FLOAT, p.shape, p.ravel()) for n, p in zip(names, parameters, strict=True)
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("x", "y")]
+    node = helper.make_node(operator, ["x", *names], ["y"], **attributes)
+    graph = helper.make_graph([node], "one", values[:1], values[1:], arrays)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = x.reshape(len(x), -1) if isinstance(layer, Dense) else x.transpose(0, 3, 1, 2)
+    [y] = session.run(None, {"x": np.ascontiguousarray(x)})
+    y = y if isinstance(layer, Dense) else y.transpose(0, 2, 3, 1)
+    clipped: NDArray[np.float32] = y.clip(layer.activation.low, layer.activation.high).reshape(len(x), *layer.out_shape)
+    return clipped
+
+
+def runs_in_onnx_runtime(layer: Layer) -> bool:
+    """ONNX Runtime refuses pools whose padding is as large as the kernel, and wants every window on the map."""
+    if not isinstance(layer, MaxPool | AveragePool):
+        return True
+    pads, (height, width) = layer.window.pads, layer.window.kernel
+    return max(pads.top, pads.bottom) < height and max(pads.left, pads.right) < width
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(kind, bits) for kind, bits in KINDS_AND_BITS if kind not in IN_NETWORKS])
+def test_agrees_with_onnx_runtime_within_the_formats(kind: str, bits: int) -> None:
+    rng = np.random.default_rng(5)
+    compared = 0
+    while compared < 25:
+        layer = MAKERS[kind](rng)
+        if not runs_in_onnx_runtime(layer):
+            continue
+        compared += 1
+        x = rng.normal(size=(4, *layer.in_shape)).astype(np.float32)
+        y = run_onnx(layer, x)
+        graph = one_layer_graph(layer)
+        ranges = {"x": (float(x.min()), float(x.max())), "y": (float(y.min()), float(y.max()))}
+        formats = choose_formats(graph, ranges, bits)
+        quantized = quantize(graph, formats, bits)
+        integers = run_integer(quantized, x)
+        error = quantized.output_format.dequantize(integers) - y
+        assert np.abs(error).max() <= allowed_error(layer, formats[0], x), layer
+
+
+def allowed_error(layer: Layer, formats: LayerFormats, x: NDArray[np.float32]) -> float:
+    """Return half a step of everything that is rounded, times what multiplies it; a step where a value may saturate."""
+
+    def step(values: ValueFormat) -> float:
+        return values.scale
+
+    output = 0.5 * step(formats.y)
+    if formats.requantization is not None:
+        weights = layer.by_channel(layer.parameters["weights"])
+        gain = np.abs(weights).sum(axis=1).max()
+        inputs = weights.shape[1] * float(np.abs(x).max() + step(formats.x))
+        sums = formats.sum_scales.max() * 2**formats.requantization.pre_shift
+        output += 0.5 * float(gain * step(formats.x) + inputs * formats.weight_scales.max() + sums)
+    elif layer.kind == "softmax":
+        output = step(formats.y) + step(formats.x)  # tables and inputs; 1.0 saturates
+    else:
+        output += 0.5 * step(formats.x)
+    return output * 1.001 + 1e-6
+
+
+def test_layout_changes_at_the_borders_are_those_of_the_graph() -> None:
+    layer = MaxPool(**HAND, in_shape=Shape(2, 1, 3), window=Window((1, 1)))
+    channels_first = np.arange(6).reshape(3, 2, 1).transpose(1, 2, 0).ravel()
+    facts = vars(one_layer_graph(layer)) | {
+        "sample_shape": (3, 2, 1),
+        "input_order": channels_first,
+        "output_shape": (6,),
+        "output_order": np.arange(6)[::-1],
+    }
+    formats = (LayerFormats((QFormat(8, 0),), QFormat(8, 0)),)
+    quantized = quantize(Graph(**facts), formats, 8)
+    x = np.arange(6, dtype=np.float32).reshape(1, 3, 2, 1)
+    assert quantize_input(quantized, x).tolist() == [[[[0, 2, 4]], [[1, 3, 5]]]]
+    assert run_integer(quantized, x).tolist() == [[5, 3, 1, 4, 2, 0]]
+
+
+def test_many_samples_run_in_chunks_like_one_by_one() -> None:
+    quantized = quantized_dense()
+    x = np.random.default_rng(0).normal(size=(2 * CHUNK + 1, 1, 1, 4)).astype(np.float32)
+    together = run_integer(quantized, x)
+    assert together.tolist() == [run_integer(quantized, sample[np.newaxis])[0].tolist() for sample in x]
+    [only] = run_layers(quantized, quantize_input(quantized, x))
+    assert only.reshape(together.shape).tolist() == together.tolist()
+
+
+def quantized_dense() -> QuantizedGraph:
+    weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    graph = one_layer_graph(Dense(**HAND, in_shape=Shape(1, 1, 4), weights=weights, bias=np.zeros(3, np.float32)))
+    return quantize(graph, choose_formats(graph, {"x": (-3.0, 3.0), "y": (-6.0, 6.0)}, 8), 8)

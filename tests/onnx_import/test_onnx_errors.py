@@ -1,0 +1,272 @@
+"""Every file that cannot be imported is refused with one line that names the thing and the remedy."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from tinysplit.common.errors import InputError
+from tinysplit.onnx_import import import_model
+from tinysplit.onnx_import.operators import OPERATORS
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        import_model(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def a_map() -> OnnxBuilder:
+    """Return the beginning of a network: a convolution that computes 1x4x6x6."""
+    builder = OnnxBuilder(["n", 3, 8, 8])
+    conv(builder, 4, 3)
+    return builder
+
+
+def test_files_that_are_no_models(tmp_path: Path) -> None:
+    assert "missing" in refusal(tmp_path / "absent.onnx")
+    assert "folder" in refusal(tmp_path)
+    contents = {"empty": b"", "text": b"hello world, this is text\n", "zip": b"PK\x03\x04" * 9, "zeros": bytes(99)}
+    for name, content in contents.items():
+        path = tmp_path / f"{name}.onnx"
+        path.write_bytes(content)
+        assert "no ONNX file" in refusal(path)
+    whole = a_map().save(tmp_path)
+    whole.write_bytes(whole.read_bytes()[:-200])
+    assert "no ONNX file" in refusal(whole)
+
+
+def test_invalid_model(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("Relu", "surplus")
+    assert "no valid ONNX model" in refusal(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize("opset", [7, 10])
+def test_old_opset(tmp_path: Path, opset: int) -> None:
+    builder = OnnxBuilder([1, 4], opset)
+    builder.node("Relu")
+    assert f"opset {opset}: export it with an opset from 11" in refusal(builder.save(tmp_path))
+
+
+def test_opset_of_the_future(tmp_path: Path) -> None:
+    path = a_map().save(tmp_path)
+    model = onnx.load(path)
+    model.opset_import[0].version = 999
+    onnx.save(model, path)
+    assert "opset 999" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        (["n", 3, "height", 8], "input 'x' has a dynamic dimension 2 ('height')"),
+        (["n", 3, 8, None], "input 'x' has a dynamic dimension 3:"),
+        ([8, 3, 8, 8], "input 'x' has a fixed batch of 8"),
+        ([3], "input 'x' has 1 dimensions"),
+    ],
+)
+def test_shapes_that_cannot_be_fixed(tmp_path: Path, shape: list[int | str | None], text: str) -> None:
+    builder = OnnxBuilder(shape)
+    builder.node("Relu")
+    assert text in refusal(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize(("element", "text"), [(TensorProto.FLOAT16, "FLOAT16"), (TensorProto.UINT8, "UINT8")])
+def test_other_numbers_than_float32(tmp_path: Path, element: int, text: str) -> None:
+    builder = OnnxBuilder([1, 4], element=element)
+    builder.node("Identity")
+    model = builder.model()
+    model.graph.output[0].type.tensor_type.elem_type = element
+    path = tmp_path / "network.onnx"
+    onnx.save(model, path)
+    assert f"input 'x' is {text}: export the network in float32" in refusal(path)
+
+
+def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.outputs = ["value_0", builder.node("Relu")]
+    assert "has 2 outputs ('value_0', 'value_1')" in refusal(builder.save(tmp_path))
+    builder = a_map()
+    builder.inputs.append(onnx.helper.make_tensor_value_info("z", TensorProto.FLOAT, [1]))
+    builder.node("Add", "z")
+    assert "has 2 inputs ('x', 'z')" in refusal(builder.save(tmp_path))
+
+
+def test_unsupported_operator(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("Sin", name="wave")
+    text = refusal(builder.save(tmp_path))
+    assert text.startswith("Sin 'wave' (inputs 1x4x6x6) is not supported; supported operators: ")
+    assert all(operator in text for operator in OPERATORS)
+
+
+def test_operator_of_another_domain(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("Relu", name="own", domain="com.example")
+    assert refusal(builder.save(tmp_path)).startswith("com.example.Relu 'own' (inputs 1x4x6x6) is not supported")
+
+
+def test_quantized_operators(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("QuantizeLinear", builder.constant(0.1), builder.constant(0, np.int8), name="q")
+    builder.node("Cast", to=TensorProto.FLOAT)
+    assert refusal(builder.save(tmp_path)).startswith("QuantizeLinear 'q' belongs to a quantized network")
+
+
+def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
+    builder = a_map()
+    relu = builder.node("Relu")
+    conv(builder, 4, 4, pads=[1, 1, 1, 1])
+    builder.node("Div", relu, name="quotient")
+    assert refusal(builder.save(tmp_path)) == (
+        "Div 'quotient' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Mul, Sub, Sum may do: "
+        "not supported"
+    )
+
+
+def test_the_input_in_two_orders(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 6, 6])
+    builder.node("Transpose", perm=[0, 1, 3, 2])
+    turned = conv(builder, 4, 3, pads=[1, 1, 1, 1])
+    builder.value = "x"
+    conv(builder, 4, 3, pads=[1, 1, 1, 1])
+    builder.node("Add", turned)
+    assert "reads 'x' in another order than it is stored" in refusal(builder.save(tmp_path))
+
+
+def test_branches_that_both_grow(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 6, 6])
+    row = builder.node("ReduceMean", axes=[2, 3], keepdims=1)
+    builder.value = "x"
+    conv(builder, 1, 3, kernel=(1, 1))
+    builder.node("Add", row, name="sum")
+    assert "Add 'sum' enlarges both its inputs" in refusal(builder.save(tmp_path))
+
+
+def test_concatenation_with_a_constant(tmp_path: Path) -> None:
+    builder = a_map()
+    relu = builder.node("Relu")
+    conv(builder, 4, 4, pads=[1, 1, 1, 1])
+    builder.node("Concat", relu, builder.constant(np.zeros((1, 4, 6, 6))), axis=1, name="cat")
+    assert "Concat 'cat' joins activations and constants" in refusal(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite(tmp_path: Path, value: float) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("Gemm", builder.constant([[1.0], [2.0], [value], [4.0]]), name="dense")
+    assert refusal(builder.save(tmp_path)) == "layer 'dense' has weights that are not finite (NaN or infinity)"
+
+
+def test_negative_variance(tmp_path: Path) -> None:
+    builder = a_map()
+    batch_normalization(builder, 4)
+    builder.initializers[-1].CopyFrom(
+        onnx.numpy_helper.from_array(-np.ones(4, np.float32), builder.initializers[-1].name)
+    )
+    assert "not finite" in refusal(builder.save(tmp_path))
+
+
+def test_missing_weights_file(tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    onnx.save(a_map().model(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    (tmp_path / "weights.bin").write_bytes(b"short")
+    assert "cannot be read" in refusal(path)
+    (tmp_path / "weights.bin").unlink()
+    assert "keeps weights in weights.bin, which is missing" in refusal(path)
+
+
+def test_contradicting_shapes(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("MatMul", builder.constant(weights(5, 2)))
+    assert "contradict" in refusal(builder.save(tmp_path))
+
+
+def test_network_without_layers(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("Identity")
+    assert "holds no layer that computes" in refusal(builder.save(tmp_path))
+
+
+def _pad(mode: str, value: float, follower: Callable[[OnnxBuilder], str]) -> OnnxBuilder:
+    builder = a_map()
+    builder.node("Pad", builder.shape(0, 0, 1, 1, 0, 0, 1, 1), builder.constant(value), mode=mode)
+    follower(builder)
+    return builder
+
+
+def _pool(operator: str, **attributes: Any) -> Callable[[OnnxBuilder], str]:  # noqa: ANN401 - as onnx.helper takes them
+    return lambda builder: builder.node(operator, kernel_shape=[3, 3], strides=[2, 2], **attributes)
+
+
+@pytest.mark.parametrize(
+    ("builder", "text"),
+    [
+        (_pad("reflect", 0, lambda b: conv(b, 4, 4)), "mode 'reflect'"),
+        (_pad("constant", 0, _pool("AveragePool", pads=[1, 1, 1, 1])), "pads of its own that do not count"),
+        (_pad("constant", 0, _pool("AveragePool", ceil_mode=1)), "passes the edge"),
+    ],
+)
+def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
+    assert text in refusal(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("follower", "text"),
+    [
+        (lambda b: b.node("Softmax", axis=2), "in another order than it is stored"),
+        (lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@"), "only activation * weight matrix"),
+        (
+            lambda b: (
+                b.node("Flatten", axis=2)
+                and b.node("Gemm", b.constant(weights(36, 2)), b.constant(weights(4, 2)), name="rows")
+            ),
+            "adds 4x2, other values to each row",
+        ),
+        (lambda b: b.node("Dropout", b.constant(0.5), b.constant(True, np.bool_)), "drops values at random"),
+        (lambda b: b.node("Div", b.constant(1.0), "@"), "divides a constant by an activation"),
+        (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges its input"),
+        (lambda b: conv(b, 2, 3), "has weights for 3 channels, but its input has 4"),
+        (lambda b: conv(b, 2, 4, kernel_shape=[2, 3]), "contradicts its weights of 3x3"),
+        (lambda b: b.node("Conv", b.constant(weights(2, 4, 1, 1)), b.constant([1.0])), "a bias of (1,)"),
+        (lambda b: conv(b, 2, 4, (7, 7)), "a window of 7x7 that is larger than its padded input 6x6x4"),
+        (lambda b: b.node("Pad", b.shape(0, 0, -1, 0, 0, 0, 0, 0)), "cropping"),
+        (
+            lambda b: b.node("AveragePool", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, count_include_pad=1),
+            "passes",
+        ),
+        (lambda b: b.node("MaxPool", kernel_shape=[2, 2], pads=[2, 0, 0, 0]), "padding alone"),
+    ],
+)
+def test_what_layers_cannot_do(tmp_path: Path, follower: Callable[[OnnxBuilder], str], text: str) -> None:
+    builder = a_map()
+    follower(builder)
+    assert text in refusal(builder.save(tmp_path))
+
+
+def test_weights_that_are_computed(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 3, 3])
+    builder.node("Conv", builder.constant(weights(1, 3, 3, 3)), "@")
+    assert "computes its operand 1 from the network's input" in refusal(builder.save(tmp_path))
+
+
+def test_attributes_that_the_checker_lets_pass(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("Gemm", builder.constant(weights(4, 2)), builder.constant(weights(3)), name="dense")
+    path = tmp_path / "network.onnx"
+    onnx.save(builder.model(), path)
+    assert "contradict each other" in refusal(path)
+
+
+def test_three_dimensional_conv(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 4, 4, 4])
+    conv(builder, 2, 3, (2, 2, 2))
+    assert "has 3 spatial dimensions" in refusal(builder.save(tmp_path))

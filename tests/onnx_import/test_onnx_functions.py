@@ -1,0 +1,152 @@
+"""Operators that become layers of their own: functions, ConvTranspose, Resize, Pads and changes of order."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from import_check import check, kinds
+from onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.common.errors import InputError
+from tinysplit.network.layers import Add, Conv, ConvTranspose, Lookup, MaxPool, Pad, Permute, PRelu, Upsample
+from tinysplit.onnx_import import import_model
+
+Build = Callable[[OnnxBuilder], Any]
+
+
+def a_map(opset: int = 16) -> OnnxBuilder:
+    return OnnxBuilder(["n", 3, 5, 7], opset)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda b: b.node("Sigmoid"),
+        lambda b: b.node("Tanh"),
+        lambda b: b.node("HardSigmoid", alpha=0.3, beta=0.4),
+        lambda b: b.node("HardSwish"),
+        lambda b: b.node("Elu", alpha=0.5),
+    ],
+    ids=["sigmoid", "tanh", "hard_sigmoid", "hard_swish", "elu"],
+)
+def test_functions(tmp_path: Path, build: Build) -> None:
+    builder = a_map()
+    conv(builder, 4, 3)
+    build(builder)
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Lookup]
+
+
+def test_slopes(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("LeakyRelu", alpha=0.2)
+    builder.node("PRelu", builder.constant(weights(3, 1, 1)))
+    assert kinds(check(builder.save(tmp_path))) == [PRelu, PRelu]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_transposed_convolutions(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    attributes: dict[str, Any] = {
+        "strides": rng.integers(1, 4, 2).tolist(),
+        "dilations": rng.integers(1, 3, 2).tolist(),
+    }
+    if seed % 3 == 0:
+        attributes["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER"]))
+    elif seed % 3 == 1:
+        attributes |= {
+            "pads": rng.integers(0, 2, 4).tolist(),
+            "output_padding": [0, min(1, attributes["strides"][1] - 1)],
+        }
+    builder = a_map()
+    kernel = rng.integers(2, 4, 2).tolist()
+    builder.node("ConvTranspose", builder.constant(weights(3, 2, *kernel)), builder.constant(weights(2)), **attributes)
+    assert kinds(check(builder.save(tmp_path))) == [ConvTranspose]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{}, {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}],
+    ids=["half_pixel", "asymmetric"],
+)
+def test_upsampling(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    builder = a_map()
+    builder.node("Resize", "", builder.constant([1, 1, 2, 3]), **attributes)
+    builder.node("Resize", "", "", builder.shape(1, 3, 20, 42), **attributes)
+    assert kinds(check(builder.save(tmp_path))) == [Upsample, Upsample]
+
+
+@pytest.mark.parametrize(
+    ("scales", "attributes", "text"),
+    [
+        ([1, 1, 2, 2], {"mode": "linear"}, "interpolates in mode linear"),
+        ([1, 1, 1.5, 2], {}, "resizes by 1.5"),
+        ([1, 2, 1, 1], {}, "only height and width"),
+        ([1, 1, 3, 3], {"coordinate_transformation_mode": "align_corners"}, "takes pixels by align_corners"),
+    ],
+)
+def test_resizing_otherwise_is_refused(
+    tmp_path: Path, scales: list[float], attributes: dict[str, Any], text: str
+) -> None:
+    builder = a_map()
+    builder.node("Resize", "", builder.constant(scales), **attributes)
+    with pytest.raises(InputError, match=text):
+        import_model(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("value", "build", "expected"),
+    [
+        (1.0, lambda b: conv(b, 2, 3), [Pad, Conv]),
+        (1.0, lambda b: b.node("MaxPool", kernel_shape=[3, 3]), [Pad, MaxPool]),
+        (2.0, lambda b: b.node("Tanh"), [Pad, Lookup]),
+        (0.0, lambda b: b.node("Relu"), [Pad, MaxPool]),
+    ],
+    ids=["conv", "max_pool", "tanh", "relu"],
+)
+def test_pads_that_nothing_takes(tmp_path: Path, value: float, build: Build, expected: list[type]) -> None:
+    builder = a_map()
+    builder.node("Pad", builder.shape(0, 0, 1, 2, 0, 0, 0, 1), builder.constant(value))
+    build(builder)
+    assert kinds(check(builder.save(tmp_path))) == expected
+
+
+def test_a_padded_value_that_two_read_is_padded_once(tmp_path: Path) -> None:
+    builder = a_map()
+    padded = builder.node("Pad", builder.shape(0, 0, 1, 1, 0, 0, 1, 1), builder.constant(1.0))
+    first = conv(builder, 2, 3)
+    builder.value = padded
+    conv(builder, 2, 3)
+    builder.node("Add", first)
+    assert kinds(check(builder.save(tmp_path))) == [Pad, Conv, Conv, Add]
+
+
+def test_orders_that_change(tmp_path: Path) -> None:
+    builder = a_map()
+    conv(builder, 4, 3, (1, 1))
+    builder.node("Transpose", perm=[0, 2, 1, 3])
+    conv(builder, 2, 5)
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Permute, Conv]
+
+
+def test_channel_shuffle(tmp_path: Path) -> None:
+    builder = a_map()
+    conv(builder, 6, 3, (1, 1))
+    builder.node("Reshape", builder.shape(1, 2, 3, 5, 7))
+    builder.node("Transpose", perm=[0, 2, 1, 3, 4])
+    builder.node("Reshape", builder.shape(1, 6, 5, 7))
+    conv(builder, 2, 6)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv, Permute, Conv]
+    assert isinstance(graph.layers[1], Permute)
+    assert [tuple(loop) for loop in graph.layers[1].loops] == [(35, 6), (3, 1), (2, 3)]
+
+
+def test_branches_in_other_orders(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 5, 5])
+    straight = builder.node("Relu")
+    builder.node("Transpose", perm=[0, 1, 3, 2])
+    builder.node("Add", straight)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [MaxPool, Permute, Add]

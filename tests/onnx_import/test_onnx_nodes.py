@@ -1,0 +1,180 @@
+"""ONNX's own node tests, for the operators that are imported: through import, 16-bit quantization and the compiled C.
+
+Each test's first input becomes the network's, with a batch of 1 in front of whatever shape it has; its other inputs
+become constants. Where the operator takes the first axis for a batch that it cannot have, it runs once for each of it.
+Operators that join activations get each of theirs by a matrix that chooses it from the network's. Behind operators that
+only move values comes a matrix that leaves them as they are: it is their order that is tested.
+What cannot apply is skipped with what the importer says, and only for the reasons listed here.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.case.test_case import TestCase as NodeTest
+from test_kernels import run_on_host
+
+from tinysplit.codegen.layer_source import LayerSource
+from tinysplit.common.errors import InputError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.integer_reference import quantize_input, run_layers
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.onnx_import import import_model
+from tinysplit.onnx_import.operators import JOINING, OPERATORS
+from tinysplit.quantize.choose_formats import choose_formats, quantize
+from value_ranges import value_ranges
+
+BITS = 16
+LAST_OPSET = 21  # that ONNX Runtime knows
+INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against its largest value
+ROUNDED_ERROR = 1e-4
+NOT_FLOAT = re.compile("U?INT|BOOL|UNDEFINED|FLOAT16|DOUBLE|STRING")
+MOVED = {"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+WHY_NOT = (  # parts of what the importer says
+    "networks with one output are supported",  # masks of Dropout, indices of MaxPool, statistics of a training batch
+    "has 3 spatial dimensions",
+    "is needed",  # maps of 3 dimensions
+    "does not depend on its input",  # Shape: a constant
+    "interpolates in mode",  # linear and cubic
+    "only whole factors are supported",  # Resize to fewer pixels or by 3.5
+    "does not repeat each",  # nearest, but not the neighbour that repetition takes
+    "only activation * weight matrix is supported",  # other weights for each matrix of a batch
+    "other values to each row",
+    "drops values at random",
+)
+
+
+def node_tests() -> Iterator[NodeTest]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # overflows in the making of others
+        every = collect_testcases(None)
+    for case in every:
+        model = case.model
+        if model and len(model.graph.node) == 1 and model.graph.node[0].op_type in OPERATORS:
+            yield case
+
+
+CASES = {case.name: case for case in node_tests()}
+
+
+class Network(NamedTuple):
+    """A network of one test: samples for its input, and the output that it should have for each."""
+
+    model: ModelProto
+    x: NDArray[np.float32]
+    expected: list[NDArray[np.float32]]
+
+
+def networks(case: NodeTest) -> Iterator[Network]:
+    """Yield the network of a test, then the one in which the first axis is a batch; skips a test without floats."""
+    assert case.model
+    assert case.data_sets
+    inputs, outputs = case.data_sets[0]
+    first, expected = case.model.graph.input[0], np.asarray(outputs[0])
+    kind = first.type.WhichOneof("value")
+    element = TensorProto.DataType.Name(first.type.tensor_type.elem_type)
+    if kind != "tensor_type" or NOT_FLOAT.match(element):
+        pytest.skip(f"{case.name} is about {kind if kind != 'tensor_type' else element} values: networks are float32")
+    if not inputs[0].size or not expected.size:
+        pytest.skip(f"{case.name} is about a tensor without elements")
+    joined = len(inputs) if case.model.graph.node[0].op_type in JOINING else 1
+    x = np.concatenate([np.asarray(values, np.float32).ravel() for values in inputs[:joined]])
+    shape = (x.size,) if joined > 1 else inputs[0].shape
+    yield Network(_model(case, inputs, joined, expected.shape), x.reshape(1, *shape), [expected])
+    if joined == 1 and expected.shape[:1] == inputs[0].shape[:1]:
+        model = _model(case, [inputs[0][:1], *inputs[1:]], 1, expected[:1].shape)
+        yield Network(model, x.reshape(shape)[:, np.newaxis], list(expected))
+
+
+def _model(case: NodeTest, inputs: Sequence[NDArray[np.float32]], joined: int, shape: tuple[int, ...]) -> ModelProto:
+    """Return a network around the test's node that reads all of its first inputs from one."""
+    assert case.model
+    node = onnx.NodeProto()
+    node.CopyFrom(case.model.graph.node[0])
+    names = [value.name for value in case.model.graph.input]
+    size = sum(values.size for values in inputs[:joined])
+    constants = [
+        numpy_helper.from_array(np.asarray(a), n) for a, n in zip(inputs[joined:], names[joined:], strict=True)
+    ]
+    nodes, start = [], 0
+    for name, values in zip(names[:joined], inputs[:joined], strict=True):
+        source = "network_input"
+        if joined > 1:
+            source = f"{name}_flat"
+            chosen = np.eye(size, dtype=np.float32)[:, start : start + values.size]
+            constants.append(numpy_helper.from_array(chosen, f"{name}_chosen"))
+            nodes.append(helper.make_node("MatMul", ["network_input", f"{name}_chosen"], [source]))
+        constants.append(numpy_helper.from_array(np.array(values.shape, np.int64), f"{name}_shape"))
+        nodes.append(helper.make_node("Reshape", [source, f"{name}_shape"], [name]))
+        start += values.size
+    nodes.append(node)
+    output, *others = case.model.graph.output
+    if node.op_type in MOVED and not others:
+        constants.append(numpy_helper.from_array(np.array([1, prod(shape)], np.int64), "row_shape"))
+        constants.append(numpy_helper.from_array(np.eye(prod(shape), dtype=np.float32), "same"))
+        nodes.append(helper.make_node("Reshape", [output.name, "row_shape"], ["row"]))
+        nodes.append(helper.make_node("MatMul", ["row", "same"], ["moved"]))
+        last = helper.make_tensor_value_info("moved", TensorProto.FLOAT, [1, prod(shape)])
+    else:
+        last = helper.make_tensor_value_info(output.name, output.type.tensor_type.elem_type, shape)
+    first = helper.make_tensor_value_info(
+        "network_input", TensorProto.FLOAT, [1, size] if joined > 1 else [1, *inputs[0].shape]
+    )
+    graph = helper.make_graph([*nodes], "node_test", [first], [last, *others], constants)
+    opset = min(max(entry.version for entry in case.model.opset_import if entry.domain == ""), LAST_OPSET)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_node(name: str, tmp_path: Path) -> None:
+    path, refusals = tmp_path / "node.onnx", []
+    for network in networks(CASES[name]):
+        onnx.save(network.model, path)
+        try:
+            graph = import_model(path)
+        except InputError as error:
+            refusals.append(str(error).replace(f"{path}", "the network"))
+            continue
+        check(graph, path, network, tmp_path)
+        return
+    unexpected = [text for text in refusals if not any(reason in text for reason in WHY_NOT)]
+    assert not unexpected
+    pytest.skip(f"{name}: {refusals[0]}")
+
+
+def check(graph: Graph, path: Path, network: Network, folder: Path) -> None:
+    """Hold the integer reference against what the test expects, and the compiled C against the integer reference."""
+    ranges = value_ranges(path, graph.value_names, network.x)
+    quantized = quantize(graph, choose_formats(graph, ranges, BITS), BITS)
+    x = quantize_input(quantized, network.x)
+    outputs = list(run_layers(quantized, x))
+    last = quantized.output_format.dequantize(outputs[-1]).reshape(len(x), -1)[:, graph.output_order]
+    expected = np.stack([each.ravel() for each in network.expected])
+    largest = float(np.abs(expected).max()) + float(np.abs(network.x).max())
+    relative = INTERPOLATED_ERROR if any(layer.kind == "lookup" for layer in graph.layers) else ROUNDED_ERROR
+    np.testing.assert_allclose(last, expected, rtol=0, atol=relative * largest + quantized.output_format.scale)
+    check_c(quantized, x, outputs, folder)
+
+
+def check_c(quantized: QuantizedGraph, x: IntArray, outputs: list[IntArray], folder: Path) -> None:
+    """Compile the layers and hold their outputs against those of the integer reference, bit by bit."""
+    graph = quantized.graph
+    kernels = {number: LayerSource.choose(layer, "cortex-m4") for number, layer in enumerate(quantized.layers, 1)}
+    inputs = [
+        [
+            (x if source == NETWORK_INPUT else outputs[source]).reshape(len(x), *shape)
+            for source, shape in zip(sources, layer.in_shapes, strict=True)
+        ]
+        for sources, layer in zip(graph.predecessors, graph.layers, strict=True)
+    ]
+    assert run_on_host(folder, kernels, inputs) == b"".join(output.tobytes() for output in outputs)

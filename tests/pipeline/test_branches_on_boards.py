@@ -1,0 +1,129 @@
+"""Networks with branches on virtual boards, whole and in pieces: bit-exact, and T as it was promised."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from onnx_builder import OnnxBuilder, conv
+from shared_models import RESNET, shared_model
+from tinysplit import pipeline
+from tinysplit.boards.catalog import load_all
+from tinysplit.codegen.projects import generate
+from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.samples import Samples
+from tinysplit.onnx_import import import_model
+from tinysplit.plan.plan import make_plan
+from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit_hil.report import MeasureReport
+
+QUIET = Console(quiet=True)
+LAST_BLOCK = 9
+SAME = [1, 1, 1, 1]
+
+
+def run(
+    model: Path,
+    boards: tuple[str, ...],
+    assignment: tuple[int, ...],
+    x: NDArray[np.float32],
+    folder: Path,
+    settings: CostSettings,
+) -> MeasureReport:
+    """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
+    graph, out = import_model(model), folder / "out"
+    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    loaded = load_all(boards)
+    plan = make_plan(
+        graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
+    )
+    project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
+    pipeline.build_folder(project, out, QUIET).check()
+    np.savez(folder / "samples.npz", x=x)
+    return pipeline.measure_folder(project, out, folder / "samples.npz", "virtual", len(x), QUIET)
+
+
+def branches(folder: Path) -> tuple[Path, NDArray[np.float32]]:
+    """Return a network whose branches differ in length, with all ways to join, and samples for it."""
+    builder = OnnxBuilder(["n", 3, 12, 12])
+    conv(builder, 8, 3, pads=SAME)
+    trunk = builder.node("Relu")
+    conv(builder, 8, 8, pads=SAME)
+    builder.node("Relu")
+    conv(builder, 8, 8, pads=SAME)
+    added = builder.node("Add", trunk)
+    builder.node("GlobalAveragePool")
+    gated = builder.node("Mul", added)
+    builder.value = "x"
+    side = conv(builder, 4, 3, pads=SAME)
+    builder.node("Concat", gated, side, trunk, axis=1)
+    builder.nodes[-1].input[:] = [gated, side, trunk]
+    builder.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(np.random.default_rng(1).normal(size=(20 * 36, 5)) / 20))
+    return builder.save(folder), np.random.default_rng(0).normal(size=(3, 3, 12, 12)).astype(np.float32)
+
+
+APART = (0, 0, 0, 0, 0, 0, 1, 1, 1, 1)  # the side branch, which reads the network's input, and the end
+SPLITS = {
+    "one board": (0,) * 10,
+    "branches apart": APART,
+    "to and fro": (0, 1) * 5,
+    "three boards": (0, 1, 2, 1, 0, 1, 2, 0, 2, 1),
+}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_split_gives_the_same_bits(split: str, tmp_path: Path) -> None:
+    model, x = branches(tmp_path)
+    assignment = SPLITS[split]
+    graph = import_model(model)
+    assert len(graph.layers) == len(assignment)
+    report = run(model, ("nucleo_f401re",) * 3, assignment, x, tmp_path, CostSettings(baud=460800))
+    assert report.outputs.bit_exact
+    assert report.outputs.samples == 3
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+
+
+def test_a_board_between_passes_tensors_on_over_links_of_their_own_rates(tmp_path: Path) -> None:
+    model, x = branches(tmp_path)
+    links = (LinkSetting((0, 2), None), LinkSetting((1, 2), 921600))
+    settings = CostSettings(baud=115200, links=links)
+    boards = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re")
+    report = run(model, boards, (0, 0, 2, 2, 2, 2, 0, 2, 2, 2), x, tmp_path, settings)
+    project = report.project
+    assert [(cut.from_board, cut.to_board) for cut in project.cuts[:2]] == [(1, 2), (2, 3)]
+    assert {link.boards: link.baud for link in project.links} == {(1, 2): 115200, (2, 3): 921600}
+    assert all(layer.board != 2 for layer in project.layers)
+    assert report.outputs.bit_exact
+    for cut, time in zip(project.cuts, report.measurement.cuts, strict=True):
+        assert time.seconds.mean == pytest.approx(cut.estimated_s, rel=0.02, abs=1e-4)
+
+
+def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> None:
+    """The slow board computes a branch of its own while the fast one is long done with the other."""
+    model, x = branches(tmp_path)
+    boards = ("nucleo_h743zi", "nucleo_g071rb")
+    report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600))
+    assert report.outputs.bit_exact
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+    assert report.project.begins == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("boards", "samples"), [(("nucleo_f446re",), 20), (("nucleo_f446re", "nucleo_l4r5zi"), 3)], ids=["whole", "split"]
+)
+def test_resnet8(boards: tuple[str, ...], samples: int, tmp_path: Path) -> None:
+    """The last block's shortcut is computed on one board, its two convolutions on the other."""
+    model = shared_model(RESNET)
+    x = np.random.default_rng(0).uniform(0, 255, size=(samples, 32, 32, 3)).astype(np.float32)
+    assignment = tuple(min(index // LAST_BLOCK, len(boards) - 1) for index in range(len(import_model(model).layers)))
+    report = run(model, boards, assignment, x, tmp_path, CostSettings(baud=921600))
+    assert report.outputs.bit_exact
+    assert report.outputs.samples == samples
+    assert len(report.project.cuts) == 2 * (len(boards) - 1)
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)

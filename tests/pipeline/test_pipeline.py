@@ -1,0 +1,95 @@
+"""The whole job on virtual boards: bit-exact outputs, and L and T as they were promised."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from rich.console import Console
+
+from example import CALIBRATION, MODEL, SAMPLES, build_example
+from shared_models import KWS, KWS_SAMPLES, shared_model
+from tinysplit import pipeline
+from tinysplit.boards.catalog import load_all
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.onnx_import import import_model
+from tinysplit.project.split_file import SplitFile
+from tinysplit_hil.report import MeasureReport
+
+QUIET = Console(quiet=True)
+
+# A board of each family and kind of UART: USART v1, USART v2, LPUART; M0+, M4, M7.
+PAIRS = [
+    ("nucleo_g071rb", "nucleo_g071rb"),
+    ("nucleo_f401re", "nucleo_l4r5zi"),
+    ("nucleo_h743zi", "nucleo_g071rb"),
+    ("nucleo_f446re", "nucleo_h723zg"),
+    ("nucleo_l433rc_p", "nucleo_l412kb"),
+]
+
+
+def assert_as_promised(report: MeasureReport) -> None:
+    assert report.outputs.bit_exact
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+    assert report.measured.l_s == pytest.approx(report.estimated.l_s, rel=0.15)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("boards", PAIRS, ids="+".join)
+def test_the_example_on_every_family(boards: tuple[str, str], bits: int, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    project = build_example(out, *boards, bits=bits)
+    report = pipeline.measure_folder(project, out, SAMPLES, "virtual", 3, QUIET)
+    assert_as_promised(report)
+    assert report.outputs.samples == 3
+    assert report.outputs.reference_samples == 360
+
+
+def test_two_measurements_agree_to_the_cycle(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    project = build_example(out, "nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
+    first, second = (pipeline.measure_folder(project, out, SAMPLES, "virtual", 2, QUIET).to_json() for _ in range(2))
+    assert first == second
+
+
+def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
+    model, out = tmp_path / "model.onnx", tmp_path / "out"
+    onnx.save(onnx.load(MODEL), model, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert (tmp_path / "weights.bin").is_file()
+    request = pipeline.RunRequest(
+        model, ("nucleo_g071rb",) * 2, CostSettings(use_all=True), "auto", SAMPLES, CALIBRATION, 100, out, "virtual", 1
+    )
+    assert_as_promised(pipeline.run(request, QUIET).measurement)
+
+
+def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
+    """The small board's flash forces nothing here, so the assignment is given: A, B, A, B."""
+    out = tmp_path / "out"
+    graph = import_model(MODEL)
+    settings = CostSettings(use_all=True)
+    split = pipeline.split_graph(graph, ("nucleo_g071rb", "nucleo_f401re"), settings, "auto", QUIET)
+    assignment = (0, 0, 1, 1, 0, 1, 1)
+    solved = replace(split.solved, assignment=assignment)
+    boards = load_all(("nucleo_g071rb", "nucleo_f401re"))
+    split_file = SplitFile.of(solved, graph, boards, settings)
+    project = pipeline.generate_folder(graph, split_file, CALIBRATION, 100, MODEL, out, QUIET)
+    pipeline.build_folder(project, out, QUIET).check()
+    report = pipeline.measure_folder(project, out, SAMPLES, "virtual", 3, QUIET)
+    assert len(report.project.cuts) == 3
+    assert len(report.project.links) == 1
+    assert_as_promised(report)
+
+
+@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
+    model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
+    settings = CostSettings(use_all=True)
+    request = pipeline.RunRequest(
+        model, (board, board), settings, "auto", samples, None, 100, tmp_path / "out", "virtual", 20
+    )
+    report = pipeline.run(request, QUIET).measurement
+    assert_as_promised(report)
+    assert report.outputs.samples == 20
+    assert report.outputs.float_top1 == pytest.approx(0.901)
+    assert report.outputs.top1 is not None
+    assert report.outputs.top1 >= 0.881

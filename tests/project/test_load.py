@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from example import CALIBRATION, MODEL
+from tinysplit import pipeline
+from tinysplit.common.errors import InputError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.network.samples import load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import PARAMETERS_NAME, Project
+from tinysplit.quantize.quantize_model import quantize_graph
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    graph, out = import_model(MODEL), tmp_path / "out"
+    split = pipeline.split_graph(graph, ["nucleo_g071rb"], CostSettings(bits=8), "auto", QUIET)
+    pipeline.generate_folder(graph, split.file, CALIBRATION, 20, MODEL, out, QUIET)
+    return out
+
+
+def test_the_folder_has_the_integers_that_calibration_chose(folder: Path) -> None:
+    graph = import_model(MODEL)
+    wanted = quantize_graph(graph, MODEL, load_samples(CALIBRATION, graph).first(20), 8, QUIET)
+    found = read_quantized(folder, Project.read(folder))
+    assert any(layer.replaced for layer in wanted.layers)
+    for own, read in zip(wanted.layers, found.layers, strict=True):
+        assert own.constants.keys() == read.constants.keys()
+        assert all(np.array_equal(own.constants[name], read.constants[name]) for name in own.constants)
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"), [(b"", "is another file than"), (None, "cannot be read .*: generate again")]
+)
+def test_parameters_that_changed_are_refused(folder: Path, contents: bytes | None, message: str) -> None:
+    path, project = folder / PARAMETERS_NAME, Project.read(folder)
+    if contents is None:
+        path.unlink()
+    else:
+        path.write_bytes(contents)
+    with pytest.raises(InputError, match=message):
+        read_quantized(folder, project)

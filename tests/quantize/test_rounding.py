@@ -1,0 +1,173 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_quantize import chain, dense
+
+from example import CALIBRATION, MODEL, SAMPLES
+from onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
+from tinysplit.network.layers import Conv, DepthwiseConv, Pads, Shape, Window
+from tinysplit.network.samples import Samples, load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize.accuracy import Fidelity, FloatScores
+from tinysplit.quantize.calibrate import Quantizer
+from tinysplit.quantize.choose_formats import choose_formats, largest_sum, quantize
+from tinysplit.quantize.rounding import compensate, round_together
+from tinysplit.quantize.statistics import value_statistics
+from tinysplit.quantize.warnings import odd_values
+
+Floats = NDArray[np.float64]
+RNG = np.random.default_rng(0)
+
+
+def quantizer(model: Path, x: NDArray[np.float32]) -> Quantizer:
+    graph = import_model(model)
+    return Quantizer(graph, value_statistics(model, graph.value_names, x), x)
+
+
+def test_errors_of_inputs_that_go_together_cancel() -> None:
+    together = np.array([[1.0, 1.0], [1.0, 1.0]])
+    assert np.rint([[0.4, 0.4]]).sum() == 0
+    assert round_together(np.array([[0.4, 0.4]]), together).sum() == 1  # 0.8 of both is nearer to 1 than to 0
+    assert round_together(np.array([[0.4, 0.4]]), np.eye(2)).tolist() == [[0, 0]]
+
+
+def test_inputs_that_go_against_each_other_round_alike() -> None:
+    against = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    first, second = round_together(np.array([[0.6, 0.4]]), against)[0]
+    assert first == second
+
+
+def test_no_channel_is_worse_than_with_the_nearest_integers() -> None:
+    x = RNG.normal(size=(500, 3)) @ RNG.normal(size=(3, 12)) + RNG.normal(size=(500, 12)) / 10
+    covariance, exact = np.cov(x.T, bias=True), RNG.uniform(-127, 127, (8, 12))
+
+    def noise(rounded: Floats) -> float:
+        return float(((rounded - exact) @ covariance * (rounded - exact)).sum())
+
+    rounded = round_together(exact, covariance)
+    assert np.abs(rounded).max() <= 127
+    assert noise(rounded) < noise(np.rint(exact)) / 3
+
+
+def test_inputs_that_never_vary_keep_the_nearest_weights() -> None:
+    exact = np.array([[0.4, 3.6, -200.0]])
+    assert round_together(exact, np.zeros((3, 3))).tolist() == [[0, 4, -127]]
+
+
+def test_the_bias_takes_the_mean_error_away() -> None:
+    # by hand: 3 weights of 0.3 in steps of 1/127 * factor lose what they lose on inputs that are 1 on average
+    layer = dense(RNG.normal(size=(4, 24)), RNG.normal(size=4))
+    x = (1 + RNG.normal(size=(64, 1, 1, 24)) / 8).astype(np.float32)
+    graph, ranges = chain(layer), {"x": (0.0, 1.9), "y": (-20.0, 20.0)}
+    short, long = (quantize(graph, choose_formats(graph, ranges, bits), bits) for bits in (8, 16))
+    better = compensate(short, long, x)
+    exact = x[:, 0, 0] @ layer.weights.T + layer.bias
+    for network, is_better in ((short, False), (better, True)):
+        (own,) = network.layers
+        integers = own.formats.x.quantize(x)
+        sums = integers.reshape(64, 24).astype(int) @ own.constants["weights"].T.astype(int) + own.constants["bias"]
+        means = (sums * own.formats.sum_scales - exact).mean(axis=0)
+        assert (np.abs(means) < own.formats.sum_scales).all() == is_better
+    assert better.layers[0].trained is short.layers[0].layer
+    assert better.layers[0].formats == short.layers[0].formats
+
+
+def test_channels_of_very_many_weights_keep_the_nearest_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = dense(RNG.normal(size=(4, 24)), RNG.normal(size=4))
+    x = (1 + RNG.normal(size=(64, 1, 1, 24)) / 8).astype(np.float32)
+    graph, ranges = chain(layer), {"x": (0.0, 1.9), "y": (-20.0, 20.0)}
+    short, long = (quantize(graph, choose_formats(graph, ranges, bits), bits) for bits in (8, 16))
+
+    def changed() -> int:
+        better = compensate(short, long, x).layers[0].constants
+        assert not np.array_equal(better["bias"], short.layers[0].constants["bias"])
+        return int(np.sum(better["weights"] != short.layers[0].constants["weights"]))
+
+    assert changed() > 0
+    monkeypatch.setattr("tinysplit.quantize.rounding.MOST_TOGETHER", 23)
+    assert changed() == 0
+
+
+def test_windows_are_what_weights_multiply() -> None:
+    window, shape = Window((3, 2), (2, 1), (1, 2), Pads(1, 0, 1, 2)), Shape(6, 7, 4)
+    x = RNG.normal(size=(2, *shape))
+    for layer in (
+        Conv(name="c", inputs=("x",), output="y", in_shape=shape, window=window, groups=2,
+             weights=weights(6, 3, 2, 2), bias=weights(6)),
+        DepthwiseConv(name="d", inputs=("x",), output="y", in_shape=shape, window=window,
+                      weights=weights(3, 2, 4), bias=weights(4)),
+    ):  # fmt: skip
+        windows = layer.windows(x)
+        own = layer.by_channel(layer.weights).reshape(len(windows), -1, windows.shape[2])
+        sums = np.concatenate(windows @ own.swapaxes(1, 2), axis=1).reshape(2, *layer.out_shape)
+        patches = layer.window.patches(x)
+        if isinstance(layer, Conv):
+            halves = [
+                np.einsum("nijklc,oklc->nijo", patches[..., half], layer.weights[outputs])
+                for half, outputs in ((slice(2), slice(3)), (slice(2, None), slice(3, None)))
+            ]
+            assert np.allclose(sums, np.concatenate(halves, axis=-1))
+        else:
+            assert np.allclose(sums, (patches * layer.weights).sum(axis=(3, 4)))
+
+
+def test_all_kinds_get_closer_to_float_on_samples_not_seen(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4, 9, 9])
+    conv(builder, 8, 4, group=1, pads=[1, 1, 1, 1])
+    builder.node("Relu")
+    conv(builder, 8, 1, group=8)
+    builder.node("Relu")
+    conv(builder, 12, 4, group=2, pads=[1, 1, 1, 1])
+    builder.node("GlobalAveragePool")
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(weights(5, 12)), builder.constant(weights(5)), transB=1)
+    model = builder.save(tmp_path)
+    x = np.random.default_rng(1).uniform(0, 1, (96, 4, 9, 9)).astype(np.float32)
+    own = quantizer(model, x[:48])
+    widths = BitWidths(BitWidths.all(own.graph, 16).values, BitWidths.all(own.graph, 8).weights)
+    floats = FloatScores.of(own.graph, model, Samples(x[48:], None))
+    nearest, best = own.nearest(widths), own.best(widths)
+    assert Fidelity.of(best, floats).snr_db > Fidelity.of(nearest, floats).snr_db + 6
+    for layer in best.layers:
+        assert largest_sum(layer.layer, layer.formats, layer.bounds) <= ACCUMULATOR_MAX
+
+
+def test_sixteen_bits_stay_as_they_are() -> None:
+    own = quantizer(MODEL, np.load(CALIBRATION)["x"][:8])
+    widths = BitWidths.all(own.graph, 16)
+    assert all(layer.replaced is None for layer in own.best(widths).layers)
+
+
+def test_the_example_gets_closer_to_float() -> None:
+    own = quantizer(MODEL, np.load(CALIBRATION)["x"])
+    widths = BitWidths.all(own.graph, 8)
+    floats = FloatScores.of(own.graph, MODEL, load_samples(SAMPLES, own.graph))
+    nearest, best, again = (Fidelity.of(q, floats) for q in (own.nearest(widths), own.best(widths), own.best(widths)))
+    assert best == again
+    assert best.snr_db > max(nearest.snr_db, 38)
+    assert best.drop_points == pytest.approx(0, abs=0.3)
+
+
+def test_wide_layers_of_sixteen_bits_are_compensated_and_named(tmp_path: Path) -> None:
+    # 4096 inputs of 16 bits leave weights 8 bits, whose errors move the mean where no input is below zero
+    rng = np.random.default_rng(0)
+    builder = OnnxBuilder(["n", 64, 8, 8])
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(rng.normal(size=(4096, 2)) / 64), builder.constant([0.5, -0.5]), name="fc")
+    model = builder.save(tmp_path)
+    x = (1 + rng.normal(size=(40, 64, 8, 8)) / 8).astype(np.float32)
+    own = quantizer(model, x[:20])
+    widths = BitWidths.all(own.graph, 16)
+    floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
+    nearest, best = own.nearest(widths), own.best(widths)
+    assert Fidelity.of(best, floats).snr_db > Fidelity.of(nearest, floats).snr_db + 2
+    assert best.layers[0].formats == nearest.layers[0].formats
+    assert largest_sum(best.layers[-1].layer, best.layers[-1].formats, best.layers[-1].bounds) <= ACCUMULATOR_MAX
+    assert (
+        "layer 'fc': sums of 32 bits leave its 16-bit weights only 8 bits: 8 bits or --bits auto may be better"
+        in list(odd_values(best, own.statistics))
+    )

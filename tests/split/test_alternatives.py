@@ -1,0 +1,36 @@
+"""Notes on ways without a split that are better: only where they are, and in whole sentences."""
+
+import pytest
+
+from tinysplit.split.explain.alternatives import not_splitting
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.solve import solve
+
+
+def alike(n_devices: int, objective: Objective, seconds: float) -> Problem:
+    layers = tuple(LayerCosts.alike(name, 1, 1, 1, (seconds,) * n_devices) for name in "ab")
+    devices = tuple(DeviceLimits(f"b{k}", 2, 9, 0.3, 0.3, 0.1) for k in range(n_devices))
+    table = tuple(tuple(0.0 if i == h else 1.0 for h in range(n_devices)) for i in range(n_devices))
+    return Problem(layers, devices, (table,) * 2, objective=objective)
+
+
+def notes(problem: Problem) -> list[str]:
+    def again(other: Problem, time_limit_s: float) -> Split:
+        return solve(other, time_limit_s=time_limit_s)
+
+    return list(not_splitting(solve(problem), again))
+
+
+@pytest.mark.parametrize("n_devices", [2, 3, 5, 6, 7])
+@pytest.mark.parametrize("seconds", [0.1, 0.7, 1 / 3])
+def test_copies_that_are_better_by_rounding_alone_are_no_note(n_devices: int, seconds: float) -> None:
+    assert not [note for note in notes(alike(n_devices, Objective.ENERGY, seconds)) if "every input" in note]
+
+
+def test_copies_that_are_better_are_said() -> None:
+    assert notes(alike(2, Objective.THROUGHPUT, 0.1))[-1] == (
+        "note: the whole network on board 1 (b0) and board 2 (b1), every input on one of them, would answer every "
+        "100.00 ms, this split answers every 200.00 ms"
+    )
+    assert "the whole network on 7 boards, every input on one" in notes(alike(7, Objective.THROUGHPUT, 0.1))[-1]

@@ -1,0 +1,131 @@
+"""Fronts of latency against energy and throughput, against those of all assignments."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf, isclose
+
+import pytest
+from rich.console import Console
+
+from brute_force import BruteForce
+from networks import tiny_cnn
+from random_problems import random_problem
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.split.explain.infeasible import InfeasibleError, explain_timeout
+from tinysplit.split.pareto import STEP, Against, Front, pareto_front
+from tinysplit.split.problem import Problem
+from tinysplit.split.report.front import print_front
+from tinysplit.split.solution import Split
+from tinysplit.split.solve import solve
+from tinysplit.split.solvers.enumerate import full_search
+
+Pair = tuple[float, float]  # latency, other figure
+
+
+def searched(problem: Problem, time_limit_s: float) -> Split:
+    return full_search(problem, time_limit_s=time_limit_s)
+
+
+def front_of_all(problem: Problem, against: Against) -> list[Pair]:
+    """Return the best compromises of all assignments and copies, sorted by latency."""
+    found = [
+        (outcome.latency_s, outcome.energy_j if against is Against.ENERGY else outcome.period_s)
+        for _, outcome in BruteForce(problem).feasible()
+    ]
+    found += copies(problem) if against is Against.THROUGHPUT and found else []
+    best: list[Pair] = []
+    for pair in sorted(found):
+        if not best or pair[1] < best[-1][1] * (1 - STEP):
+            best.append(pair)
+    return best
+
+
+def copies(problem: Problem) -> Iterator[Pair]:
+    """Yield the figures of whole networks side by side: of any number of devices the fastest are the best."""
+    relaxed = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0)
+    n_devices, n_layers = len(problem.devices), len(problem.layers)
+    alone = dict(BruteForce(relaxed).feasible())
+    seconds = sorted(alone[(d,) * n_layers].latency_s for d in range(n_devices) if (d,) * n_layers in alone)
+    for count in range(2, len(seconds) + 1):
+        if seconds[0] > 0 and (count == n_devices or not problem.must_use_all):
+            period_s = 1 / sum(1 / s for s in seconds[:count])
+            if period_s <= min(problem.max_period_s, problem.frame_period_s or inf):
+                yield seconds[count - 1], period_s
+
+
+@pytest.mark.parametrize("against", Against)
+def test_the_front_is_that_of_all_assignments(against: Against) -> None:
+    n_points = []
+    for seed in range(150):
+        problem = random_problem(seed)
+        expected = front_of_all(problem, against)
+        if not expected:
+            with pytest.raises(InfeasibleError):
+                pareto_front(problem, against, searched)
+            continue
+        front = pareto_front(problem, against, searched)
+        got = [(point.latency_s, point.other(against)) for point in front.points]
+        assert len(got) == len(expected), (seed, got, expected)
+        for mine, theirs in zip(got, expected, strict=True):
+            assert all(isclose(a, b, rel_tol=2e-6, abs_tol=1e-12) for a, b in zip(mine, theirs, strict=True)), seed
+        assert front.complete
+        assert all(point.proved for point in front.points)
+        n_points.append(len(got))
+    assert max(n_points) >= 4
+
+
+def example(against: Against) -> Front:
+    boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi")]
+    problem = make_problem(tiny_cnn(), boards, CostSettings(baud=2_000_000, frame_period_s=0.2))
+    return pareto_front(problem, against, lambda p, s: solve(p, time_limit_s=s))
+
+
+def test_a_slow_board_may_need_less_energy() -> None:
+    front = example(Against.ENERGY)
+    latencies = [point.latency_s for point in front.points]
+    energies = [point.energy_j for point in front.points]
+    assert len(front.points) >= 2
+    assert latencies == sorted(latencies)
+    assert energies == sorted(energies, reverse=True)
+    assert set(front.points[0].assignment) == {1}
+
+
+def test_json_and_table() -> None:
+    front = example(Against.THROUGHPUT)
+    data = front.to_json()
+    assert (data["against"], data["complete"]) == ("throughput", True)
+    assert data["boards"] == ["nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi"]
+    side_by_side = data["points"][-1]
+    assert side_by_side["copies"] == [1, 2, 3]
+    assert side_by_side["energy_j"] is None
+    assert side_by_side["throughput"] == pytest.approx(1 / side_by_side["period_s"])
+    console = Console(width=100)
+    with console.capture() as capture:
+        print_front(front, console)
+    assert "copies of the whole network on 1, 2, 3" in capture.get()
+    assert f"{len(front.points)} points of latency against throughput (estimated); no split is missing" in capture.get()
+
+
+def test_what_is_not_proved_is_flagged() -> None:
+    calls = 0
+
+    def late(problem: Problem, time_limit_s: float) -> Split:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise explain_timeout(problem, time_limit_s)
+        return replace(full_search(problem), lower_bound=0.0)
+
+    boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
+    problem = make_problem(tiny_cnn(), boards, CostSettings())
+    front = pareto_front(problem, Against.ENERGY, late)
+    assert not front.complete
+    assert not any(point.proved for point in front.points)
+
+
+def test_no_split_at_all() -> None:
+    problem = make_problem(tiny_cnn(), [load_board("nucleo_g071rb")], CostSettings(max_latency_s=1e-6))
+    with pytest.raises(CheckFailedError, match="no split answers within"):
+        pareto_front(problem, Against.ENERGY, searched)

@@ -1,0 +1,66 @@
+"""Tiny programs for virtual boards, in assembler and C, built with the cross compiler."""
+
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+from tinysplit.boards.board import Board, Device
+
+_FIRMWARE = Path(__file__).parents[2] / "firmware"
+_FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
+_LINKER_SCRIPT = """
+ENTRY(reset)
+MEMORY {{ FLASH (rx) : ORIGIN = {flash}, LENGTH = {flash_bytes} RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_bytes} }}
+SECTIONS {{
+  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > FLASH
+  .bss (NOLOAD) : {{ *(.data*) *(.bss*) *(COMMON) }} > RAM
+  stack_top = ORIGIN(RAM) + LENGTH(RAM);
+  /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
+}}
+"""
+_VECTORS = """
+.section .vectors, "a"
+.word stack_top
+.word reset
+{entries}
+"""
+
+
+def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | None = None) -> Path:
+    """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number."""
+    handlers = handlers or {}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "link.ld").write_text(_linker_script(board.device))
+    entries = "\n".join(f".word {handlers.get(number, 0)}" for number in range(2, max(handlers, default=1) + 1))
+    (folder / "vectors.S").write_text(_VECTORS.format(entries=entries))
+    (folder / "main.c").write_text(source)
+    elf = folder / "program.elf"
+    core = board.device.core
+    flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
+    sources = [str(folder / name) for name in ("main.c", "vectors.S")]
+    flags += [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
+    command = [
+        "arm-none-eabi-gcc",
+        *flags,
+        "-O2",
+        "-masm-syntax-unified",
+        "-nostdlib",
+        "-ffreestanding",
+        f"-T{folder / 'link.ld'}",
+    ]
+    subprocess.run([*command, *sources, "-lgcc", "-o", str(elf)], check=True)
+    return elf
+
+
+@lru_cache
+def _linker_script(device: Device) -> str:
+    ram = device.largest_ram
+    return _LINKER_SCRIPT.format(
+        flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
+    )
+
+
+def assembler(*lines: str) -> str:
+    """Return a reset() that consists of these instructions and then sleeps."""
+    text = "".join(f'"{line}\\n"' for line in (*lines, "9: wfi", "b 9b", ".ltorg"))
+    return f"__attribute__((naked)) void reset(void) {{ __asm volatile({text}); }}"
