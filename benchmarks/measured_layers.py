@@ -10,8 +10,8 @@ import numpy as np
 from bare_network import run_bare
 from tinysplit.build.elf import ElfSizes
 from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.kernels import Widths
 from tinysplit.kernels.cost_table import CycleTable, Work
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Layer

@@ -12,12 +12,12 @@ from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
 from tinysplit.costs.transfers import link_seconds
-from tinysplit.kernels import Optimize, Widths, choose, flash_bytes
+from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import KINDS
 from tinysplit.onnx_import import import_model

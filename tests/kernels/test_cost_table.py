@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tinysplit.kernels import KERNELS, Widths
+from tinysplit.kernels import KERNELS
 from tinysplit.kernels.cost_table import ONCE, KernelCosts, Work, fit, plain_work, pool_work
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Layer, Shape, Window
 from tinysplit.reproduce.network_builder import NetworkBuilder

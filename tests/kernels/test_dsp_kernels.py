@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from test_kernels import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 
 from layer_cases import quantize_one, with_zero_points
-from tinysplit.kernels import Widths, candidates, choose
+from tinysplit.kernels import candidates, choose
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
     Activation,
     AveragePool,

@@ -11,10 +11,11 @@ from test_kernels_m0plus import run_on_virtual_board
 
 from layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
-from tinysplit.kernels import Kernel, Widths
+from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m import CORE
 from tinysplit.kernels.lanes import Lanes, LaneSum, run_bits
 from tinysplit.kernels.swar import Swar
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers import Activation, Add, AveragePool, Concat, Layer, MaxPool, Mul, Pads, Shape, Window
 from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer

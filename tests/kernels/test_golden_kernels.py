@@ -8,7 +8,7 @@ from test_kernels import TESTS
 
 from layer_cases import quantize_one
 from tinysplit.codegen.layer_source import LayerSource, render_layer
-from tinysplit.kernels import Kernel, Widths
+from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m import CORE
 from tinysplit.kernels.lanes import Lanes
 from tinysplit.kernels.packed import Packed
@@ -16,6 +16,7 @@ from tinysplit.kernels.sliding import Sliding
 from tinysplit.kernels.swar import Swar
 from tinysplit.kernels.unpacked import Unpacked
 from tinysplit.kernels.wide import Wide
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Activation, Add, Conv, DepthwiseConv, Layer, Pads, Shape, Window
 
 COMMON: dict[str, Any] = {"name": "example", "output": "y", "activation": Activation(0.0)}

@@ -20,8 +20,9 @@ from layer_cases import (
 )
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.common import resources
-from tinysplit.kernels import DSP_CORES, Direct, Widths, candidates
+from tinysplit.kernels import DSP_CORES, Direct, candidates
 from tinysplit.kernels.dual_mac import DualMac
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers import (
     KINDS,

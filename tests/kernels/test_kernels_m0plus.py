@@ -13,12 +13,13 @@ from test_kernels import run_on_host
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource, c_type, render_header, render_layer
-from tinysplit.kernels import Direct, Kernel, Widths, candidates
+from tinysplit.kernels import Direct, Kernel, candidates
 from tinysplit.kernels.armv6m import CORE, UnsignedLayer
 from tinysplit.kernels.packed import HALF_WORD, Packed
 from tinysplit.kernels.sliding import Sliding
 from tinysplit.kernels.unpacked import Unpacked
 from tinysplit.kernels.wide import Wide
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window

@@ -13,7 +13,8 @@ from test_dsp_kernels import quantized
 from test_kernels import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
 
 from layer_cases import MAKERS, random_mixed, random_quantized
-from tinysplit.kernels import Widths, candidates
+from tinysplit.kernels import candidates
+from tinysplit.network.bit_widths import Widths
 
 OPTIMIZED = ("gcc", "-O3")
 CASES = 4

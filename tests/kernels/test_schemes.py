@@ -11,11 +11,11 @@ from tinysplit.cli.options import parse_kernels
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize, Widths, candidates, choose
+from tinysplit.kernels import Optimize, candidates, choose
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
     Add,

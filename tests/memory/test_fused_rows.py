@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tinysplit.kernels import Optimize, Widths, choose
+from tinysplit.kernels import Optimize, choose
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.fused_rows import Bands
 from tinysplit.memory.fusion_search import in_bands
 from tinysplit.memory.layout import Schedule
 from tinysplit.memory.schedule import Step, StepKind
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.reproduce.network_builder import NetworkBuilder
 

@@ -10,12 +10,12 @@ import pytest
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize, Widths
+from tinysplit.kernels import Optimize
 from tinysplit.memory.arena import Block
 from tinysplit.memory.layout import BoardMemory, Place, Schedule, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Shape
 from tinysplit.plan.plan import make_plan

@@ -7,9 +7,10 @@ import pytest
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.kernels import Direct, Widths
+from tinysplit.kernels import Direct
 from tinysplit.memory.layout import Place, layer_ram_bytes
 from tinysplit.memory.schedule import StepKind
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Add, Dense, Layer, Shape
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan

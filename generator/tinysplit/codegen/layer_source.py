@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.templates import render
-from tinysplit.kernels import Kernel, Widths, choose
+from tinysplit.kernels import Kernel, choose
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.quantized_graph import QuantizedLayer
 

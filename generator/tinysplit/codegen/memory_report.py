@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tinysplit.kernels import Kernel, Optimize, Widths, candidates, choose, predicted_cycles
+from tinysplit.kernels import Kernel, Optimize, candidates, choose, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.memory.layout import Place, readers_of
 from tinysplit.memory.schedule import StepKind
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.plan.plan import BoardPlan

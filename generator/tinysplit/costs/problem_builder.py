@@ -9,10 +9,10 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, direct_seconds, host_seconds, links_of
-from tinysplit.kernels import Kernel, Optimize, Widths, choose, flash_bytes
+from tinysplit.kernels import Kernel, Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.layout import layer_ram_bytes
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import FLOAT_BITS, Layer
 from tinysplit.split.evaluate.period import Period

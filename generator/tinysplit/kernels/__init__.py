@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.byte_lanes import ByteLanes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.direct import Direct
@@ -16,6 +16,7 @@ from tinysplit.kernels.swar import Swar
 from tinysplit.kernels.unpacked import Unpacked
 from tinysplit.kernels.wide import Wide
 from tinysplit.kernels.winograd import Winograd
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 
 TABLE_ERROR = 0.1  # of predictions for layers of one kind: what is nearer counts as equal
@@ -110,7 +111,6 @@ __all__ = [
     "Kernel",
     "Optimize",
     "Scheme",
-    "Widths",
     "candidates",
     "choose",
     "flash_bytes",

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.kernels.cost_table import Work
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 if TYPE_CHECKING:
-    from tinysplit.kernels.base import Widths
     from tinysplit.network.layers.window import Window
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 CORE = "cortex-m0plus"
 BITS = 8
@@ -36,7 +36,7 @@ class UnsignedLayer:
     x_high: int
 
     @classmethod
-    def of(cls, quantized: "QuantizedLayer") -> "UnsignedLayer":
+    def of(cls, quantized: QuantizedLayer) -> "UnsignedLayer":
         """Return the integers of a layer for unsigned values."""
         layer, constants = quantized.layer, quantized.constants
         weights = layer.by_channel(constants["weights"]).astype(np.int64)
@@ -48,12 +48,12 @@ class UnsignedLayer:
         return cls(weights, bias, every_factor, quantized.x_bounds[1] + shift)
 
 
-def is_signed(quantized: "QuantizedLayer") -> bool:
+def is_signed(quantized: QuantizedLayer) -> bool:
     """Whether values of the input may be negative, so that they have to be copied as x + 128."""
     return _sign(quantized) > 0
 
 
-def facts(quantized: "QuantizedLayer") -> dict[str, object]:
+def facts(quantized: QuantizedLayer) -> dict[str, object]:
     """Return what the templates of all these kernels print: how values are copied, and the requantization."""
     formats = quantized.formats
     requantization = formats.requantization
@@ -70,7 +70,7 @@ def facts(quantized: "QuantizedLayer") -> dict[str, object]:
     }
 
 
-def may_be_signed(layer: Layer, widths: "Widths") -> bool:
+def may_be_signed(layer: Layer, widths: Widths) -> bool:
     """Whether values have to be copied as x + 128, as far as the graph tells."""
     return widths.x == BITS and layer.x_clamp.low < 0
 
@@ -80,7 +80,7 @@ def expected_high(layer: Layer) -> int:
     return 2 * _SIGN - 1 if layer.x_clamp.low < 0 else _SIGN - 1
 
 
-def copy_work(layer: Layer, widths: "Widths", values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:
+def copy_work(layer: Layer, widths: Widths, values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:
     """Return what it takes to copy runs of so many neighbouring values.
 
     `twelves`: words that are copied twelve at a time, `words` and `values`: one at a time, `straight` ones without a
@@ -94,7 +94,7 @@ def copy_work(layer: Layer, widths: "Widths", values: float, runs: float = 1, *,
     return {"twelves": runs * twelves, f"{sign}words": runs * (words - TOGETHER * twelves)}
 
 
-def windows_work(layer: Layer, widths: "Widths", passes: int) -> dict[str, float]:
+def windows_work(layer: Layer, widths: Widths, passes: int) -> dict[str, float]:
     """Return what it takes to copy the windows of all pixels, so many times.
 
     Kernel rows inside the map are copied as a whole (`run`), others position by position (`piece`); `outside`:
@@ -128,5 +128,5 @@ def sum_of(*works: Work) -> dict[str, float]:
     return total
 
 
-def _sign(quantized: "QuantizedLayer") -> int:
+def _sign(quantized: QuantizedLayer) -> int:
     return _SIGN if quantized.formats.x.bits == BITS and quantized.x_bounds[0] < 0 else 0

@@ -5,42 +5,23 @@ A kernel is one way to compute a kind of layer: one file in this package plus on
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import ClassVar
 
 from tinysplit.kernels.cost_table import Work, plain_work, pool_work
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
 from tinysplit.kernels.scheme import Scheme, usual_scheme
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.softmax import Softmax
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # GCC's names of the cores with SMLAD and friends
 BIAS_BYTES = 4
-
-
-class Widths(NamedTuple):
-    """Bits of a layer's values in, values out and weights; a layer without weights has those of its values."""
-
-    x: int
-    y: int
-    w: int
-
-    @classmethod
-    def of(cls, formats: "LayerFormats") -> Self:
-        """Return the widths of these formats."""
-        return cls(formats.x.bits, formats.y.bits, formats.weight_bits or formats.x.bits)
-
-    @classmethod
-    def all(cls, bits: int) -> Self:
-        """Return one width for everything."""
-        return cls(bits, bits, bits)
 
 
 class Kernel(ABC):
@@ -83,7 +64,7 @@ class Kernel(ABC):
         border_bytes = BIAS_BYTES * layer.out_shape.channels if layer.has_padding else 0
         return layer.weights_bytes(widths.w) + border_bytes
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads, in the order in which it reads them."""
         return quantized.constants
 
@@ -97,7 +78,7 @@ class Kernel(ABC):
             return table_loads(layer, widths)
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:  # noqa: ARG002 - what kernels override
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:  # noqa: ARG002 - what kernels override
         """Return what the template prints beside what all templates know."""
         return {}
 

@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.in_place import Lead, channelwise_lead
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.max_pool import MaxPool

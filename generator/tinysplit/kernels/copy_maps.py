@@ -1,18 +1,14 @@
 """Layers that write values as they read them, some in other places: which input element each output element is."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.upsample import Upsample
-
-if TYPE_CHECKING:
-    from tinysplit.kernels.base import Widths
 
 NONE = 1 << 40  # behind all elements of any input
 
@@ -34,7 +30,7 @@ def sources(layer: Layer, k: int) -> IntArray | None:
     return found.reshape(-1)
 
 
-def copies_lead(layer: Layer, k: int, widths: "Widths") -> Lead | None:
+def copies_lead(layer: Layer, k: int, widths: Widths) -> Lead | None:
     """Return the lead of kernels that read every value before they write it; None where values are computed."""
     copied = sources(layer, k)
     if copied is None:

@@ -2,9 +2,10 @@
 
 from typing import ClassVar
 
-from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.in_place import Lead, channelwise_lead, window_lead
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv

@@ -2,24 +2,23 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.high_products import LARGEST_HALF, Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.strips import Strips
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.quantize.weight_scales import CLIPPED_SHARES
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # that are computed together
@@ -108,7 +107,7 @@ class DualMac(Kernel):
         weights = strips.window.kernel[0] * 2 * strips.pairs * weight_bytes
         return _blocks(layer) * BLOCK * (weights + 4 + 4)
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`: bias, weights and factors of each block of channels, in the order of use."""
         constants = quantized.constants
         weights, bias = _ordered_weights(quantized), _filled(constants["bias"], quantized.layer)
@@ -125,7 +124,7 @@ class DualMac(Kernel):
         strips = Strips(layer, 1)
         return SHARED_CODE if strips.pixels > 1 and not strips.are_apart else None
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         strips, epilogue = Strips(quantized.layer, quantized.formats.x.bits // 8), _epilogue(quantized)
         layout = "packed" if _shares_words(quantized) else "wide"
@@ -151,7 +150,7 @@ class DualMac(Kernel):
         return f"layers/{self.name}/conv.c.j2"
 
 
-def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
+def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     """Return how sums become outputs; every second sum that shares words comes 256 times as large."""
     channels = np.arange(quantized.layer.out_shape.channels)
     if _shares_words(quantized):
@@ -159,7 +158,7 @@ def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
     return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
 
 
-def _tail(epilogue: Epilogue, layout: str, quantized: "QuantizedLayer") -> str:
+def _tail(epilogue: Epilogue, layout: str, quantized: QuantizedLayer) -> str:
     """Return which clamp of firmware/common/dsp_conv.h the outputs need."""
     bits, (low, high) = quantized.formats.y.bits, quantized.clamp
     if layout == "packed":
@@ -180,7 +179,7 @@ def _filled(values: IntArray, layer: Layer) -> IntArray:
     return filled
 
 
-def _ordered_weights(quantized: "QuantizedLayer") -> IntArray:
+def _ordered_weights(quantized: QuantizedLayer) -> IntArray:
     """Return the weights as blocks x 4 channels x pairs x 2, a kernel row after the other, in the order of values."""
     strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
     weights = quantized.constants["weights"].astype(np.int64)
@@ -193,7 +192,7 @@ def _ordered_weights(quantized: "QuantizedLayer") -> IntArray:
     return ordered
 
 
-def _shares_words(quantized: "QuantizedLayer") -> bool:
+def _shares_words(quantized: QuantizedLayer) -> bool:
     """Return whether two channels may share words of weights: both are 8 bits, and the second's sums leave room."""
     formats = quantized.formats
     if formats.weight_bits != BYTE_BITS or formats.x.bits != BYTE_BITS:

@@ -4,16 +4,14 @@ A kernel makes its output block after block, from the first element to the last.
 all that is written through a block must end before the first byte that is still to be read after it.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.kernels.base import Widths
 
 Size = tuple[int, ...]  # height, width, and channels where they count
 
@@ -32,7 +30,7 @@ class Lead(NamedTuple):
 ANYWHERE = Lead(-(1 << 31))  # of what was read as a whole before anything is written
 
 
-def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: "Widths", *, reads_first: bool) -> int:
+def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: Widths, *, reads_first: bool) -> int:
     """Return the lead in bytes of a kernel that goes over blocks.
 
     `firsts` are the first input elements that the blocks read, `ends` are the numbers of output elements that are
@@ -46,14 +44,14 @@ def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: "Widths", *, reads_
     return int(leads.max(initial=ANYWHERE.least_bytes))
 
 
-def elementwise_lead(size: int, widths: "Widths") -> Lead:
+def elementwise_lead(size: int, widths: Widths) -> Lead:
     """Return the lead of a kernel that reads every element before it writes the one at its place, or behind it."""
     elements = np.arange(size)
     return Lead(lead_of_blocks(elements, elements + 1, widths, reads_first=True))
 
 
 def window_lead(
-    in_size: Size, out_size: Size, window: Window, pixels: int, widths: "Widths", *, reads_first: bool
+    in_size: Size, out_size: Size, window: Window, pixels: int, widths: Widths, *, reads_first: bool
 ) -> Lead:
     """Return the lead where so many neighbouring pixels of a row are computed together, with all their channels."""
     height, width, channels = out_size
@@ -63,7 +61,7 @@ def window_lead(
     return Lead(lead_of_blocks(firsts.reshape(-1), ends.reshape(-1), widths, reads_first=reads_first))
 
 
-def channelwise_lead(layer: Layer, window: Window, widths: "Widths") -> Lead:
+def channelwise_lead(layer: Layer, window: Window, widths: Widths) -> Lead:
     """Return the lead where a pixel's channels are computed one after the other, each from its own channel."""
     channels = np.arange(layer.out_shape.channels)
     firsts = first_reads(layer.in_shape, layer.out_shape, window)[..., None] + channels

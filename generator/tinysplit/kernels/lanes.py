@@ -7,11 +7,12 @@ Where ratios of scales are powers of two, a sum y = round(a / 2^j + b / 2^i) nee
 - i > 0: what a has below the steps of b is dropped first, which the rounding of the sum behind it would do.
 """
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.in_place import Lead, channelwise_lead
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
@@ -19,9 +20,7 @@ from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.joining import Alignment
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 WORD_BITS = 32
 POOL_BITS, POOL_LANES = 16, 2
@@ -36,7 +35,7 @@ def shift_bits(alignment: Alignment) -> list[int]:
     return [shift - (factor.bit_length() - 1) for factor in factors]
 
 
-def run_bits(quantized: "QuantizedLayer") -> list[int | None]:
+def run_bits(quantized: QuantizedLayer) -> list[int | None]:
     """Return by how many bits lanes of each input of a Concat are shifted right, None where it takes more than that."""
     layer, formats = quantized.layer, quantized.formats
     if not isinstance(layer, Concat):
@@ -62,7 +61,7 @@ class LaneSum(NamedTuple):
     doublings: int
 
     @classmethod
-    def of(cls, quantized: "QuantizedLayer") -> "LaneSum | None":
+    def of(cls, quantized: QuantizedLayer) -> "LaneSum | None":
         """Return how lanes are added; None where ratios are no powers of two, or there are zero points."""
         layer, formats = quantized.layer, quantized.formats
         if not isinstance(layer, Add) or any(x.bits != formats.y.bits for x in formats.inputs):
@@ -108,7 +107,7 @@ class Lanes(Kernel):
             return copies_lead(layer, k, widths)
         return super().lead(layer, k, widths)
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         in_a_word = WORD_BITS // quantized.formats.y.bits
         return {"lanes": LaneSum.of(quantized), "runs": run_bits(quantized), "in_a_word": in_a_word}

@@ -1,15 +1,13 @@
 """What kernels read: bytes of weights from flash and of values from RAM, which follow from their register blocks."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.softmax import Softmax
-
-if TYPE_CHECKING:
-    from tinysplit.kernels.base import Widths
 
 BYTE_BITS = 8
 
@@ -35,7 +33,7 @@ def block_loads(
     return Loads(passes * weights_bytes, height * width * shared * window_values(layer) * value_bytes + copied_bytes)
 
 
-def table_loads(layer: Lookup | Softmax, widths: "Widths") -> Loads:
+def table_loads(layer: Lookup | Softmax, widths: Widths) -> Loads:
     """Return the loads of a kernel that looks every value up: of its tables it reads single entries."""
     is_long = widths.x > BYTE_BITS  # two entries, beside each other or of two tables
     passes, entry_bytes, reads = (2, 2, 3) if isinstance(layer, Softmax) else (1, widths.y // BYTE_BITS, 1)

@@ -10,24 +10,23 @@ its offset is kept for two channels in two words: all products together modulo 2
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.kernels import armv6m
-from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.split.evaluate.ram import aligned
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register
@@ -81,12 +80,12 @@ class Packing:
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, quantized: "QuantizedLayer") -> "Packing":
+    def of(cls, quantized: QuantizedLayer) -> "Packing":
         """Return as few groups as were found for a layer."""
         return _packing(quantized)
 
     @classmethod
-    def search(cls, quantized: "QuantizedLayer") -> "Packing":
+    def search(cls, quantized: QuantizedLayer) -> "Packing":
         """Find groups: in the order of the inputs or, where that makes fewer, in one of many random ones.
 
         An even order of large and small weights makes long groups. It is the same for all channels and iterations.
@@ -96,7 +95,7 @@ class Packing:
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
         return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
 
-    def blocks(self, quantized: "QuantizedLayer") -> Iterator[Block]:
+    def blocks(self, quantized: QuantizedLayer) -> Iterator[Block]:
         """Yield four channels after the other."""
         layer = armv6m.UnsignedLayer.of(quantized)
         all_weights = _padded(layer.weights, self.inputs)
@@ -114,7 +113,7 @@ class Packing:
 
 
 @lru_cache(maxsize=64)
-def _packing(quantized: "QuantizedLayer") -> Packing:
+def _packing(quantized: QuantizedLayer) -> Packing:
     return Packing.search(quantized)
 
 
@@ -176,13 +175,13 @@ class Packed(OneWindow):
         """See `Kernel.weights_bytes`."""
         return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`."""
         blocks = Packing.of(quantized).blocks(quantized)
         words = np.concatenate([words for block in blocks for words in block.packed()])
         return {"weights": words.astype(np.uint32).view(np.int32)}
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         own = facts(quantized, Packing.of(quantized))
         buffered = isinstance(quantized.layer, Conv) and not own["copies"]
@@ -216,7 +215,7 @@ def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
     return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 
 
-def facts(quantized: "QuantizedLayer", packing: Packing) -> dict[str, object]:
+def facts(quantized: QuantizedLayer, packing: Packing) -> dict[str, object]:
     """Return what the templates print of the packing; `stream_words` are those of four channels."""
     unsigned = armv6m.UnsignedLayer.of(quantized)
     used = _inputs(quantized.layer)

@@ -3,23 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.high_products import Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 SHARED_CODE = "dsp_planes_"
 KERNEL_WIDTH = 3
@@ -116,7 +115,7 @@ class Planes(Kernel):
         """See `Kernel.weights_bytes`: words of biases and factors."""
         return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`: the weights channel by channel."""
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
         factors = Epilogue.of(quantized).factors.astype(np.int32)
@@ -127,7 +126,7 @@ class Planes(Kernel):
         """See `Kernel.shared_code`."""
         return SHARED_CODE
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         layer, epilogue = quantized.layer, _epilogue(quantized)
         return {
@@ -139,7 +138,7 @@ class Planes(Kernel):
         }
 
 
-def _digest(quantized: "QuantizedLayer", epilogue: Epilogue) -> str:
+def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
     """Return a part of a name that is the same for layers whose code differs in nothing but its constants."""
     layer, formats = quantized.layer, quantized.formats
     requantization = formats.requantization
@@ -151,7 +150,7 @@ def _digest(quantized: "QuantizedLayer", epilogue: Epilogue) -> str:
     return sha256(repr((shape, values, outputs)).encode()).hexdigest()[:8]
 
 
-def _epilogue(quantized: "QuantizedLayer") -> Epilogue:
+def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     """Return how sums become outputs: each by itself, since neighbours lie apart; capped ones four at once."""
     epilogue = Epilogue.of(quantized)
     return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)

@@ -5,8 +5,8 @@ The rule goes by what fits into memory of level 1. It has nothing to say of laye
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.conv_transpose import ConvTranspose
@@ -14,9 +14,6 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.kernels.base import Widths
 
 SUM_BYTES = 4
 
@@ -49,7 +46,7 @@ class SchemeRule:
     near_bytes: int
 
     @classmethod
-    def of(cls, layer: Layer, widths: "Widths", near_bytes: int) -> "SchemeRule | None":
+    def of(cls, layer: Layer, widths: Widths, near_bytes: int) -> "SchemeRule | None":
         """Apply the rule to a layer where level 1 has `near_bytes` free; None for one that sums nothing up.
 
         Pointwise layers take as many pixels with all channels as fit. Others take kernel rows with all channels (the
@@ -76,7 +73,7 @@ def _window(layer: Layer) -> Window | None:
     return window
 
 
-def _pixels_bytes(layer: Layer, widths: "Widths", near_bytes: int) -> int:
+def _pixels_bytes(layer: Layer, widths: Widths, near_bytes: int) -> int:
     """Return the bytes of as many pixels as fit, at least one."""
     pixels, elements = layer.in_shape.height * layer.in_shape.width, layer.in_shape.channels
     if isinstance(layer, Dense):
@@ -85,7 +82,7 @@ def _pixels_bytes(layer: Layer, widths: "Widths", near_bytes: int) -> int:
     return pixel_bytes * max(1, min(pixels, near_bytes // pixel_bytes))
 
 
-def _rows_bytes(layer: Layer, widths: "Widths") -> int:
+def _rows_bytes(layer: Layer, widths: Widths) -> int:
     """Return the first size: the rows under a kernel, which a circular buffer holds."""
     return _rows(layer) * layer.in_shape.width * layer.in_shape.channels * widths.x // 8
 
@@ -99,7 +96,7 @@ def _rows(layer: Layer) -> int:
     return 1 + (window.kernel[0] - 1) * window.dilation[0] if window else 1
 
 
-def _plane_bytes(layer: Layer, widths: "Widths") -> int:
+def _plane_bytes(layer: Layer, widths: Widths) -> int:
     """Return the second size: a channel's plane, and a row of sums, of all channels that it adds to."""
     sums = layer.out_shape.width * (1 if isinstance(layer, DepthwiseConv) else layer.out_shape.channels)
     return layer.in_shape.height * layer.in_shape.width * widths.x // 8 + sums * SUM_BYTES

@@ -5,23 +5,22 @@ Three rows of inputs are kept with their padding, as the interleaved scheme has 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.kernels import armv6m
-from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.window import Window
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.split.evaluate.ram import aligned
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 KERNEL = (3, 3)
 KERNEL_COLUMNS = (1, 0, 2)  # in the order in which a column of inputs meets them: the one that completes an output last
@@ -120,7 +119,7 @@ class Sliding(Kernel):
             "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
         }
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`."""
         layer = armv6m.UnsignedLayer.of(quantized)
         columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, WEIGHTS)
@@ -132,7 +131,7 @@ class Sliding(Kernel):
             words = (columns, layer.bias, *factors, offset)
         return {"weights": np.column_stack(words).astype(np.uint32).view(np.int32)}
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         layer, window = quantized.layer, _window(quantized.layer)
         facts = armv6m.facts(quantized)
@@ -151,12 +150,12 @@ def _looped(layer: Layer) -> int:
     return layer.out_shape.width - (2 if _window(layer).stride[1] == 1 else 1)
 
 
-def _offset(quantized: "QuantizedLayer") -> int:
+def _offset(quantized: QuantizedLayer) -> int:
     requantization = quantized.formats.requantization
     return requantization.offset(quantized.formats.y.zero_point) if requantization else 0
 
 
-def _offset_has_bias(quantized: "QuantizedLayer") -> bool:
+def _offset_has_bias(quantized: QuantizedLayer) -> bool:
     """Whether the bias may be added after the multiplication, modulo 2^32, since nothing is shifted before."""
     requantization = quantized.formats.requantization
     return not (requantization and requantization.pre_shift)

@@ -1,21 +1,20 @@
 """Sums and pools of bytes on Cortex-M0+, four in a word ("SIMD within a register", `firmware/common/swar.h`)."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from tinysplit.kernels import armv6m
-from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.byte_lanes import LANES, LARGEST_WINDOW
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lanes import LaneSum, run_bits
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.max_pool import MaxPool
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 CLAMPS = ((-128, 127), (0, 127))
 
@@ -45,7 +44,7 @@ class Swar(Kernel):
             return channelwise_lead(layer, layer.window, widths)
         return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`: `sum` is how words are added, None where elements are; `runs` how they are copied."""
         runs = [bits if bits is not None and bits >= 0 else None for bits in run_bits(quantized)]
         found = LaneSum.of(quantized)

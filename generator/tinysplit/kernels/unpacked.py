@@ -6,11 +6,11 @@ all pixels before the next ones.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import Kernel, Widths
+from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.packed import (
@@ -27,12 +27,11 @@ from tinysplit.kernels.packed import (
     pixels_work,
     windows_bytes,
 )
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.split.evaluate.ram import aligned
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 FEWEST_PIXELS = 8  # below, unpacking takes longer than it saves
 MOST_BYTES = 4096  # of packed words, where windows are copied once for the channels that these are of
@@ -77,13 +76,13 @@ class Unpacked(Kernel):
         """See `Kernel.weights_bytes`: words of biases and factors, weights."""
         return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`."""
         blocks = Packing.of(quantized).blocks(quantized)
         words = np.concatenate([words for block in blocks for words in _words(block)])
         return {"weights": words.astype(np.uint32).view(np.int32)}
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         channels = CHANNELS * _blocks_at_once(quantized.layer)
         return facts(quantized, Packing.of(quantized)) | {"channels": channels, "unpacks": True, "buffered": False}

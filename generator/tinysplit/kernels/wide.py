@@ -1,20 +1,18 @@
 """16-bit values on Cortex-M0+: four output channels at a time, so that every value is loaded once for four products."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.kernels import armv6m
-from tinysplit.kernels.base import Widths
 from tinysplit.kernels.packed import CHANNELS, HALF_WORD, Integers, OneWindow, is_pointwise, padded_inputs
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 BITS = 16
 LONGEST_UNROLL = 16  # so that the code of an iteration is not longer than constants may be away
@@ -39,7 +37,7 @@ class Wide(OneWindow):
         """See `Kernel.weights_bytes`."""
         return layer.out_shape.channels * (4 + 4 + 2 * padded_inputs(layer)[0])
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`."""
         layer = armv6m.UnsignedLayer.of(quantized)
         inputs, _ = padded_inputs(quantized.layer)
@@ -53,7 +51,7 @@ class Wide(OneWindow):
                 words.append(layer.factors[block])
         return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         layer, own = quantized.layer, armv6m.facts(quantized)
         inputs, unroll = padded_inputs(layer)

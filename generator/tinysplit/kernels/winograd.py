@@ -7,21 +7,20 @@ bytes and weights have at most 11 and 12 bits, which SMLAD multiplies two at a t
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import DSP_CORES, Kernel, Widths
+from tinysplit.kernels.base import DSP_CORES, Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.high_products import Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, first_reads, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 BLOCK = 4  # output channels at a time
 TILES = 2  # that are computed together
@@ -85,7 +84,7 @@ class Winograd(Kernel):
         """See `Kernel.weights_bytes`."""
         return layer.out_shape.channels * (POSITIONS * layer.in_shape.channels * 2 + 4 + 4)
 
-    def constants(self, quantized: "QuantizedLayer") -> Mapping[str, IntArray]:
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`: weights, bias and factors of each block of channels, in the order of use."""
         weights = quantized.constants["weights"].astype(np.int64)
         out_channels, inputs = weights.shape[0], weights.shape[-1]
@@ -98,7 +97,7 @@ class Winograd(Kernel):
             parts.append(_blocks(factors))
         return {"weights": np.concatenate(parts, axis=1).astype(np.uint32).view(np.int32)}
 
-    def facts(self, quantized: "QuantizedLayer") -> dict[str, object]:
+    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
         """See `Kernel.facts`."""
         epilogue = Epilogue.of(quantized)
         return {

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from tinysplit.kernels import Widths
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Pads, Window
 from tinysplit.split.evaluate.ram import WORD_BYTES

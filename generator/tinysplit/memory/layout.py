@@ -6,12 +6,12 @@ from functools import cached_property
 from math import lcm
 from typing import NamedTuple
 
-from tinysplit.kernels import Kernel, Widths
+from tinysplit.kernels import Kernel
 from tinysplit.kernels.in_place import ANYWHERE, Lead
 from tinysplit.memory.arena import Arena, Block, least_at, place
 from tinysplit.memory.fused_rows import Bands
 from tinysplit.memory.schedule import Step, StepKind
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Layer
 

@@ -2,16 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import NamedTuple, Self
 
-from tinysplit.kernels import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph
 
 SHORT, LONG = 8, 16
+
+
+class Widths(NamedTuple):
+    """Bits of a layer's values in, values out and weights; a layer without weights has those of its values."""
+
+    x: int
+    y: int
+    w: int
+
+    @classmethod
+    def of(cls, formats: LayerFormats) -> Self:
+        """Return the widths of these formats."""
+        return cls(formats.x.bits, formats.y.bits, formats.weight_bits or formats.x.bits)
+
+    @classmethod
+    def all(cls, bits: int) -> Self:
+        """Return one width for everything."""
+        return cls(bits, bits, bits)
 
 
 @dataclass(frozen=True)
@@ -33,7 +48,7 @@ class BitWidths:
         return cls.all(graph, bits) if isinstance(bits, int) else bits
 
     @classmethod
-    def of_quantized(cls, quantized: "QuantizedGraph") -> Self:
+    def of_quantized(cls, quantized: QuantizedGraph) -> Self:
         """Return the widths of a network in fixed point."""
         values = {layer.layer.output: layer.formats.y.bits for layer in quantized.layers}
         return cls(
