@@ -13,6 +13,7 @@ from tinysplit.codegen.board_files import render_board_files, write_project_file
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
@@ -35,7 +36,6 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
 )
-from tinysplit.split.evaluate.ram import WORD_BYTES
 from tinysplit.split.problem import Cut
 
 

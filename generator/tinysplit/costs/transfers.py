@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
+from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
@@ -17,7 +18,6 @@ from tinysplit.common.protocol_limits import (
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.split.evaluate.ram import aligned
 from tinysplit.split.evaluate.routes import Links, Table, pair_of
 
 

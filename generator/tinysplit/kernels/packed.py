@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.common.alignment import aligned
 from tinysplit.kernels import armv6m
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
@@ -26,7 +27,6 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
-from tinysplit.split.evaluate.ram import aligned
 
 CHANNELS = 4  # output channels at a time
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its register

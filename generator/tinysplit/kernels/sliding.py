@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinysplit.common.alignment import aligned
 from tinysplit.kernels import armv6m
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
@@ -20,7 +21,6 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.window import Window
 from tinysplit.network.quantized_graph import QuantizedLayer
-from tinysplit.split.evaluate.ram import aligned
 
 KERNEL = (3, 3)
 KERNEL_COLUMNS = (1, 0, 2)  # in the order in which a column of inputs meets them: the one that completes an output last

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinysplit.common.alignment import aligned
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.memory_traffic import Loads, block_loads
@@ -31,7 +32,6 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
-from tinysplit.split.evaluate.ram import aligned
 
 FEWEST_PIXELS = 8  # below, unpacking takes longer than it saves
 MOST_BYTES = 4096  # of packed words, where windows are copied once for the channels that these are of

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import inf, lcm
 from typing import Generic, NamedTuple, TypeVar
 
+from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.kernels.in_place import Lead
-from tinysplit.split.evaluate.ram import WORD_BYTES, aligned
 
 Key = TypeVar("Key", bound=Hashable)
 ATTEMPTS = 16  # orders that are tried one after the other; the first few are nearly always good enough

@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Pads, Window
-from tinysplit.split.evaluate.ram import WORD_BYTES
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import kernel_cycles
 from tinysplit.kernels import TABLE_ERROR, Optimize
 from tinysplit.memory.arena import least_at
@@ -11,7 +12,6 @@ from tinysplit.memory.fused_rows import Bands
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.layers import Layer
-from tinysplit.split.evaluate.ram import WORD_BYTES
 
 Option = tuple[int, Bands]  # a producer, and how it walks with the layer behind it
 

@@ -7,9 +7,10 @@ from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 
+from tinysplit.common.alignment import aligned
 from tinysplit.split.evaluate.energy import energy_j
 from tinysplit.split.evaluate.period import Period, period_s
-from tinysplit.split.evaluate.ram import NETWORK_INPUT, aligned, ram_bytes
+from tinysplit.split.evaluate.ram import NETWORK_INPUT, ram_bytes
 from tinysplit.split.evaluate.routes import Hop, Links
 from tinysplit.split.validate import check_problem
 

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tinysplit.split.problem import Assignment, Problem
 
-WORD_BYTES = 4
 NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host gives
-
-
-def aligned(size_bytes: int) -> int:
-    """Round up to whole words, so that every tensor starts on one."""
-    return -(-size_bytes // WORD_BYTES) * WORD_BYTES
 
 
 def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
