@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_split_solvers import by_hand, equal_links, problems, random_problem
 
+from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -77,7 +78,7 @@ def test_throughputs_of_table_4(graph: Graph, boards: tuple[str, ...], throughpu
     assert f"{1 / split.objective:.4f}" == throughput
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(quick=10, full=100, nightly=1000))
 @given(problems(), st.sampled_from([None, *Period]))
 def test_never_infeasible_nor_better_than_the_best(problem: Problem, period: Period | None) -> None:
     if period:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from test_split_solvers import by_hand, equal_links, problems
 
+from profiles import cases
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.stage_dp import stage_search
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
@@ -39,7 +40,7 @@ def best_pipeline(problem: Problem) -> float:
     return min((problem.value(a) for a in candidates if problem.is_feasible(a)), default=inf)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(quick=10, full=100, nightly=1000))
 @given(problems())
 def test_best_pipeline(problem: Problem) -> None:
     problem = with_period(problem)
@@ -79,9 +80,10 @@ def test_no_time() -> None:
         stage_search(with_period(heterogeneous(8, 3, seed=1)), time_limit_s=0)
 
 
-def test_a_hundred_layers_on_six_boards_in_time() -> None:
-    split = stage_search(with_period(heterogeneous(100, 6, seed=1)))
-    assert split.spent_s < 5
+def test_a_hundred_layers_on_six_boards() -> None:
+    n, d = 100, 6
+    split = stage_search(with_period(heterogeneous(n, d, seed=1)))
+    assert split.explored <= 2**d * d**2 * n**2 / 4  # devices free, stages forwards
     assert len(sub_models(split.assignment)) == 6
 
 
@@ -114,13 +116,13 @@ def test_algorithm_1_knows_no_memory() -> None:
 
 
 def test_algorithm_1_is_seldom_optimal() -> None:
-    worse = 0
-    for seed in range(200):
+    worse, count = 0, cases(quick=10, full=40, nightly=400)
+    for seed in range(count):
         problem = with_period(heterogeneous(8, 3, seed))
         ours = stage_search(problem).objective
         theirs = period_s(problem, SOLVERS["algorithm-1"](problem).assignment, Period.LOAD)
         worse += theirs > ours * (1 + 1e-9)
-    assert worse > 150
+    assert worse > 0.75 * count
 
 
 def two_stages() -> Problem:
@@ -154,7 +156,7 @@ def test_the_pipeline_wins_by_as_much_as_the_periods_say() -> None:
     assert 1000 / max(passage.end_s for passage in whole) == pytest.approx(4.80, abs=0.02)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(quick=10, full=100, nightly=1000))
 @given(problems())
 def test_the_pace_of_a_split_is_its_load(problem: Problem) -> None:
     n, d = len(problem.layers), len(problem.devices)
