@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from brute_force import BruteForce
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import SOLVERS, solve
@@ -24,6 +24,7 @@ from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
 from tinysplit.split.solvers.chain.search import label_search
 from tinysplit.split.solvers.dag.search import graph_search
 from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.topology import Links
 
 Transfers = tuple[tuple[tuple[float, ...], ...], ...]
 
@@ -116,7 +117,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 def check(split: Split, expected: float) -> None:
-    assert split.problem.is_feasible(split.assignment)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12)
     assert split.proved
     assert split.gap < 1e-9
@@ -188,7 +189,7 @@ def test_branch_and_bound_ends_in_time_with_a_bound() -> None:
     assert split.spent_s < 2
     assert not split.proved
     assert 0 < split.gap < 1
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -36,7 +36,7 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
 )
-from tinysplit.split.problem import Cut
+from tinysplit.split.topology import Cut
 
 
 def generate(

@@ -15,8 +15,7 @@ from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import FLOAT_BITS, Layer
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 
 PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
 
