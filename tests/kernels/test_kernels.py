@@ -24,6 +24,7 @@ from tinysplit.kernels import DSP_CORES, Direct, candidates
 from tinysplit.kernels.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import (
     KINDS,
     Activation,
@@ -47,7 +48,7 @@ from tinysplit.network.layers import (
     Upsample,
     Window,
 )
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 TESTS = Path(__file__).parents[1]
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
@@ -198,7 +199,7 @@ def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
     square, *_ = whole = [quantize_one(pool, (-1.0, 0.9), (-0.1, 0.1), 16) for pool in pools]
     lanes = AveragePool(name="case", inputs=("x",), output="y", in_shape=Shape(4, 4, 4), window=Window((4, 4)))
     formats = LayerFormats((ValueFormat.of(8, 1.1, -7),), ValueFormat.of(8, 0.0001, 3))
-    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer(lanes, formats)]
+    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer.of(lanes, formats)]
 
 
 def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:

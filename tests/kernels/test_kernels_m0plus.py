@@ -22,8 +22,9 @@ from tinysplit.kernels.wide import Wide
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build
 
@@ -210,7 +211,7 @@ def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Pat
     layer = AveragePool(**common(np.random.default_rng(5), 8, 8, 2) | {"activation": Activation()}, window=window)
     formats = LayerFormats((ValueFormat.of(16, 1.3, -77),), ValueFormat.of(16, 0.004, 5))
     assert layer.needs_64_bits(formats)
-    source = LayerSource(QuantizedLayer(layer, formats), Direct())
+    source = LayerSource(QuantizedLayer.of(layer, formats), Direct())
     [x] = hard_inputs(np.random.default_rng(1), source.quantized)
     assert run_on_virtual_board(tmp_path, source, x) == reference(source, [x])
 

@@ -17,7 +17,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.quantized_graph import LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 
 MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
