@@ -15,6 +15,7 @@ from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.output_folder import whole_folder
+from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
 from tinysplit.costs.problem_builder import kernel_cycles
@@ -26,8 +27,6 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import (
-    MODEL_NAME,
-    PARAMETERS_NAME,
     Project,
     ProjectBoard,
     ProjectCut,
