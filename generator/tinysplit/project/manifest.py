@@ -107,7 +107,7 @@ class ProjectMemory(FileModel):
     input_offsets: tuple[int, ...]
     output_offset: int
     moved_bytes: int  # of tensors that go elsewhere before the layer runs
-    in_bands_with: int | None  # the layer that takes its rows, or gives them
+    fused_with: int | None  # number of the layer with which it is computed a few rows at a time
     why: str
 
 
