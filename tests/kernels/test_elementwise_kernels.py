@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_kernels import run_on_host
-from test_kernels_m0plus import run_on_virtual_board
 
+from kernels_on_board import run_on_virtual_board
+from kernels_on_host import run_on_host
 from layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
@@ -17,8 +17,9 @@ from tinysplit.kernels.lanes import Lanes, LaneSum, run_bits
 from tinysplit.kernels.swar import Swar
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Activation, Add, AveragePool, Concat, Layer, MaxPool, Mul, Pads, Shape, Window
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 EVERY_PAIR = Shape(16, 16, 256)
 PLUS = (1, 1)
@@ -34,7 +35,7 @@ def add(
     common: dict[str, Any] = {"name": "case", "inputs": ("x", "v"), "output": "y", "in_shape": shape}
     layer = Add(**common, other_shapes=(shape,), signs=signs, activation=activation)
     inputs = tuple(ValueFormat(bits, ratio * y.scale) for ratio in ratios)
-    return QuantizedLayer(layer, LayerFormats(inputs, y), tuple((x.low, x.high) for x in inputs))
+    return QuantizedLayer.of(layer, LayerFormats(inputs, y), tuple((x.low, x.high) for x in inputs))
 
 
 def every_pair() -> list[IntArray]:
@@ -85,7 +86,7 @@ def concat(bits: int, ratios: tuple[float, ...], activation: Activation) -> Quan
     common: dict[str, Any] = {"name": "case", "inputs": tuple(f"x{k}" for k in range(len(ratios))), "output": "y"}
     layer = Concat(**common, in_shape=shapes[0], other_shapes=tuple(shapes[1:]), activation=activation)
     inputs = tuple(ValueFormat(bits, ratio / 32) for ratio in ratios)
-    return QuantizedLayer(
+    return QuantizedLayer.of(
         layer, LayerFormats(inputs, ValueFormat(bits, 1 / 32)), tuple((x.low, x.high) for x in inputs)
     )
 

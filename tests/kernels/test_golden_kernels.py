@@ -1,10 +1,10 @@
 """The C, and in it the assembler, that the kernels of Cortex-M0+ and of values a word at a time print."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_kernels import TESTS
 
 from layer_cases import quantize_one
 from tinysplit.codegen.layer_source import LayerSource, render_layer
@@ -19,6 +19,7 @@ from tinysplit.kernels.wide import Wide
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Activation, Add, Conv, DepthwiseConv, Layer, Pads, Shape, Window
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 COMMON: dict[str, Any] = {"name": "example", "output": "y", "activation": Activation(0.0)}
 SHAPE = Shape(4, 4, 2)
 RAMP = np.linspace(-1, 1, 36, dtype=np.float32)
@@ -57,7 +58,7 @@ CASES: dict[str, tuple[Layer, Kernel, str, int]] = {
 def test_c_reads_as_the_golden_file(name: str, request: pytest.FixtureRequest) -> None:
     layer, kernel, core, bits = CASES[name]
     assert kernel.fits(layer, core, Widths.all(bits))
-    path = TESTS / "golden" / f"{layer.kind}_{name}.c"
+    path = GOLDEN / f"{layer.kind}_{name}.c"
     rendered = render_layer(LayerSource(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), kernel), 3)
     if request.config.getoption("--refresh-golden"):
         path.write_text(rendered)

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from test_cli import USAGE, run
 
 import example
+from command_line import USAGE, run
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem

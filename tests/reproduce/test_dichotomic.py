@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_split_solvers import by_hand, equal_links, problems, random_problem
 
+from chain_problems import by_hand, equal_links, problems, random_problem
 from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError

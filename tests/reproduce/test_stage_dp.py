@@ -7,8 +7,8 @@ from math import inf, isfinite
 
 import pytest
 from hypothesis import given, settings
-from test_split_solvers import by_hand, equal_links, problems
 
+from chain_problems import by_hand, equal_links, problems
 from profiles import cases
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.stage_dp import stage_search

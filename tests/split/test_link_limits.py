@@ -6,9 +6,9 @@ from random import Random
 from time import perf_counter
 
 import pytest
-from test_label_search import large_problem
 
 from brute_force import BruteForce
+from chain_problems import large_problem
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -4,9 +4,9 @@ from dataclasses import replace
 from math import isclose, isfinite
 
 import pytest
-from test_label_search import large_problem, powered
 
 from brute_force import BruteForce
+from chain_problems import large_problem, powered
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split import solve as module

@@ -9,7 +9,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
-from tinysplit.memory.layout import BoardMemory, Place
+from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -50,7 +50,7 @@ class BoardPlan:
     optimize: Optimize  # what the other kernels were chosen for
 
     @property
-    def arena(self) -> Arena[Place]:
+    def arena(self) -> Arena[BufferId]:
         """Where everything lies."""
         return self.memory.arena
 
@@ -81,7 +81,7 @@ class BoardPlan:
     @property
     def takes_input(self) -> bool:
         """Whether the host gives this board the network's input."""
-        return Place(NETWORK_INPUT) in self.arena.offsets
+        return BufferId(NETWORK_INPUT) in self.arena.offsets
 
 
 @dataclass(frozen=True)

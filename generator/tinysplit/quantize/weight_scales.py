@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.layers.base import Bounds, Layer
-from tinysplit.network.quantized_graph import LayerFormats
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.layers.base import Layer
 
 SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
 FACTOR_BITS = (4, 15)
