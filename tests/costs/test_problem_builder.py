@@ -10,10 +10,11 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
+from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind

@@ -18,7 +18,7 @@ from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
-from tinysplit.costs.problem_builder import kernel_cycles
+from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES, BoardMemory, BufferId
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
