@@ -14,11 +14,12 @@ from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource, c_type, render_header, render_layer
 from tinysplit.kernels import Direct, Kernel, candidates
-from tinysplit.kernels.armv6m import CORE, UnsignedLayer
-from tinysplit.kernels.packed import HALF_WORD, Packed
-from tinysplit.kernels.sliding import Sliding
-from tinysplit.kernels.unpacked import Unpacked
-from tinysplit.kernels.wide import Wide
+from tinysplit.kernels.armv6m.common import UnsignedLayer
+from tinysplit.kernels.armv6m.packed import HALF_WORD, Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.wide import Wide
+from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
@@ -146,7 +147,7 @@ def random_kernels(kind: str) -> dict[int, LayerSource]:
     rng = np.random.default_rng(0)
     maker, kernel, bits = MAKERS[kind]
     drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * len(CASES)))
-    fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORE, Widths.of(q.formats))]
+    fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORTEX_M0PLUS, Widths.of(q.formats))]
     assert len(fitting) >= len(CASES)
     return dict(enumerate(fitting[: len(CASES)], 1))
 
@@ -224,7 +225,7 @@ def test_no_group_of_packed_products_leaves_its_half_of_the_word(x_low: int) -> 
         layer = Conv(**common(rng, 1, 1, 64), weights=weights, bias=np.zeros(8, np.float32), window=Window((1, 1)))
         packed = replace(quantize_one(layer, (-1, 1), (-1, 1), 8), bounds=((x_low, 127),))
         unsigned = UnsignedLayer.of(packed)
-        groups: Any = Packed().facts(packed)["groups"]
+        groups = Packed().context(packed).groups
         assert sorted(place for group in groups for place in group) == list(range(32))
         for group in groups:
             for loop in (0, 32):
@@ -236,9 +237,9 @@ def test_layers_that_no_kernel_of_the_core_suits_are_left_to_the_plain_one() -> 
     rng = np.random.default_rng(3)
     odd = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 3, 8), bias=floats(rng, 3))
     wide = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 4, 8), bias=floats(rng, 4))
-    assert [each.name for each in candidates(odd, CORE, Widths.all(8))] == ["direct"]
-    assert [each.name for each in candidates(wide, CORE, Widths.all(16))] == ["wide", "direct"]
-    assert [each.name for each in candidates(wide, CORE, Widths.all(8))] == ["packed", "direct"]
+    assert [each.name for each in candidates(odd, CORTEX_M0PLUS, Widths.all(8))] == ["direct"]
+    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(16))] == ["wide", "direct"]
+    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(8))] == ["packed", "direct"]
     assert "packed" not in [each.name for each in candidates(wide, "cortex-m4", Widths.all(8))]
 
 
@@ -250,4 +251,4 @@ def test_windows_of_other_sizes_do_not_slide() -> None:
         bias=floats(rng, 4),
         window=Window((5, 5)),
     )
-    assert not Sliding().fits(layer, CORE, Widths.all(8))
+    assert not Sliding().fits(layer, CORTEX_M0PLUS, Widths.all(8))

@@ -69,7 +69,7 @@ def _walks(schedule: Schedule, core: str, optimize: Optimize, number: int) -> It
 def suits(schedule: Schedule, core: str, number: int, bands: Bands) -> bool:
     """Return whether the kernels of a producer and its consumer can compute bands."""
     (reader,), kernels = readers_of(schedule.graph, number), schedule.kernels
-    return kernels[number].walks_rows and all(
+    return kernels[number].suits_fused_rows and all(
         kernels[each].fits(layer, core, schedule.widths.of_layer(schedule.graph.layers[each]))
         for each, layer in ((number, bands.producer), (reader, bands.consumer))
     )
