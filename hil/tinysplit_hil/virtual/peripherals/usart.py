@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.clock import PS_PER_S, TICKS_PER_CYCLE, Clock
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripheral import Peripheral
+from tinysplit_hil.virtual.peripherals.base import Peripheral
 
 BITS_PER_BYTE = 10
 TOLERANCE_PERCENT = 4  # of the byte time; about what oversampling by 16 with 8N1 bears

@@ -1,6 +1,6 @@
 """A GPIO port: only what decides whether a UART's pin is connected."""
 
-from tinysplit_hil.virtual.peripheral import Registers
+from tinysplit_hil.virtual.peripherals.base import Registers
 
 _MODER, _AFRL, _IDR = 0x00, 0x20, 0x10
 _OFFSETS = (_MODER, 0x04, 0x08, 0x0C, _IDR, 0x14, _AFRL, 0x24)

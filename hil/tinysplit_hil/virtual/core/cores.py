@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from unicorn import arm_const
 
-from tinysplit_hil.virtual.costs import CostModel, m0plus_cost, m4_cost, m7_cost
+from tinysplit_hil.virtual.core.cycle_models import CostModel, m0plus_cost, m4_cost, m7_cost
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Device, Memory
-from tinysplit_hil.virtual.native import (
+from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
     DescribeCallback,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from capstone import arm
 
-from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.instructions import (
+from tinysplit_hil.virtual.core.instructions import (
     BARRIERS,
     DIVISIONS,
     MULTIPLE_LOADS,
@@ -16,6 +15,7 @@ from tinysplit_hil.virtual.instructions import (
     TABLE_BRANCHES,
     Instruction,
 )
+from tinysplit_hil.virtual.errors import NotModelledError
 
 
 @dataclass(frozen=True)

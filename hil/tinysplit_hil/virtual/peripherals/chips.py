@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Pin, Uart
-from tinysplit_hil.virtual import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.gpio import Gpio
-from tinysplit_hil.virtual.peripheral import Peripheral, Registers
-from tinysplit_hil.virtual.rcc import Limits, Rcc
-from tinysplit_hil.virtual.timer import Timer
-from tinysplit_hil.virtual.usart import UartPorts, Usart, UsartV1, UsartV2
+from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
+from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
+from tinysplit_hil.virtual.peripherals.gpio import Gpio
+from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
+from tinysplit_hil.virtual.peripherals.timer import Timer
+from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart, UsartV1, UsartV2
 
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF

@@ -4,11 +4,11 @@ import ctypes
 
 from capstone import arm
 
-from tinysplit_hil.virtual.cores import Core
-from tinysplit_hil.virtual.costs import BlockCost
+from tinysplit_hil.virtual.core.cores import Core
+from tinysplit_hil.virtual.core.cycle_models import BlockCost
+from tinysplit_hil.virtual.core.instructions import Instruction, decode
+from tinysplit_hil.virtual.core.native import Block, BlockFlag
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.instructions import Instruction, decode
-from tinysplit_hil.virtual.native import Block, BlockFlag
 
 
 class BlockTable:

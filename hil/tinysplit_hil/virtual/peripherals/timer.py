@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripheral import WORD_MASK, Peripheral
+from tinysplit_hil.virtual.peripherals.base import WORD_MASK, Peripheral
 
 _CR1, _EGR, _CNT, _PSC, _ARR = 0x00, 0x14, 0x24, 0x28, 0x2C
 _CEN, _UG = 1, 1

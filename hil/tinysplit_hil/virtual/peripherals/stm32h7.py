@@ -6,8 +6,8 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripheral import Registers
-from tinysplit_hil.virtual.rcc import (
+from tinysplit_hil.virtual.peripherals.base import Registers
+from tinysplit_hil.virtual.peripherals.rcc import (
     Frequencies,
     Gate,
     Limits,

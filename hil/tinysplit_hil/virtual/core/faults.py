@@ -1,6 +1,6 @@
 """What a core has done when Unicorn ends the emulation by itself."""
 
-from tinysplit_hil.virtual.native import Block, BoardState, Reason
+from tinysplit_hil.virtual.core.native import Block, BoardState, Reason
 
 _TRAPS = {
     1: "an undefined instruction",

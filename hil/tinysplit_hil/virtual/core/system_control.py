@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from typing_extensions import override
 
-from tinysplit_hil.virtual.cores import Core
+from tinysplit_hil.virtual.core.cores import Core
+from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, PENDSV, SYSTICK, Nvic
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.nvic import FIRST_INTERRUPT, PENDSV, SYSTICK, Nvic
-from tinysplit_hil.virtual.peripheral import WORD_MASK, Peripheral, Registers
+from tinysplit_hil.virtual.peripherals.base import WORD_MASK, Peripheral, Registers
 
 _CTRL, _LOAD, _VAL = 0x010, 0x014, 0x018
 _ENABLE, _TICKINT, _CORE_CLOCK, _COUNTFLAG = 1, 2, 4, 1 << 16

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripheral import Peripheral
+from tinysplit_hil.virtual.peripherals.base import Peripheral
 
 _BLOCK_BITS = 10  # peripherals are multiples of 1 KB apart
 _PAGE = 0x1000

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripheral import Registers
+from tinysplit_hil.virtual.peripherals.base import Registers
 
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
