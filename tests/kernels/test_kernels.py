@@ -18,9 +18,10 @@ from layer_cases import (
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.common import resources
 from tinysplit.kernels import Direct, candidates
-from tinysplit.kernels.dual_mac import DualMac
+from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import (
     KINDS,
     Activation,
@@ -44,7 +45,7 @@ from tinysplit.network.layers import (
     Upsample,
     Window,
 )
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES_A_KIND = 16
@@ -101,7 +102,7 @@ def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
     square, *_ = whole = [quantize_one(pool, (-1.0, 0.9), (-0.1, 0.1), 16) for pool in pools]
     lanes = AveragePool(name="case", inputs=("x",), output="y", in_shape=Shape(4, 4, 4), window=Window((4, 4)))
     formats = LayerFormats((ValueFormat.of(8, 1.1, -7),), ValueFormat.of(8, 0.0001, 3))
-    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer(lanes, formats)]
+    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer.of(lanes, formats)]
 
 
 def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
     for quantized in large:
         assert_promises_hold(quantized, "cortex-m4")
         assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")
-    widths = [DualMac().facts(quantized)["layout"] for quantized in large]
+    widths = [DualMac().context(quantized).weight_layout for quantized in large]
     assert {"packed", "wide"} == set(widths)
 
 

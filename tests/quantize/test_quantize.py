@@ -11,8 +11,8 @@ from onnx_builder import OnnxBuilder
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import QFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import AveragePool, Dense, MaxPool, Shape, Softmax, Window
-from tinysplit.network.quantized_graph import LayerFormats
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics, value_statistics

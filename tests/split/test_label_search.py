@@ -12,8 +12,8 @@ from chain_problems import large_problem, powered
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solvers.chain import knapsack_choice as packing
 from tinysplit.split.solvers.chain import search as module
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds
@@ -48,7 +48,7 @@ def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.M
                 label_search(problem)
             continue
         split = label_search(problem)
-        assert problem.is_feasible(split.assignment), problem
+        assert evaluate(problem, split.assignment).is_feasible, problem
         assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
         assert split.proved, problem
         n_feasible += 1
@@ -159,7 +159,7 @@ def test_ends_in_time_with_a_bound() -> None:
     for other in (problem, powered(problem, idle_w=0.01)):
         split = label_search(other, time_limit_s=1)
         assert split.spent_s < 5  # idle machine: 1.2 s
-        assert problem.is_feasible(split.assignment)
+        assert evaluate(problem, split.assignment).is_feasible
         assert not split.proved
         assert 0 < split.gap <= 1
 

@@ -12,7 +12,7 @@ from brute_force import BruteForce
 from chain_problems import by_hand, equal_links, problems, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import SOLVERS, solve
@@ -23,6 +23,7 @@ from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
 from tinysplit.split.solvers.chain.search import label_search
 from tinysplit.split.solvers.dag.search import graph_search
 from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.topology import Links
 
 
 def brute_force(problem: Problem) -> float:
@@ -48,7 +49,7 @@ def brute_force(problem: Problem) -> float:
 
 
 def check(split: Split, expected: float) -> None:
-    assert split.problem.is_feasible(split.assignment)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12)
     assert split.proved
     assert split.gap < 1e-9
@@ -120,7 +121,7 @@ def test_branch_and_bound_ends_in_time_with_a_bound() -> None:
     assert split.spent_s < 2
     assert not split.proved
     assert 0 < split.gap < 1
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("seed", range(3))

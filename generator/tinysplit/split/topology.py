@@ -6,6 +6,8 @@ from functools import cached_property
 from math import inf, isfinite
 from typing import NamedTuple, Self
 
+NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host sends
+
 Pair = tuple[int, int]  # the smaller device first
 Table = tuple[tuple[tuple[float, ...], ...], ...]  # seconds by [layer][from][to]
 
@@ -15,6 +17,20 @@ class Hop(NamedTuple):
 
     sender: int
     receiver: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A tensor that crosses between devices, once whatever reads it there: the output of `after_layer`; numbers from 0.
+
+    `seconds` are those of all hops where other devices pass it on.
+    """
+
+    after_layer: int
+    sender: int
+    receiver: int
+    payload_bytes: int
     seconds: float
 
 

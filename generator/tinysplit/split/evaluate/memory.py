@@ -7,15 +7,20 @@ arrival, right after it was computed, until its last reader there has run; on a 
 from collections import defaultdict
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tinysplit.split.problem import Assignment, Problem
-
-NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host gives
+from tinysplit.split.evaluate.cuts import cuts
+from tinysplit.split.problem import Assignment, Problem
 
 
-def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
+def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
+    """Return the flash that each device needs: the sum over its layers."""
+    used = [0] * len(problem.devices)
+    for layer, device in zip(problem.layers, assignment, strict=True):
+        used[device] += layer.flash_bytes[device]
+    return tuple(used)
+
+
+def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     """Return the most bytes that are alive at once on every device."""
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
@@ -35,7 +40,7 @@ def ram_bytes(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
     return tuple(most)
 
 
-def within_ram(problem: "Problem") -> "Problem":
+def within_ram(problem: Problem) -> Problem:
     """Return a chain without the ways on which some device has no RAM for what it passes on or gets.
 
     Where all links are alike there are none: what gets a tensor runs the layer that reads it.
@@ -62,7 +67,7 @@ def within_ram(problem: "Problem") -> "Problem":
     )
 
 
-def _of_chain(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
+def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     """Return the same where nothing is alive beside the inputs and outputs of the layer that runs."""
     most = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
@@ -70,7 +75,7 @@ def _of_chain(problem: "Problem", assignment: "Assignment") -> tuple[int, ...]:
     return tuple(most)
 
 
-def _last_steps(problem: "Problem", assignment: "Assignment") -> list[dict[int, int]]:
+def _last_steps(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
     """Return for every device the tensors that it holds and the layer after which it no longer needs them."""
     alive: list[dict[int, int]] = [{} for _ in problem.devices]
     for layer, device in enumerate(assignment):
@@ -80,10 +85,10 @@ def _last_steps(problem: "Problem", assignment: "Assignment") -> list[dict[int, 
     return alive
 
 
-def _passing(problem: "Problem", assignment: "Assignment") -> list[dict[int, int]]:
+def _passing(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
     """Return for every device the bytes that it passes on, by the layer that computed them."""
     passing: list[dict[int, int]] = [defaultdict(int) for _ in problem.devices]
-    for cut in problem.cuts(assignment):
+    for cut in cuts(problem, assignment):
         for hop in problem.hops(cut)[1:]:
             passing[hop.sender][cut.after_layer] = problem.held_bytes(cut.after_layer)
     return passing

@@ -1,15 +1,20 @@
-"""Depthwise convolutions by SMLAD: two channel planes at a time, in which neighbours of one channel share a word."""
+"""Depthwise convolutions with kernels 3 wide by SMLAD: two channel planes at a time, two neighbours of one in a word.
+
+The non-interleaved scheme of Singh 2024: channels are computed one after the other, from a buffer in RAM. CMSIS-NN
+(arm_depthwise_conv_wrapper_s8) keeps channels interleaved; TinyEngine's in-place depthwise kernels buffer a plane, too.
+"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import DSP_CORES, Kernel
+from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.high_products import Epilogue, clamped_work
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme
@@ -23,21 +28,32 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 SHARED_CODE = "dsp_planes_"
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
-WORDS_OF_FOUR = 5  # that the taps of four outputs lie in
-PLANES = 2  # two channels of every pixel are read at once
+WORDS_OF_FOUR = 5  # words that hold the inputs of a kernel row of four outputs
+PLANES = 2  # channels that are read together
 LARGEST_SCRATCH_BYTES = 8192
-LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row
-BAND_BYTES = 1600  # of the rows that lie in the scratch buffer, where more than a window is
+LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row: LDR reaches 4095
+TILE_BYTES = 1600  # of the rows in the scratch buffer, unless one row of outputs needs more
+
+
+@dataclass(frozen=True)
+class PlanesContext(KernelContext):
+    """What the template prints."""
+
+    epilogue: Epilogue
+    shared: str  # prefix of the functions that layers of the same shape share
+    tile_rows: int  # rows of outputs of a tile
+    plane_rows: int  # rows of inputs under them
+    pitch: int  # elements of a row of a plane
 
 
 class Planes(Kernel):
-    """Two planes are gathered into the scratch buffer, with their padding, in bands of rows; then run row by row.
+    """Two planes are gathered into the scratch buffer, tile by tile of rows, with their padding; then computed by rows.
 
-    Every value is gathered before an output takes its place, so that the output may lie where the input does.
+    All inputs of a tile are gathered before its outputs are written, so that the output may replace the input.
     """
 
     name: ClassVar[str] = "planes"
-    walks_rows: ClassVar[bool] = False  # rows that bands share would be gathered twice
+    suits_fused_rows: ClassVar[bool] = False  # rows that tiles share would be gathered twice
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Kernel.fits`."""
@@ -46,47 +62,48 @@ class Planes(Kernel):
         height, width = layer.window.kernel
         return (
             widths.w <= widths.x
-            and _band_bytes(layer, 1) <= LARGEST_SCRATCH_BYTES
+            and _tile_bytes(layer, 1) <= LARGEST_SCRATCH_BYTES
             and 2 * (height - 1) * _pitch(layer) <= LARGEST_OFFSET_BYTES
             and width == KERNEL_WIDTH
             and height <= LARGEST_KERNEL_HEIGHT
             and layer.window.dilation == (1, 1)
             and layer.window.stride[0] <= height
-            and layer.window.stride[1] <= 2  # noqa: PLR2004 - else words of the plane would be left out
+            and layer.window.stride[1] <= 2  # noqa: PLR2004 - larger strides skip words of the plane
         )
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - planes are 16 bits
-        """See `Kernel.scratch_bytes`: a band of two planes."""
-        return _band_bytes(layer, _band(layer))
+        """See `Kernel.scratch_bytes`: a tile of two planes."""
+        return _tile_bytes(layer, _tile_rows(layer))
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: bytes of other channels are not touched where pixels are as long as in the input.
+        """See `Kernel.lead`: a pixel of the output must lie on one of the input, so that it touches no other channel.
 
-        A band is gathered before its outputs are computed, but for the rows that it shares with the one above.
+        A tile is gathered before its outputs are written, except the rows that it shares with the tile above.
         """
         if widths.x != widths.y:
             return None
         window, (height, width, channels) = _window(layer), layer.out_shape
-        starts = np.arange(0, height, _band(layer))
+        starts = np.arange(0, height, _tile_rows(layer))
         shared = np.where(starts > 0, window.kernel[0] - window.stride[0], 0)
         tops = np.maximum(starts * window.stride[0] - window.pads.top + shared, 0)
-        ends = np.minimum(starts + _band(layer), height) * width * channels
+        ends = np.minimum(starts + _tile_rows(layer), height) * width * channels
         least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
         return Lead(least_bytes, channels * widths.x // 8)
 
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """See `Kernel.work`: padding is computed like the rest.
+        """See `Kernel.work`: padding is computed like other values.
 
-        `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs that are stored together;
-        `row`: of an output channel; `gathered`: pairs of values, of `gathered_rows` in two planes, whose `last` ones
-        are not unrolled; `band`: of two planes; `shared` elements lie in two bands of both, `zeroed` ones are padding.
+        Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs stored together;
+        `row` of an output channel; `gathered`: pairs of values, in `gathered_rows` of two planes, the `last` ones in a
+        loop that is not unrolled; `band`: tiles of two planes; `shared` elements lie in two tiles, `zeroed` ones are
+        padding.
         """
         window, (height, width, channels) = _window(layer), layer.out_shape
-        bands, rows, fours = -(-height // _band(layer)), height * channels, width // 4
+        tiles, rows, fours = -(-height // _tile_rows(layer)), height * channels, width // 4
         stride = "strided_" if window.stride[1] > 1 else ""
-        last = "one" if width % 4 == 1 else "looped_one"  # a single one is no loop
+        last = "one" if width % 4 == 1 else "looped_one"  # the compiler makes no loop of a single one
         planes, overlap = channels // PLANES, max(0, window.kernel[0] - window.stride[0])
-        outside = bands * _rows(layer, _band(layer)) - (bands - 1) * overlap - layer.in_shape.height
+        outside = tiles * _rows(layer, _tile_rows(layer)) - (tiles - 1) * overlap - layer.in_shape.height
         pairs = (layer.in_shape.width - window.pads.left % 2) // 2
         return {
             f"{stride}four_rows": rows * fours * window.kernel[0],
@@ -95,9 +112,9 @@ class Planes(Kernel):
             "gathered": layer.in_shape.height * planes * pairs,
             "last": layer.in_shape.height * planes * (pairs % 4),
             "gathered_rows": layer.in_shape.height * planes,
-            "band": bands * planes,
-            "shared": (bands - 1) * planes * PLANES * overlap * _pitch(layer),
-            "zeroed": (bands > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
+            "band": tiles * planes,
+            "shared": (tiles - 1) * planes * PLANES * overlap * _pitch(layer),
+            "zeroed": (tiles > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
         } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
 
     def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
@@ -105,18 +122,18 @@ class Planes(Kernel):
         return Scheme.NON_INTERLEAVED
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: a row of taps takes five words for four outputs, weights are read once a band."""
-        bands = -(-layer.out_shape.height // _band(layer))
+        """See `Kernel.loads`: a kernel row of four outputs takes five words; weights are read once a tile."""
+        tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
         ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
-        return Loads(bands * self.weights_bytes(layer, widths), ram_bytes)
+        return Loads(tiles * self.weights_bytes(layer, widths), ram_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.weights_bytes`: words of biases and factors."""
+        """See `Kernel.weights_bytes`: bytes of weights, words of biases and factors."""
         return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
 
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: the weights channel by channel."""
+        """See `Kernel.constants`: the weights as channels x kernel rows x kernel columns."""
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
         factors = Epilogue.of(quantized).factors.astype(np.int32)
         constants = {"weights": weights, "bias": quantized.constants["bias"]}
@@ -126,20 +143,20 @@ class Planes(Kernel):
         """See `Kernel.shared_code`."""
         return SHARED_CODE
 
-    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:
-        """See `Kernel.facts`."""
+    def context(self, quantized: QuantizedLayer) -> PlanesContext:
+        """See `Kernel.context`."""
         layer, epilogue = quantized.layer, _epilogue(quantized)
-        return {
-            "epilogue": epilogue,
-            "shared": f"{SHARED_CODE}{_digest(quantized, epilogue)}",
-            "band": _band(layer),
-            "band_rows": _rows(layer, _band(layer)),
-            "pitch": _pitch(layer),
-        }
+        return PlanesContext(
+            epilogue=epilogue,
+            shared=f"{SHARED_CODE}{_digest(quantized, epilogue)}",
+            tile_rows=_tile_rows(layer),
+            plane_rows=_rows(layer, _tile_rows(layer)),
+            pitch=_pitch(layer),
+        )
 
 
 def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
-    """Return a part of a name that is the same for layers whose code differs in nothing but its constants."""
+    """Return a hash that is the same for layers whose code differs only in its constants."""
     layer, formats = quantized.layer, quantized.formats
     requantization = formats.requantization
     shifts = (requantization.pre_shift, requantization.post_shift) if requantization and not epilogue.is_high else ()
@@ -151,7 +168,7 @@ def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
 
 
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
-    """Return how sums become outputs: each by itself, since neighbours lie apart; capped ones four at once."""
+    """Return how sums become outputs: one by one, as neighbours are not adjacent; capped ones four at a time."""
     epilogue = Epilogue.of(quantized)
     return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
 
@@ -163,23 +180,23 @@ def _window(layer: Layer) -> Window:
 
 
 def _pitch(layer: Layer) -> int:
-    """Return the elements of a row: its padding and what two outputs read at once, even."""
+    """Return the elements of a row of a plane: even, with its padding and what reading whole words needs."""
     window, width = _window(layer), layer.out_shape.width
     read = (width - 1) * window.stride[1] + KERNEL_WIDTH + 1
     return (max(read, window.pads.left + layer.in_shape.width) + 1) // 2 * 2
 
 
 def _rows(layer: Layer, outputs: int) -> int:
-    """Return how many rows are under the kernel for `outputs` rows."""
+    """Return how many rows of inputs `outputs` rows of outputs need."""
     window = _window(layer)
     return (outputs - 1) * window.stride[0] + window.kernel[0]
 
 
-def _band_bytes(layer: Layer, outputs: int) -> int:
+def _tile_bytes(layer: Layer, outputs: int) -> int:
     return PLANES * _rows(layer, outputs) * _pitch(layer) * 2
 
 
-def _band(layer: Layer) -> int:
-    """Return how many rows of outputs are computed from one band: as many as fit, at least one."""
+def _tile_rows(layer: Layer) -> int:
+    """Return the rows of outputs of a tile: as many as fit, at least one."""
     height = layer.out_shape.height
-    return next((rows for rows in range(height, 1, -1) if _band_bytes(layer, rows) <= BAND_BYTES), 1)
+    return next((rows for rows in range(height, 1, -1) if _tile_bytes(layer, rows) <= TILE_BYTES), 1)

@@ -1,4 +1,7 @@
-"""Runs of neighbouring pixels whose kernel rows are widened to 16 bits in the scratch buffer, once for all channels."""
+"""Strips: the im2col buffer of `dual_mac` for a run of neighbouring pixels, widened from 8 to 16 bits.
+
+Unlike im2col, values that several windows of a row share are stored once.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +12,15 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.window import Window
 
 SHORT_PAIRS = 24
-STRIP_BYTES = 640  # longer strips save little: only the columns that two strips share are widened twice
+STRIP_BYTES = 640  # longer strips save little: only columns that two strips share are widened twice
 
 
 @dataclass(frozen=True)
 class Strips:
-    """How the kernel of a layer sees its input: pointwise layers are one row of all pixels, dense ones a single pixel.
+    """The strips of a layer: a pointwise layer is one row of all pixels, a fully connected layer a single pixel.
 
-    A strip holds, for every kernel row, the values under that row for `pixels` neighbouring outputs. Elements are
-    16-bit values.
+    A strip holds, for every kernel row, the values under that row of `pixels` neighbouring outputs. Elements are
+    16-bit values. `value_bytes` is the width of the layer's inputs.
     """
 
     layer: Layer
@@ -25,13 +28,13 @@ class Strips:
 
     @cached_property
     def window(self) -> Window:
-        """The kernel and how it moves."""
+        """The window of a convolution, 1x1 for a fully connected layer."""
         window: Window = getattr(self.layer, "window", Window((1, 1)))
         return window
 
     @property
     def is_flat(self) -> bool:
-        """Whether all pixels may count as one row."""
+        """Whether all pixels may be treated as one row."""
         return self.window == Window((1, 1))
 
     @cached_property
@@ -49,19 +52,19 @@ class Strips:
         return (1, height * width) if self.is_flat else (height, width)
 
     @property
-    def are_apart(self) -> bool:
-        """Whether pixels share no values and need no padding: then two of them lie word by word beside each other."""
+    def are_interleaved(self) -> bool:
+        """Whether two pixels are stored word by word in turn, for windows that share no values and need no padding."""
         return self.window.kernel == (1, 1) and not self.window.is_clipped
 
     @property
     def is_short(self) -> bool:
-        """Whether the pairs of a window are so few that they are not looped over."""
+        """Whether the pairs of a window are so few that the inner loop is unrolled completely."""
         return self.window.kernel[0] * self.pairs <= SHORT_PAIRS
 
     @property
-    def walk(self) -> str:
-        """How two pixels are walked, as a part of a C name."""
-        if self.are_apart:
+    def suffix(self) -> str:
+        """The end of the C name of the inner loop for two pixels: all that its code depends on."""
+        if self.are_interleaved:
             return "apart"
         size = f"_{self.window.kernel[0]}x{self.pairs}_{self.row_length}" if self.is_short else ""
         return f"{2 * self.distance}{size}"
@@ -78,12 +81,12 @@ class Strips:
 
     @property
     def pairs(self) -> int:
-        """Pairs of elements under a kernel row; an odd element more is met by a weight of zero."""
+        """Pairs of elements under a kernel row; an element beyond an odd number is multiplied by zero."""
         return -(-self.row_elements // 2)
 
     @property
     def copies(self) -> int:
-        """Strips a kernel row: where a pixel's neighbour would not begin on a word, it has a copy of its own."""
+        """Copies of a kernel row: odd pixels have their own where they would otherwise not begin on a word."""
         return 1 + self.step % 2
 
     def _row_length(self, pixels: int) -> int:
@@ -96,7 +99,7 @@ class Strips:
 
     @cached_property
     def pixels(self) -> int:
-        """Pixels of a strip: an even number, or all of a row."""
+        """Pixels of a strip: an even number, or all pixels of a row."""
         width = self.out_size[1]
         pixels = min(width, 2)
         while pixels < width and self._bytes(pixels + 2) <= STRIP_BYTES:
@@ -115,7 +118,7 @@ class Strips:
 
     @property
     def distance(self) -> int:
-        """Elements between a pixel and its neighbour, as they lie in the strip."""
+        """Elements between a pixel and the next one in the strip."""
         return self.step if self.copies == 1 else self.window.kernel[0] * self.row_length
 
     @property
@@ -126,14 +129,14 @@ class Strips:
 
     @property
     def work(self) -> Work:
-        """What it takes to fill all strips.
+        """The work of filling all strips.
 
-        `widened` elements, in rows of strips (`fill`), of channels in fours or `odd`; `zeroed` ones beside the map;
-        `apart`: elements of pixels that share none.
+        Parts: `widened` elements, in rows of strips (`fill`), `odd_` where channels are no multiple of four; `zeroed`
+        elements outside the map; `apart`: elements of interleaved pixels.
         """
         (height, width), odd = self.out_size, "odd_" if self.in_size[2] % 4 else ""
         strips = height * -(-width // self.pixels)
-        if self.are_apart:
+        if self.are_interleaved:
             return {"strip": strips, f"{odd}apart": height * width * 2 * self.pairs}
         rows = self.window.covered(Shape(*self.in_size))[0]
         fills, every = strips // height * self.copies, len(rows) * self.window.kernel[0]
@@ -146,5 +149,5 @@ class Strips:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether every four values lie in the order 0 2 1 3, in which the instructions widen four bytes at once."""
+        """Whether values are in groups of four in the order 0 2 1 3, in which SXTB16 widens the bytes of a word."""
         return self.value_bytes == 1 and self.in_size[2] % 4 == 0

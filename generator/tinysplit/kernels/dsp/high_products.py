@@ -1,7 +1,7 @@
-"""Requantization by the upper half of a 64-bit product, which DSP cores compute and round in one instruction (SMMLAR).
+"""Requantization of a sum by the upper half of a 64-bit product, which SMMLAR computes and rounds.
 
 `(sum * factor + half a step) >> post_shift` is the upper half of `sum * (factor << (32 - post_shift))`, rounded: the
-same integer, without a shift of its own.
+same integer, without a shift instruction.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ LARGEST_HALF = (1 << 15) - 1
 class Epilogue:
     """How the sums of a layer become outputs on a DSP core.
 
-    `factors` are those of the output channels, or one for all. With `is_high` they are shifted for the upper half of
-    the product, by `extra_bits` a channel less for sums that come that much too large. With `is_narrow`, outputs are
-    positive bytes and proved to fit halves of a word before they are clamped, with `is_whole` bytes of the whole range.
+    `factors` has one value for each output channel, or one for all. `is_high`: they are shifted for the upper half of
+    the product, for sums that are 2^extra_bits times too large by as much less. `is_narrow`: outputs are bytes from 0
+    on, and are proved to fit 16 bits before the clamp; `is_whole`: the same for bytes from -128 to 127. `is_capped`:
+    the clamp has an upper limit below 127.
     """
 
     factors: IntArray
@@ -35,9 +36,9 @@ class Epilogue:
 
     @classmethod
     def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None, *, may_mask: bool = False) -> "Epilogue":
-        """Return the epilogue of `quantized`; `extra_bits` has a number for every output channel.
+        """Return the epilogue of `quantized`; `extra_bits` has one value for each output channel.
 
-        With `may_mask` the kernel takes away what a first shift drops, so that upper halves need no such shift.
+        With `may_mask` the kernel clears the bits that the first shift drops, so that the product needs no such shift.
         """
         formats, (low, high) = quantized.formats, quantized.clamp
         requantization = formats.requantization
@@ -66,9 +67,9 @@ class Epilogue:
 
 
 def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
-    """Return `work` with each part once more as what its outputs are: `free`, `positive` (ReLU) or `capped` (ReLU6).
+    """Return `work` with every part a second time, named by the clamp: `free_`, `positive_` (ReLU), `capped_` (ReLU6).
 
-    So a part has costs that all clamps share, and those of its own.
+    So a part has a cost that all clamps share, and one of its clamp.
     """
     activation = layer.activation
     clamp = "capped" if np.isfinite(activation.high) else "free" if activation.low < 0 else "positive"
