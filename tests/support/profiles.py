@@ -9,8 +9,8 @@ TINYSPLIT_TEST_PROFILE. A test asks for its count where it uses it, so that the 
     @settings(max_examples=cases(quick=20, full=100, nightly=1000))
     @given(...)
 
-Tests that take more than about a second with few cases are marked `slow` and left out of quick; cases that take long and
-add little beside others are marked `nightly`.
+Tests that take more than about a second with few cases are marked `slow` and left out of quick; cases that take long
+and add little beside others are marked `nightly`.
 """
 
 import os
