@@ -7,11 +7,11 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantFormat, quantize_static
-from test_branches_on_boards import QUIET
-from test_qdq import Reader
+from rich.console import Console
 
 from example import MODEL, SAMPLES
 from onnx_builder import OnnxBuilder, conv
+from qdq import Reader
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
@@ -24,6 +24,7 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_graph
 from tinysplit_hil.report import MeasureReport
 
+QUIET = Console(quiet=True)
 SAME = [1, 1, 1, 1]
 SHORT = 10_000  # cycles
 

@@ -14,8 +14,8 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Add, Dense, Layer, Shape
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
-from tinysplit.split.evaluate.routes import Links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.topology import Links
 
 WIDTHS = (10, 7, 33, 5, 6)  # tensors of a chain of four dense layers
 RUN, SEND, RECEIVE = StepKind.RUN, StepKind.SEND, StepKind.RECEIVE

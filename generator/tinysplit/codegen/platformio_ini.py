@@ -6,12 +6,11 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common import resources
+from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 from tinysplit.common.templates import render
 
 COMPILER = "arm-none-eabi-gcc"
-SYSTEM_ENVIRONMENT = "system"
 STOCK_ENVIRONMENT = "stock"
-ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.common.output_folder import whole_folder
+from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
-from tinysplit.project.manifest import MODEL_NAME, PARAMETERS_NAME, Project, ProjectModel
+from tinysplit.project.manifest import Project, ProjectModel
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from tinysplit.boards.board import board_title
-from tinysplit.codegen.platformio_ini import ELF_IN_PROJECT
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.quantized_graph import LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 
-MANIFEST_NAME = "tinysplit.json"
-MODEL_NAME = "model.onnx"
-PARAMETERS_NAME = "parameters.npz"
-SPLIT_NAME = "split.json"
 NETWORK_INPUT_NUMBER = 0
 
 
