@@ -23,7 +23,7 @@ def importers(folder: Path, package: str) -> set[str]:
 
 
 def test_only_the_whole_job_knows_generator_and_harness() -> None:
-    assert importers(GENERATOR, "tinysplit_hil") == {"pipeline.py", "cli/app.py"}
+    assert importers(GENERATOR, "tinysplit_hil") == {"pipeline.py", "cli/run.py"}
 
 
 def test_only_virtual_boards_need_the_gpl() -> None:
