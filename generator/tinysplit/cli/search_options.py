@@ -18,8 +18,8 @@ from tinysplit.costs.link_options import parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
-from tinysplit.split.evaluate.period import Period
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
+from tinysplit.split.problem import Period
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
 from tinysplit.split.solve import AUTO, SOLVERS
 
