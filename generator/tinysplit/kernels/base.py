@@ -26,7 +26,7 @@ BIAS_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelContext:
-    """What the templates of a kernel know as `kernel`, beside what every layer's template knows."""
+    """What the templates of a kernel know as `kernel`, in addition to the context of every layer."""
 
 
 class Kernel(ABC):
@@ -47,7 +47,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of RAM, a multiple of 4, that the kernel needs beside input and output while it runs."""
+        """Return the bytes of RAM, a multiple of 4, of the kernel's scratch buffer."""
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """Return how far before input k the output must begin to share its memory; None if it must not share any.

@@ -273,7 +273,7 @@ def largest_block_bytes(layer: Layer) -> int:
 
 
 def is_pointwise(layer: Layer) -> bool:
-    """Return whether the windows of a layer lie one behind the other in its input, so that none has to be copied."""
+    """Return whether the windows of a layer follow each other in its input, so that none has to be copied."""
     if not isinstance(layer, Conv):
         return True
     window = layer.window
