@@ -30,9 +30,11 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import MODEL_NAME, SPLIT_NAME, Project
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
-from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
-from tinysplit.quantize.mixed_precision.joint_search import AutoSplit, settle
-from tinysplit.quantize.quantize_model import Calibration, quantize_graph
+from tinysplit.quantize.calibrate import Calibration
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
+from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
+from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.warnings import print_warnings
 from tinysplit.split.explain.alternatives import not_splitting
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
@@ -85,7 +87,7 @@ class RunReport:
     split: SplitReport
     build: BuildReport
     measurement: MeasureReport
-    auto: AutoSplit | None = None
+    auto: JointSplit | None = None
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -145,18 +147,18 @@ def _run_in_width(
 
 def _run_auto(
     request: RunRequest, goal: Goal, graph: Graph, calibration: Path, messages: Console
-) -> tuple[SplitReport, Project, AutoSplit]:
+) -> tuple[SplitReport, Project, JointSplit]:
     """Find widths and split together, and generate."""
     samples = load_samples(calibration, graph).first(request.calibration_count)
     calibrated = Calibration.of(graph, request.model, samples, messages)
     boards, settings = load_all(request.boards), request.settings
     with steps(messages, f"choosing widths of {graph.name} and splitting it over {', '.join(request.boards)}"):
-        auto = settle(
+        auto = search_jointly(
             graph,
             lambda widths: _solved(graph, boards, settings, request.solver, request.time_limit_s, widths),
-            lambda assignment: calibrated.auto(Limits(goal, boards, settings, assignment)),
+            lambda assignment: allocate_bits(calibrated, Limits(goal, boards, settings, assignment)),
         )
-    calibrated.warn(auto.quantized, messages)
+    print_warnings(auto.quantized, calibrated.statistics, messages)
     split = _reported(auto.split, graph, boards, settings, request.solver, messages, auto.widths)
     used = replace(split.file.settings, kernels=settings.kernels)
     project = _write_projects(auto.quantized, split.file, used, len(samples.x), request.model, request.out, messages)
@@ -265,8 +267,9 @@ def generate_folder(
     # What runs is the quantized network, whatever found the split.
     settings = replace(split.settings, paper=False, kernels=kernels)
     bits = Limits(goal, boards, settings, split.devices) if goal else settings.bits
-    quantized = quantize_graph(graph, model, samples, bits, messages)
-    return _write_projects(quantized, split, settings, len(samples.x), model, out, messages)
+    found = quantize_model(graph, model, samples, bits, messages)
+    print_warnings(found.quantized, found.calibration.statistics, messages)
+    return _write_projects(found.quantized, split, settings, len(samples.x), model, out, messages)
 
 
 def _write_projects(
@@ -279,7 +282,7 @@ def _write_projects(
     messages: Console,
 ) -> Project:
     """Plan every board for a quantized network and write its project."""
-    graph, boards, widths = quantized.graph, load_all(split.board_names), BitWidths.of_quantized(quantized)
+    graph, boards, widths = quantized.dequantized, load_all(split.board_names), BitWidths.of_quantized(quantized)
     problem = make_problem(graph, boards, settings, widths)
     links, kernels = settings.link_settings, settings.kernels
     plan = make_plan(graph, widths, boards, problem, split.devices, links, settings.optimize, kernels)

@@ -21,7 +21,7 @@ from tinysplit.memory.layout import BoardMemory
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
-from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
 
 SAME = [1, 1, 1, 1]
@@ -33,7 +33,7 @@ def run(
 ) -> tuple[BoardMemory, MeasureReport]:
     """Generate, build and measure a network on one board; return how its memory was planned, too."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     boards = load_all([board])
     problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
     plan = make_plan(

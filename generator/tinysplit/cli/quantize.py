@@ -21,7 +21,7 @@ from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit.quantize.report import print_quantization
+from tinysplit.quantize.report import measure_accuracy, print_quantization
 
 
 def quantize(
@@ -31,7 +31,7 @@ def quantize(
     calibration_count: CalibrationCount = 100,
     board: Annotated[str, typer.Option("--board", "-b", help="auto: the board that has to be fast.")] = "nucleo_f446re",
     max_drop: MaxDrop = Goal.max_drop,
-    min_snr: MinSnr = Goal.min_snr_db,
+    min_snr: MinSnr = Goal.min_sqnr_db,
     report: Annotated[
         bool,
         typer.Option("--report", help="Show the statistics that the formats rest on; --json has every channel's, too."),
@@ -43,5 +43,7 @@ def quantize(
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
     messages = Console(stderr=True)
-    found = quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
+    all_samples = load_samples(samples, graph)
+    quantization = quantize_model(graph, model, all_samples.first(calibration_count), widths, messages)
+    found = measure_accuracy(quantization, all_samples, messages)
     emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=report))

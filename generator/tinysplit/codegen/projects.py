@@ -117,9 +117,9 @@ def _hash(directories: Sequence[Path]) -> int:
 def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan) -> ProjectLayer:
     layer = quantized.layers[index]
     source, widths = _kernel(quantized, index, board_plan), BitWidths.of_quantized(quantized)
-    memory = describe_memory(quantized.graph, widths, board_plan, index)
+    memory = describe_memory(quantized.dequantized, widths, board_plan, index)
     core = board_plan.board.device.core
-    own, times = board_plan.memory.layer(quantized.graph, index), board_plan.memory.times(quantized.graph, index)
+    own, times = board_plan.memory.layer(quantized.dequantized, index), board_plan.memory.times(quantized.graph, index)
     cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
@@ -205,9 +205,7 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
 def _kernel(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> LayerSource:
     """Return what computes a layer on a board, or a band of it; its weights are those that calibration made."""
     memory, own = board_plan.memory, quantized.layers[index]
-    parameters: dict[str, Any] = dict(own.layer.parameters)
-    layer = replace(memory.layer(quantized.graph, index), **parameters)
-    return LayerSource(replace(own, layer=layer), memory.kernels[index])
+    return LayerSource(replace(own, layer=memory.layer(quantized.graph, index)), memory.kernels[index])
 
 
 def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Convolutions and fully connected layers by SMLAD: two products a cycle, for two pixels and four output channels."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -14,11 +15,11 @@ from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.strips import Strips
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
-from tinysplit.quantize.weight_scales import CLIPPED_SHARES
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # that are computed together
@@ -197,7 +198,7 @@ def _shares_words(quantized: QuantizedLayer) -> bool:
     formats = quantized.formats
     if formats.weight_bits != BYTE_BITS or formats.x.bits != BYTE_BITS:
         return False
-    bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
+    bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
     return bool(bounds.max() < SHARED_SUM_LIMIT)
 
 

@@ -72,10 +72,6 @@ class Graph:
             output_order=np.arange(out_shape.size),
         )
 
-    def with_layers(self, layers: Sequence[Layer]) -> Self:
-        """Return the network with other layers in the places of its own."""
-        return replace(self, layers=tuple(layers))
-
     @property
     def value_names(self) -> tuple[str, ...]:
         """ONNX names of the network's input and of every layer's output."""

@@ -5,6 +5,8 @@ that use all their bits, as far as every sum provably fits 32 bits (`correction.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +15,12 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.weight_scales import correct, keep
+from tinysplit.quantize.weight_scales import correct, keep, largest_sum
 
 HALF_A_STEP = 0.5
 FEW_WEIGHT_BITS = 8
@@ -45,21 +48,35 @@ def choose_formats(
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
         steps = graph.own_weight_steps.get(layer.name)
         weight_bits = widths.weights.get(layer.output)
-        formats = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
-        chosen.append(formats)
-        values[layer.output] = formats.y
-        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, formats, tuple(input_bounds)))
+        quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
+        chosen.append(quantized.formats)
+        values[layer.output] = quantized.formats.y
+        bounds[layer.output] = _output_bounds(quantized)
     return tuple(chosen)
 
 
-def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> QuantizedGraph:
-    """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
+def quantize(
+    graph: Graph,
+    formats: Sequence[LayerFormats],
+    bits: int,
+    parameters: Mapping[str, IntegerParameters] = MappingProxyType({}),
+) -> QuantizedGraph:
+    """Return the network in fixed point: no value and no weights have more than `bits` bits (8 or 16).
+
+    `parameters` are weights and biases by the layers' outputs; those of other layers are rounded to nearest.
+    Raises InputError where a sum could overflow or formats do not match.
+    """
     layers = []
     x = formats[0].x
     values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
     for layer, chosen in zip(graph.layers, formats, strict=True):
-        quantized = QuantizedLayer.of(layer, chosen, tuple(bounds[name] for name in layer.inputs))
-        _check(quantized, [values[name] for name in layer.inputs], bits)
+        _check_formats(layer, chosen, [values[name] for name in layer.inputs], bits)
+        quantized = QuantizedLayer.of(layer, chosen, [bounds[name] for name in layer.inputs])
+        if layer.output in parameters:
+            quantized = replace(quantized, parameters=parameters[layer.output])
+        largest = largest_sum(quantized)
+        if largest > ACCUMULATOR_MAX:
+            raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
         values[layer.output] = chosen.y
         bounds[layer.output] = _output_bounds(quantized)
         layers.append(quantized)
@@ -101,8 +118,8 @@ def _fit(
     bounds: Sequence[Bounds],
     weight_bits: int | None,
     own_steps: NDArray[np.float64] | None,
-) -> LayerFormats:
-    """Return the formats of a layer whose output should have the format `wanted`."""
+) -> QuantizedLayer:
+    """Return a layer in formats for an output that should have the format `wanted`."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
@@ -112,33 +129,27 @@ def _fit(
     else:
         kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
         formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
-    if formats is None or largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
+    quantized = None if formats is None else QuantizedLayer.of(layer, formats, bounds)
+    if quantized is None or largest_sum(quantized) > ACCUMULATOR_MAX or _loses_weights(quantized):
         raise InputError(
             f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
             "use fewer bits or a smaller layer"
         )
-    return formats
-
-
-def largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
-    """Return the largest absolute value that the kernel's 32-bit integers can take."""
-    sums = layer.sum_bounds(formats, bounds)
-    if formats.requantization:
-        return formats.requantization.largest(sums, formats.y.zero_point)
-    return int(sums.max())
+    return quantized
 
 
 def few_weight_bits(quantized: QuantizedLayer) -> int:
     """Return how many bits, with sign, 16-bit weights use where sums of 32 bits leave them 8 or fewer, else 0."""
-    if (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
+    if quantized.parameters is None or (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
         return 0
-    largest = int(np.abs(quantized.constants["weights"].astype(np.int64)).max())
+    largest = int(np.abs(quantized.parameters.weights.astype(np.int64)).max())
     return largest.bit_length() + 1 if 0 < largest < 1 << (FEW_WEIGHT_BITS - 1) else 0
 
 
-def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
+def _loses_weights(quantized: QuantizedLayer) -> bool:
     """Whether all weights vanish although together they move the output by more than half a step."""
-    if formats.weight_bits is None or layer.constants(formats)["weights"].any():
+    layer, formats = quantized.layer, quantized.formats
+    if quantized.parameters is None or quantized.parameters.weights.any():
         return False
     gain = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64)).sum(axis=1).max()
     largest_input = 2.0 ** (formats.x.bits - 1) * formats.x.scale
@@ -154,9 +165,8 @@ def _output_bounds(quantized: QuantizedLayer) -> Bounds:
     return min(low, formats.y.zero_point), max(high, formats.y.zero_point)
 
 
-def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) -> None:
-    """Refuse formats that break the chain or the kernel's arithmetic."""
-    layer, formats = quantized.layer, quantized.formats
+def _check_formats(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> None:
+    """Raise InputError for formats that do not match the layer or the layers before it."""
     if not _belong_together(layer, formats, inputs, bits):
         raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
     requantization = formats.requantization
@@ -164,9 +174,6 @@ def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) 
         for shift in (requantization.pre_shift, requantization.post_shift):
             if not 0 <= shift <= MAX_SHIFT:
                 raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
-    largest = largest_sum(layer, formats, quantized.bounds)
-    if largest > ACCUMULATOR_MAX:
-        raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
 
 
 def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES, Bounds, LayerFormats
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
 HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
-CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's range
 NEAREST_BITS = (12, 16)  # of factors that only approach scales of others
 SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
 NO_INTEGER = 0.01  # what float32 may take from weight / step
@@ -146,6 +146,14 @@ def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:
     return Requantization(tuple(factors[:1].tolist() if same else factors.tolist()), shift - halvings)
 
 
+def largest_sum(quantized: QuantizedLayer) -> int:
+    """Return the largest absolute value that the kernel's 32-bit integers can take."""
+    sums, formats = quantized.layer.sum_bounds(quantized), quantized.formats
+    if formats.requantization:
+        return formats.requantization.largest(sums, formats.y.zero_point)
+    return int(sums.max())
+
+
 def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
     """Return the formats with the smallest first shift that provably keeps everything in 32 bits, None without one."""
     whole = formats.requantization
@@ -154,6 +162,6 @@ def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormat
     for pre_shift in range(max(whole.post_shift - MAX_SHIFT, 0), min(whole.post_shift, MAX_SHIFT) + 1):
         shifted = replace(whole, pre_shift=pre_shift, post_shift=whole.post_shift - pre_shift)
         candidate = replace(formats, requantization=shifted)
-        if shifted.largest(layer.sum_bounds(candidate, [bounds]), formats.y.zero_point) <= ACCUMULATOR_MAX:
+        if largest_sum(QuantizedLayer.of(layer, candidate, (bounds,))) <= ACCUMULATOR_MAX:
             return candidate
     return None

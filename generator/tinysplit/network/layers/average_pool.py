@@ -11,7 +11,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Window
 
@@ -82,12 +82,13 @@ class AveragePool(Layer):
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
 
-    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:
+    def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
         """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
 
         Of sums of 64 bits the averages and the fraction's two integers have 32.
         """
-        largest = max(abs(bound - formats.x.zero_point) for bound in bounds[0])
+        formats = quantized.formats
+        largest = max(abs(bound - formats.x.zero_point) for bound in quantized.x_bounds)
         multiplier, divisor = self.ratio(formats)
         if self.needs_64_bits(formats):
             average = largest * multiplier // divisor + 1 + abs(formats.y.zero_point)
