@@ -7,11 +7,12 @@ from rich.console import Console
 from example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.common.errors import InputError
+from tinysplit.common.project_files import PARAMETERS_NAME
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
-from tinysplit.project.manifest import PARAMETERS_NAME, Project
+from tinysplit.project.manifest import Project
 from tinysplit.quantize.quantize_model import quantize_model
 
 QUIET = Console(quiet=True)
@@ -19,9 +20,9 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    graph, out = import_model(MODEL), tmp_path / "out"
-    split = pipeline.split_graph(graph, ["nucleo_g071rb"], CostSettings(bits=8), "auto", QUIET)
-    pipeline.generate_folder(graph, split.file, CALIBRATION, 20, MODEL, out, QUIET)
+    out, context = tmp_path / "out", pipeline.Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    pipeline.generate_folder(context, split, CALIBRATION, out, calibration_count=20)
     return out
 
 

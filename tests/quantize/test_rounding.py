@@ -3,18 +3,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rich.console import Console
-from test_quantize import chain, dense
 
+from calibrated import calibrated
 from example import CALIBRATION, MODEL, SAMPLES
+from networks import chain, dense
 from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.layers import Conv, DepthwiseConv, Pads, Shape, Window
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.onnx_import import import_model
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
-from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.rounding import round_weights
@@ -23,10 +21,6 @@ from tinysplit.quantize.weight_scales import largest_sum
 
 Floats = NDArray[np.float64]
 RNG = np.random.default_rng(0)
-
-
-def calibrated(model: Path, x: NDArray[np.float32]) -> Calibration:
-    return Calibration.of(import_model(model), model, Samples(x, None), Console(quiet=True))
 
 
 def test_errors_of_inputs_that_go_together_cancel() -> None:

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_rounding import calibrated
 
+from calibrated import calibrated
 from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat

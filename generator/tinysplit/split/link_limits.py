@@ -17,13 +17,13 @@ from math import inf
 from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.split.evaluate.routes import Pair, pair_of
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.floors import floor_value
+from tinysplit.split.topology import Pair, pair_of
 
 SETS_SHARE = 0.75  # of the time, until when sets of links are tried
 
@@ -59,7 +59,7 @@ def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
         raise InfeasibleError(
             f"no split gets by with the boards' link UARTs: {n_links} links at least join {n_links + 1} boards and "
             f"take {2 * n_links} UARTs, and the boards have {n_uarts}: leave boards out, name boards with "
-            "more, or let the best split leave boards out (--use-any)"
+            "more, or let the best split leave boards out (--no-use-all)"
         )
 
 
