@@ -101,7 +101,7 @@ def test_padding_of_a_tile_is_the_zero_point(board: str, tmp_path: Path) -> None
     reader = Reader(x)
     quantize_static(str(shrinking(SAME).save(tmp_path)), str(path), reader, quant_format=QuantFormat.QDQ)
     graph = import_model(path)
-    assert graph.own_formats[graph.layers[0].output].zero_point == -128  # 8-bit values without negative ones
+    assert graph.qdq_formats[graph.layers[0].output].zero_point == -128  # 8-bit values without negative ones
     memory, report = run(path, board, x, tmp_path, CostSettings())
     assert memory.fused[0].has_padding
     assert report.outputs.bit_exact

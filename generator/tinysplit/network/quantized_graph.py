@@ -65,7 +65,7 @@ class QuantizedGraph:
     @cached_property
     def dequantized(self) -> Graph:
         """The float network that the integer weights and biases represent, from which costs on boards are estimated."""
-        if self.graph.own_formats:  # the float weights of a QDQ network are integers times scales already
+        if self.graph.qdq_formats:  # the float weights of a QDQ network are integers times scales already
             return self.graph
         return replace(self.graph, layers=tuple(layer.dequantized for layer in self.layers))
 

@@ -67,7 +67,7 @@ class Calibration:
 
     @cached_property
     def _in_16_bits(self) -> QuantizedGraph | None:
-        """Return what stands for the float network; None where its accumulators do not fit 32 bits."""
+        """Return the reference for calibration; None where its accumulators do not fit 32 bits."""
         try:
             nearest = self.nearest(BitWidths.all(self.graph, LONG))
         except InputError:

@@ -34,7 +34,7 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
     stays as it is, and so do weights that came as integers.
     """
     graph = quantized.graph
-    if graph.own_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
+    if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
         return quantized
     own = _Run(quantized, x[:MOST_SAMPLES])
     exact = own if reference is None else _Run(reference, x[:MOST_SAMPLES])
@@ -43,7 +43,7 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
         model = layer if reference is None else reference.layers[index]
         better = layer
         if reference is not None or few_weight_bits(layer):
-            keeps_weights = layer.layer.name in graph.own_weight_steps
+            keeps_weights = layer.layer.name in graph.qdq_weight_scales
             inputs = own.inputs(index)[0], exact.inputs(index)[0]
             better = _calibrated(layer, *inputs, model.formats.x, keeps_weights=keeps_weights)
         layers.append(better)

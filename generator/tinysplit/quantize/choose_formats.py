@@ -1,7 +1,7 @@
-"""From floats to fixed point: formats for values, chosen from the ranges seen, and for weights, a channel its own.
+"""Number formats of values, from their value ranges, and of weights, per channel; and the quantization to them.
 
-Values get the Q format with most fraction bits that holds their range. The weights of each output channel get steps
-that use all their bits, as far as every sum provably fits 32 bits (`correction.py`).
+Values get the Q format with the most fraction bits that holds their range. The weights of each output channel get a
+scale that uses all their bits, as far as every accumulator provably fits 32 bits (`weight_scales`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,21 +32,21 @@ def choose_formats(
     bits: int | BitWidths,
     chosen_before: Mapping[str, ValueFormat] | None = None,
 ) -> tuple[LayerFormats, ...]:
-    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or for widths of their own.
+    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or in mixed precision.
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
-    get the Q formats that hold them, but for those whose format was `chosen_before`.
-    Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
+    get the Q formats that hold them, except those with a format in `chosen_before`.
+    Raises InputError where a range is missing or not finite, and where no format keeps a layer's sums in 32 bits.
     """
     widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
-    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.own_formats})
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.qdq_formats})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
     chosen = []
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
-        steps = graph.own_weight_steps.get(layer.name)
+        steps = graph.qdq_weight_scales.get(layer.name)
         weight_bits = widths.weights.get(layer.output)
         quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
         chosen.append(quantized.formats)
@@ -91,7 +91,7 @@ def widest(formats: Sequence[LayerFormats]) -> int:
 def _wanted_formats(
     graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths, given: Mapping[str, ValueFormat]
 ) -> dict[str, ValueFormat]:
-    """Return the formats that are given, or that suit the ranges of values."""
+    """Return the given formats, and the Q formats of the value ranges for other values."""
     owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
     return {
         name: given.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
@@ -100,7 +100,7 @@ def _wanted_formats(
 
 
 def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner: str, bits: int) -> QFormat:
-    """Return the format that suits the range of a value."""
+    """Return the Q format of a value range."""
     if value not in ranges:
         raise InputError(f"{owner}: no range was measured for {value!r}; calibrate with samples of this model")
     low, high = ranges[value]
@@ -117,9 +117,9 @@ def _fit(
     wanted: ValueFormat,
     bounds: Sequence[Bounds],
     weight_bits: int | None,
-    own_steps: NDArray[np.float64] | None,
+    qdq_scales: NDArray[np.float64] | None,
 ) -> QuantizedLayer:
-    """Return a layer in formats for an output that should have the format `wanted`."""
+    """Return a layer in fixed point; its output gets the format `wanted` or a coarser one."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
@@ -127,7 +127,7 @@ def _fit(
     if weight_bits is None:
         formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
     else:
-        kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
+        kept = None if qdq_scales is None else keep(layer, inputs[0], wanted, bounds[0], qdq_scales)
         formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
     quantized = None if formats is None else QuantizedLayer.of(layer, formats, bounds)
     if quantized is None or largest_sum(quantized) > ACCUMULATOR_MAX or _loses_weights(quantized):
@@ -139,7 +139,7 @@ def _fit(
 
 
 def few_weight_bits(quantized: QuantizedLayer) -> int:
-    """Return how many bits, with sign, 16-bit weights use where sums of 32 bits leave them 8 or fewer, else 0."""
+    """Return how many bits, with sign, 16-bit weights use where 32-bit accumulators leave them 8 or fewer, else 0."""
     if quantized.parameters is None or (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
         return 0
     largest = int(np.abs(quantized.parameters.weights.astype(np.int64)).max())
@@ -147,7 +147,7 @@ def few_weight_bits(quantized: QuantizedLayer) -> int:
 
 
 def _loses_weights(quantized: QuantizedLayer) -> bool:
-    """Whether all weights vanish although together they move the output by more than half a step."""
+    """Return whether all weights round to 0 although together they change the output by more than half a step."""
     layer, formats = quantized.layer, quantized.formats
     if quantized.parameters is None or quantized.parameters.weights.any():
         return False
@@ -177,7 +177,7 @@ def _check_formats(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFo
 
 
 def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:
-    """Whether formats are those of a layer of this kind behind `inputs`."""
+    """Return whether formats are valid for a layer of this kind after `inputs`."""
     has_weights = "weights" in layer.parameters
     widths = {q.bits for q in (*formats.inputs, formats.y)} | {formats.weight_bits or formats.x.bits}
     if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:

@@ -23,9 +23,8 @@ LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
 class AveragePool(Layer):
     """A pool over `window`, channel by channel.
 
-    Averages are smaller than what they average, so the output may have more fraction bits than the input: the sum is
-    shifted left by the difference before the division. Where a window is so large that its sums could pass 32 bits
-    with the formats chosen, they have 64.
+    Averages are smaller than the values, so the output may have more fraction bits than the input: the sum is shifted
+    left by the difference before the division. Sums that could exceed 32 bits with the formats chosen have 64.
     """
 
     kind: ClassVar[str] = "average_pool"
@@ -64,7 +63,7 @@ class AveragePool(Layer):
         return round(ratio * (1 << shift)), 1 << shift
 
     def needs_64_bits(self, formats: LayerFormats) -> bool:
-        """Return whether the values of a window, all at their largest, add up to more than 32 bits."""
+        """Return whether the sum of a window can exceed 32 bits."""
         multiplier, divisor = self.ratio(formats)
         largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
         return self.window.elements * (largest * multiplier + divisor) > fixed_point.ACCUMULATOR_MAX
@@ -72,7 +71,7 @@ class AveragePool(Layer):
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
 
-        Sums that pass 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
+        Sums that exceed 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
         """
         x = inputs[0]
         if not isinstance(wanted, QFormat):

@@ -1,4 +1,4 @@
-"""What every layer kind says about itself: shapes, costs, fixed-point constants and exact integer reference.
+"""The interface of a layer kind: shapes, MACs, fixed-point constants and exact integer reference.
 
 A kind is one file in this package plus the C template of the same name in `templates/layers/`.
 """
@@ -59,7 +59,7 @@ class Layer(ABC):
     """
 
     kind: ClassVar[str]
-    keeps_format: ClassVar[bool] = False  # the output's Q format is the input's
+    keeps_format: ClassVar[bool] = False  # the output has the format of the input
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 
@@ -68,11 +68,11 @@ class Layer(ABC):
     output: str
     in_shape: Shape
     activation: Activation = Activation()
-    x_clamp: Activation = Activation()  # between which the values of the first input are known to lie
+    x_clamp: Activation = Activation()  # known range of the first input
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:
-        """Shapes of all inputs: alike, unless the kind says otherwise."""
+        """Shapes of all inputs: equal, unless the kind overrides this."""
         return (self.in_shape,) * len(self.inputs)
 
     @property
@@ -81,22 +81,22 @@ class Layer(ABC):
         """Shape of the output."""
 
     def is_elementwise(self, _: int) -> bool:
-        """Return whether every element of input k is read before the output's element at its place is written."""
+        """Return whether each element of input k is read before the output element at its position is written."""
         return False
 
     @property
     @abstractmethod
     def operator_macc(self) -> int:
-        """Multiply-accumulates of the operator alone, without its fused activation."""
+        """MACs of the operator alone, without its fused activation."""
 
     @property
     def macc(self) -> int:
-        """Multiply-accumulates as X-CUBE-AI 7.1 counts them (seed 000, Table 2): ReLU free, a clip 1 an element."""
+        """MACs as X-CUBE-AI 7.1 counts them (Santamaria 2021, Table 2): ReLU counts 0, a clip 1 per element."""
         return self.operator_macc + (self.out_shape.size if np.isfinite(self.activation.high) else 0)
 
     @property
     def cost_kind(self) -> str:
-        """Key of this layer in the table of cycles per MACC: kernels of one kind may differ in speed by shape."""
+        """Key of this layer in the cost table: kernels of one kind may differ in speed by shape."""
         return self.kind
 
     @property
@@ -159,11 +159,11 @@ class Layer(ABC):
 
     @property
     def has_padding(self) -> bool:
-        """Whether windows of the layer reach over the map."""
+        """Whether windows of the layer overlap padding."""
         return False
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the output's format, given those of the inputs and the one that suits the range of the output."""
+        """Return the output's format, given those of the inputs and the one wanted for the output's value range."""
         return inputs[0] if self.keeps_format else wanted
 
     def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
@@ -193,9 +193,9 @@ class Layer(ABC):
 
     @abstractmethod
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """Compute exactly what the C kernel computes: `inputs` are N x H x W x C of their formats, the result of y."""
+        """Compute exactly what the C kernel computes: `inputs` (N x H x W x C) in their formats to the result in y."""
 
 
 def _as_int32(values: IntArray) -> IntArray:
-    """Return `values` as int32, saturated: what does not fit is out of bounds afterwards, too."""
+    """Return `values` as int32, saturated: `sum_bounds` of values that do not fit are above 32 bits, too."""
     return values.clip(-(1 << 31), (1 << 31) - 1).astype(np.int32)
