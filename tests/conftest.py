@@ -2,10 +2,23 @@ import numpy as np
 import pytest
 
 import onnx_builder
+import profiles
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--refresh-golden", action="store_true", help="write tests/golden/ anew instead of comparing")
+    parser.addoption("--profile", choices=list(profiles.Profile), help="how many random cases to try (default: full)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if profiles.current() is not profiles.Profile.NIGHTLY:
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="only in the nightly profile"))
 
 
 @pytest.fixture(autouse=True)

@@ -61,7 +61,7 @@ from tinysplit.reproduce.report import print_reproduction
 from tinysplit.reproduce.tables import reproduce as reproduce_tables
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solve import AUTO
+from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.tables import print_measurement
 
 messages = Console(stderr=True)

@@ -17,7 +17,7 @@ from tinysplit.kernels import KERNELS, Optimize, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.evaluate.period import Period
 from tinysplit.split.problem import Objective
-from tinysplit.split.solve import AUTO, SOLVERS
+from tinysplit.split.solvers.dispatch import AUTO, SOLVERS
 
 AUTO_BITS = "auto"
 Model = Annotated[Path, typer.Argument(help="The trained network, an ONNX file.")]

@@ -40,7 +40,7 @@ from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solve import AUTO
+from tinysplit.split.solvers.dispatch import AUTO
 
 messages = Console(stderr=True)
 
