@@ -5,13 +5,12 @@ import pytest
 
 from example import MODEL
 from layer_cases import MAKERS
-from tinysplit import kernels
 from tinysplit.boards.catalog import load_board
 from tinysplit.cli.options import parse_kernels
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize, candidates, choose
+from tinysplit.kernels import Optimize, candidates, choose, selection
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
@@ -192,7 +191,7 @@ def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
 def test_the_table_decides_where_both_were_measured(
     kinds: dict[str, KernelCosts], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernels, "load_cycle_table", lambda: table_with(kinds))
+    monkeypatch.setattr(selection, "load_cycle_table", lambda: table_with(kinds))
     assert choose(conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
 
 
@@ -200,7 +199,7 @@ def test_little_flash_counts_before_cycles_and_a_tenth_more_is_little(monkeypatc
     layer = conv(Shape(8, 8, 8), 8, 3)
     for code_bytes, chosen in ((1000, "dual_mac"), (1300, "direct")):
         kinds = {"conv": costs(2, 1000), "conv/dual_mac": costs(1, code_bytes)}
-        monkeypatch.setattr(kernels, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
+        monkeypatch.setattr(selection, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
         assert choose(layer, "cortex-m4", BYTES, Optimize.FLASH).name == chosen
         assert choose(layer, "cortex-m4", BYTES).name == "dual_mac"
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase as NodeTest
-from test_kernels import run_on_host
 
+from kernels_on_host import run_on_host
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import IntArray

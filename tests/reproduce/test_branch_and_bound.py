@@ -11,6 +11,7 @@ from chain_problems import by_hand, chains, equal_links, random_chain
 from profiles import cases
 from tinysplit.common.errors import UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solvers.chain.search import chain_label_search
 from tinysplit.split.solvers.no_split import NoSplitError
@@ -26,7 +27,7 @@ def test_agrees_with_brute_force(problem: Problem) -> None:
         assert caught.value.proved
         return
     split = branch_and_bound(problem)
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12)
     assert split.proved
 

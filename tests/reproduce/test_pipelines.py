@@ -14,8 +14,10 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.algorithm_1 import algorithm_1_least_repair
 from tinysplit.reproduce.stage_dp import stage_search
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
-from tinysplit.split.evaluate.period import Period, period_s
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem, sub_models
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.evaluate.sub_models import sub_models
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.report.arrivals import simulate_arrivals
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
@@ -39,7 +41,7 @@ def best_pipeline(problem: Problem) -> float:
         for order in permutations(range(d), parts)
         for sizes in compositions(n, parts)
     ]
-    return min((problem.value(a) for a in candidates if problem.is_feasible(a)), default=inf)
+    return min((evaluate(problem, a).value for a in candidates if evaluate(problem, a).is_feasible), default=inf)
 
 
 @settings(max_examples=cases(quick=10, full=100, nightly=1000))
@@ -52,7 +54,7 @@ def test_best_pipeline(problem: Problem) -> None:
             stage_search(problem)
         return
     split = stage_search(problem)
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert split.objective == pytest.approx(expected, rel=1e-9, abs=1e-12)
     runs = sub_models(split.assignment)
     assert len({run.device for run in runs}) == len(runs)
@@ -164,8 +166,8 @@ def test_the_pace_of_a_split_is_its_load(problem: Problem) -> None:
         return
     passages = through_split(problem, assignment, (0.0,) * 50)
     assert passages[-1].end_s >= 50 * load * (1 - 1e-9)
-    assert passages[-1].end_s <= 49 * load + problem.figures(assignment).i_s + 1e-9
-    assert passages[0].latency_s == pytest.approx(problem.figures(assignment).i_s)
+    assert passages[-1].end_s <= 49 * load + evaluate(problem, assignment).i_s + 1e-9
+    assert passages[0].latency_s == pytest.approx(evaluate(problem, assignment).i_s)
 
 
 def test_a_device_takes_the_oldest_input() -> None:

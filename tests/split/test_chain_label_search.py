@@ -13,8 +13,8 @@ from fake_clock import fake_clock
 from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import UsageError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solvers.chain import knapsack_choice as packing
 from tinysplit.split.solvers.chain import search as module
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds
@@ -51,7 +51,7 @@ def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.M
             assert caught.value.proved
             continue
         split = chain_label_search(problem)
-        assert problem.is_feasible(split.assignment), problem
+        assert evaluate(problem, split.assignment).is_feasible, problem
         assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
         assert split.proved, problem
         n_feasible += 1
@@ -149,7 +149,7 @@ def test_ends_in_time_with_a_bound(idle_w: float, monkeypatch: pytest.MonkeyPatc
     clock = fake_clock(monkeypatch, tick_s=0.05)
     split = chain_label_search(other, time_limit_s=1)
     assert clock.readings < 1 / 0.05 + 80 + 20  # the first pass is always finished: one reading a layer
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert not split.proved
     assert 0 < split.gap <= 1
 

@@ -17,9 +17,8 @@ from shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.onnx_import import import_model
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.ram import NETWORK_INPUT
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.chain.search import chain_label_search
 from tinysplit.split.solvers.dag.incumbent import Incumbent
@@ -30,6 +29,7 @@ from tinysplit.split.solvers.dag.state_graph_builder import FrontierBuilder
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.split.topology import NETWORK_INPUT
 
 N_PROBLEMS = cases(quick=40, full=480, nightly=8000)
 Search = Callable[[Problem], Split]
@@ -44,7 +44,7 @@ def check(problem: Problem, expected: float, search: Search) -> None:
     split = search(problem)
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), split
     assert split.proved
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -94,7 +94,7 @@ def least_between_blocks(problem: Problem) -> float:
         tuple(device for device, size in zip(devices, sizes, strict=True) for _ in range(size))
         for devices in product(range(len(problem.devices)), repeat=len(sizes))
     )
-    return min(map(problem.value, filter(problem.is_feasible, splits)), default=inf)
+    return min((split.value for split in (evaluate(problem, a) for a in splits) if split.is_feasible), default=inf)
 
 
 def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
@@ -112,7 +112,7 @@ def test_resnet_needs_a_cut_inside_a_block_where_ram_is_short() -> None:
     assert least_between_blocks(problem) == inf
     split = dag_label_search(problem)
     assert split.proved
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("objective", list(Objective))
@@ -148,7 +148,7 @@ def test_what_is_alive_counts_on_every_device() -> None:
     small = replace(block(2, 24, seconds), devices=(DeviceLimits("a", 3, 23), DeviceLimits("b", 3, 24)))
     split = dag_label_search(small)  # the join needs 24 bytes, which only b has
     assert split.assignment == (0, 1, 1)
-    assert small.figures(split.assignment).ram_bytes == (16, 24)
+    assert evaluate(small, split.assignment).ram_bytes == (16, 24)
 
 
 def random_network(n_layers: int, n_devices: int, reach: int, seed: int) -> Problem:
@@ -186,7 +186,7 @@ def test_wide_networks_have_a_true_gap_within_the_time(seed: int, monkeypatch: p
     clock = fake_clock(monkeypatch, tick_s=0.02)
     quick = dag_label_search(problem, time_limit_s=1.0)
     assert clock.readings < 1.0 / 0.02 + 50  # those of a first narrow pass, which is always finished
-    assert problem.is_feasible(quick.assignment)
+    assert evaluate(problem, quick.assignment).is_feasible
     longer = dag_label_search(problem, time_limit_s=2.5)
     assert quick.lower_bound <= longer.objective * (1 + 1e-9)
     assert longer.lower_bound <= longer.objective <= quick.objective * (1 + 1e-9)
@@ -222,9 +222,9 @@ def test_bounds_of_ways_are_admissible(definition: Period) -> None:
             parents, labels = bounds.children(done, labels, inf)
             ways = [(*ways[row], int(device)) for row, device in zip(parents, labels.device, strict=True)]
         for way, bound in zip(ways, labels.bounds, strict=True):
-            if problem.is_feasible(way):
+            if evaluate(problem, way).is_feasible:
                 n_ways += 1
-                assert bound <= problem.value(way) * (1 + 1e-9) + 1e-12, (seed, way)
+                assert bound <= evaluate(problem, way).value * (1 + 1e-9) + 1e-12, (seed, way)
     assert n_ways > 40
 
 
@@ -235,7 +235,7 @@ def test_many_boards_keep_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     clock = fake_clock(monkeypatch, tick_s=0.05)
     split = dag_label_search(problem, time_limit_s=1.0)
     assert clock.readings < 1.0 / 0.05 + 10
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective
 
 

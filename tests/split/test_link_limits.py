@@ -14,11 +14,11 @@ from fake_clock import fake_clock
 from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
+from tinysplit.split.topology import Links
 
 N_PROBLEMS = cases(quick=60, full=240, nightly=3000)
 KINDS = Kinds(periods=(Period.LOAD,))
@@ -129,6 +129,6 @@ def test_many_boards_with_few_uarts_have_a_split_in_time(monkeypatch: pytest.Mon
     split = solve_within_links(problem, counts, "auto", time_limit_s=3.0)
     assert clock.readings < 3.0 / 0.004 + 200
     assert keeps_limits(problem, split.assignment, counts)
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective
     assert split.gap < 0.3

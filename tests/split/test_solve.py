@@ -12,10 +12,10 @@ from fake_clock import fake_clock
 from profiles import cases
 from random_problems import random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers import dispatch
 from tinysplit.split.solvers.dispatch import SOLVERS
@@ -41,7 +41,7 @@ def test_auto_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
         n_feasible += isfinite(expected)
         if isfinite(expected):
             split = solve(problem)
-            assert problem.is_feasible(split.assignment), seed
+            assert evaluate(problem, split.assignment).is_feasible, seed
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), seed
             assert split.proved, seed
             chosen.add(split.solver)
@@ -79,7 +79,7 @@ def test_auto_solves_energy_on_more_boards_than_sets_of_powered_ones_can_be_sear
 ) -> None:
     fake_clock(monkeypatch, tick_s=0.005)
     split = solve(with_power(large_chain(30, 11, 0), 0.001), time_limit_s=1.0)
-    assert (split.solver, split.problem.is_feasible(split.assignment)) == ("dag-labels", True)
+    assert (split.solver, evaluate(split.problem, split.assignment).is_feasible) == ("dag-labels", True)
     assert 0 < split.lower_bound <= split.objective
 
 
@@ -100,7 +100,7 @@ def test_what_is_not_proved_has_a_split_and_a_bound_in_time(monkeypatch: pytest.
     clock = fake_clock(monkeypatch, tick_s=0.05)
     split = solve(problem, time_limit_s=1.5)
     assert clock.readings < 1.5 / 0.05 + 80 + 20  # the first pass is always finished: one reading a layer
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert not split.proved
     assert 0 < split.lower_bound < split.objective
 

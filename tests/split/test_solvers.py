@@ -11,7 +11,7 @@ from brute_force import BruteForce
 from chain_problems import by_hand, chains, equal_links, random_chain
 from profiles import cases
 from tinysplit.common.errors import UsageError
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -23,10 +23,11 @@ from tinysplit.split.solvers.dispatch import SOLVERS, Solver, find_split
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
+from tinysplit.split.topology import Links
 
 
 def check(split: Split, expected: float) -> None:
-    assert split.problem.is_feasible(split.assignment)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12)
     assert split.proved
     assert split.gap < 1e-9

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tinysplit.kernels import Kernel, Optimize, candidates, choose, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
-from tinysplit.memory.layout import Place, readers_of
+from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
@@ -20,12 +20,12 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
     """Return where a layer's tensors lie, what its kernel needs beside them, and why."""
     memory, layer = board_plan.memory, graph.layers[number]
     turn = run_turn(graph, board_plan, number)
-    scratch = Place(number, is_scratch=True)
+    scratch = BufferId(number, is_scratch=True)
     kernel, own_widths = memory.kernels[number], widths.of_layer(layer)
     loads = kernel.loads(layer, own_widths)
     own = kernel.scratch_bytes(memory.layer(graph, number), own_widths)
-    moved = [move.tensor for move in memory.moves if move.turn == turn]
-    partner = memory.consumer(graph, number) if number in memory.bands else memory.producer(graph, number)
+    moved = [move.tensor for move in memory.moves if move.step == turn]
+    partner = memory.consumer(graph, number) if number in memory.fused else memory.producer(graph, number)
     return ProjectMemory(
         scheme=kernel.scheme(layer),
         kernel=kernel.name,
@@ -35,7 +35,7 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
         input_offsets=tuple(memory.offset(source, turn) for source in graph.predecessors[number]),
         output_offset=memory.offset(number, turn),
         moved_bytes=sum(widths.size_bytes(graph, tensor) for tensor in moved),
-        in_bands_with=None if partner is None else partner + 1,
+        fused_with=None if partner is None else partner + 1,
         why="; ".join(_reasons(graph, widths, board_plan, number)),
     )
 
@@ -50,10 +50,10 @@ def run_turn(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     memory = board_plan.memory
     yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
-    bands = memory.bands.get(number)
-    if bands:
+    fused = memory.fused.get(number)
+    if fused:
         consumer = memory.consumer(graph, number) + 1
-        yield f"{bands.count} bands of {bands.rows} rows, each used up by layer {consumer}"
+        yield f"fused with layer {consumer}: {fused.tiles} tiles of {fused.tile_rows} rows"
     elif memory.producer(graph, number) is None:
         yield from _places(graph, widths, board_plan, number)
 

@@ -1,16 +1,14 @@
 """The platformio.ini of a board's project: one environment for the system's compiler, the stock one for users."""
 
 import shutil
-from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common import resources
+from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 from tinysplit.common.templates import render
 
 COMPILER = "arm-none-eabi-gcc"
-SYSTEM_ENVIRONMENT = "system"
 STOCK_ENVIRONMENT = "stock"
-ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
 
 
 def render_platformio_ini(board: Board) -> str:

@@ -15,10 +15,11 @@ from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.output_folder import whole_folder
+from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
-from tinysplit.costs.problem_builder import kernel_cycles
-from tinysplit.memory.layout import MOVE_CYCLES, BoardMemory, Place
+from tinysplit.kernels.cycles import kernel_cycles
+from tinysplit.memory.layout import MOVE_CYCLES, BoardMemory, BufferId
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT
@@ -26,8 +27,6 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import (
-    MODEL_NAME,
-    PARAMETERS_NAME,
     Project,
     ProjectBoard,
     ProjectCut,
@@ -36,7 +35,7 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
 )
-from tinysplit.split.problem import Cut
+from tinysplit.split.topology import Cut
 
 
 def generate(
@@ -119,8 +118,8 @@ def _layer(index: int, quantized: QuantizedGraph, board_plan: BoardPlan) -> Proj
     source, widths = _kernel(quantized, index, board_plan), BitWidths.of_quantized(quantized)
     memory = describe_memory(quantized.graph, widths, board_plan, index)
     core = board_plan.board.device.core
-    own, times = board_plan.memory.layer(quantized.graph, index), board_plan.memory.times(quantized.graph, index)
-    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times)
+    own, calls = board_plan.memory.layer(quantized.graph, index), board_plan.memory.calls(quantized.graph, index)
+    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, calls)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,
@@ -203,7 +202,7 @@ def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Pla
 
 
 def _kernel(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> LayerSource:
-    """Return what computes a layer on a board, or a band of it; its weights are those that calibration made."""
+    """Return what computes a layer on a board, or a tile of its rows; its weights are those that calibration made."""
     memory, own = board_plan.memory, quantized.layers[index]
     parameters: dict[str, Any] = dict(own.layer.parameters)
     layer = replace(memory.layer(quantized.graph, index), **parameters)
@@ -211,7 +210,7 @@ def _kernel(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> Lay
 
 
 def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan) -> dict[str, Any]:
-    """Return what is done in a layer's step: what moves before, and the kernels that run, perhaps band by band."""
+    """Return the moves before a layer's step and the kernels that it runs, once or per tile of fused rows."""
     memory, widths = board_plan.memory, BitWidths.of_quantized(quantized)
     turn = next(turn for turn, step in enumerate(board_plan.steps) if step[:2] == (StepKind.RUN, layer))
     moves = [
@@ -221,10 +220,10 @@ def _layer_context(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan)
             "words": -(-widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
         }
         for move in memory.moves
-        if move.turn == turn
+        if move.step == turn
     ]
-    calls, bands = _calls(quantized, layer, board_plan, turn), _bands_context(quantized, layer, memory)
-    return {"number": layer + 1, "moves": moves, "calls": calls, "bands": bands}
+    calls, fused = _calls(quantized, layer, board_plan, turn), _fused_context(quantized, layer, memory)
+    return {"number": layer + 1, "moves": moves, "calls": calls, "fused": fused}
 
 
 def _calls(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, turn: int) -> list[dict[str, Any]]:
@@ -232,31 +231,31 @@ def _calls(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, turn: i
     graph, memory = quantized.graph, board_plan.memory
     output = memory.offset(layer, turn)
     calls = [_call(memory, layer, [*(memory.offset(source, turn) for source in graph.predecessors[layer]), output])]
-    if layer in memory.bands:
+    if layer in memory.fused:
         consumer = memory.consumer(graph, layer)
         return [*calls, _call(memory, consumer, [output, memory.offset(consumer, turn)])]
     return calls if memory.producer(graph, layer) is None else []
 
 
-def _bands_context(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> dict[str, Any] | None:
-    """Return the facts of a layer that walks with the next one, in bytes; None for any other."""
-    if layer not in memory.bands:
+def _fused_context(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> dict[str, Any] | None:
+    """Return the facts of a layer that is fused with its consumer, in bytes; None for any other."""
+    if layer not in memory.fused:
         return None
-    bands, formats = memory.bands[layer], quantized.layers[layer].formats
+    fused, formats = memory.fused[layer], quantized.layers[layer].formats
     consumer = quantized.layers[memory.consumer(quantized.graph, layer)]
     bits = formats.y.bits
     zero = formats.y.zero_point % (1 << bits)
     return {
-        "own": bands,
-        "in_step": bands.in_step * formats.x.bits // 8,
-        "row_bytes": bands.row_size * bits // 8,
-        "out_step": bands.out_step * consumer.formats.y.bits // 8,
+        "own": fused,
+        "in_row_bytes": fused.in_row_stride * formats.x.bits // 8,
+        "row_bytes": fused.row_size * bits // 8,
+        "out_tile_bytes": fused.out_tile_stride * consumer.formats.y.bits // 8,
         "zeros": sum(zero << place for place in range(0, 8 * WORD_BYTES, bits)),
     }
 
 
 def _call(memory: BoardMemory, layer: int, places: list[int]) -> dict[str, Any]:
-    scratch = memory.arena.offsets.get(Place(layer, is_scratch=True))
+    scratch = memory.arena.offsets.get(BufferId(layer, is_scratch=True))
     return {"number": layer + 1, "places": places if scratch is None else [*places, scratch]}
 
 

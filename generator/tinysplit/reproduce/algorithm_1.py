@@ -10,6 +10,7 @@ from math import inf
 
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
@@ -27,12 +28,12 @@ def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_
     check_capacity(problem)
     start = clock.now()
     assignment = _schedule(problem)
-    if not problem.is_feasible(assignment):
+    if not evaluate(problem, assignment).is_feasible:
         raise NoSplitError(proved=False)
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), lower_bound_without_transfers(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, lower_bound_without_transfers(problem)),
         explored=1,
         solver="algorithm-1",
         spent_s=clock.now() - start,

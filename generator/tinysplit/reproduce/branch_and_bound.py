@@ -10,6 +10,7 @@ from math import inf, isfinite
 
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
@@ -83,7 +84,7 @@ class _TreeSearch:
         if node.bound >= self.best_s * (1 - ROUNDING):
             return
         if len(node.devices) == len(self.problem.layers):
-            if self.problem.is_feasible(node.devices):
+            if evaluate(self.problem, node.devices).is_feasible:
                 self.best, self.best_s = node.devices, node.latency_s
             return
         devices = range(len(self.problem.devices))

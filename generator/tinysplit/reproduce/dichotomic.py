@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
@@ -36,11 +37,9 @@ class Candidates:
     def look_at(self, candidate: Assignment) -> None:
         """Take `candidate` as a step, and as the best if it is feasible and better."""
         self.explored += 1
-        if not self.problem.is_feasible(candidate):
-            return
-        value = self.problem.value(candidate)
-        if value < self.best_value:
-            self.best, self.best_value = candidate, value
+        figures = evaluate(self.problem, candidate)
+        if figures.is_feasible and figures.value < self.best_value:
+            self.best, self.best_value = candidate, figures.value
 
     def split(self, solver: str) -> Split:
         """Return the best as a split; NoSplitError when nothing evaluated was feasible."""

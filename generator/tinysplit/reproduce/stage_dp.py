@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.ram import within_ram
-from tinysplit.split.evaluate.routes import Links
-from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.memory import within_ram
+from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
+from tinysplit.split.topology import Links
 
 Floats = NDArray[np.float64]
 
@@ -35,12 +35,12 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
     search = _StageSearch(within_ram(problem), start + time_limit_s)
     is_complete = search.run()
     assignment = search.assignment()
-    if not is_complete or not assignment or not problem.is_feasible(assignment):
+    if not is_complete or not assignment or not evaluate(problem, assignment).is_feasible:
         raise NoSplitError(proved=False)
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), lower_bound_without_transfers(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, lower_bound_without_transfers(problem)),
         explored=search.explored,
         solver="stages",
         spent_s=clock.now() - start,

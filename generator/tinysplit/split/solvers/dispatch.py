@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from tinysplit.common.errors import UsageError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.chain.search import chain_label_search, has_too_many_powered_sets
 from tinysplit.split.solvers.dag.search import dag_label_search

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -44,7 +45,7 @@ def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
     ended = found.explored == problem.n_candidates
     if not found.best:
         raise NoSplitError(proved=ended)
-    value = problem.value(found.best)
+    value = evaluate(problem, found.best).value
     return Split(
         problem=problem,
         assignment=found.best,
@@ -71,8 +72,9 @@ def _one_by_one(problem: Problem, deadline: float) -> _Found:
     best: Assignment = ()
     for candidate in product(range(len(problem.devices)), repeat=len(problem.layers)):
         explored += 1
-        if problem.is_feasible(candidate) and (value := problem.value(candidate)) < best_value:
-            best_value, best = value, candidate
+        figures = evaluate(problem, candidate)
+        if figures.is_feasible and figures.value < best_value:
+            best_value, best = figures.value, candidate
         if clock.now() > deadline:
             break
     return _Found(best, explored)

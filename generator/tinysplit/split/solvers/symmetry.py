@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.split.evaluate.routes import Hop, Links, pair_of
 from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.split.topology import Hop, Links, pair_of
 
 
 def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from tinysplit.split import clock
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dag.incumbent import Incumbent
 from tinysplit.split.solvers.dag.label_search import search_frontier

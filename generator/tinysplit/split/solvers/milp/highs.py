@@ -6,6 +6,7 @@ linear. HiGHS runs in this process: it looks at its time limit only now and then
 
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.milp.constraints import SplitProgram
@@ -35,7 +36,7 @@ def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), last.lower_bound),
+        lower_bound=min(evaluate(problem, assignment).value, last.lower_bound),
         explored=n_nodes,
         solver="highs",
         spent_s=clock.now() - start,
@@ -54,6 +55,6 @@ def _solve(program: SplitProgram, deadline: float) -> tuple[Assignment | None, S
         if solution.values is None:
             return None, solution, n_nodes
         assignment = program.assignment(solution.values.tolist())
-        if program.problem.is_feasible(assignment):
+        if evaluate(program.problem, assignment).is_feasible:
             return assignment, solution, n_nodes
         program.exclude(assignment)
