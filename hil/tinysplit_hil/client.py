@@ -123,7 +123,7 @@ class BoardClient:
         return output
 
     def read_times(self) -> tuple[TimeRecord, ...]:
-        """Return the time records of the last inference in the order of its steps. Raises ToolError for invalid ones."""
+        """Return the time records of the last inference in the order of its steps; raise ToolError if invalid."""
         records: list[TimeRecord] = []
         while True:
             payload = self._request(MessageType.READ_TIMES, pack_read_times(len(records)))

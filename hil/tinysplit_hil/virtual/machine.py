@@ -164,8 +164,9 @@ class Machine:
     def run(self, horizon_ps: int) -> None:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
-        At least one block runs, since a block may take longer than a byte at a high baud rate. Raises BoardStoppedError for
-        a fault and for anything that is not modelled.
+        At least one block runs, since a block may take longer than a byte at a high baud rate.
+
+        Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
         self._horizon_ps = horizon_ps
         self.state.may_overrun = True
