@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cli import USAGE, run
 from typer.main import get_command
 
 import example
+from command_line import USAGE, run
 from tinysplit.cli.app import app
 
 MODEL = str(example.MODEL)
