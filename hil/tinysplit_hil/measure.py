@@ -88,9 +88,9 @@ def measure(
     identities = {board.number: clients[board.number].identify() for board in project.boards}
     for board in project.boards:
         _check_identity(project, board, identities[board.number], clients[board.number].name)
-    for number in project.begins:
+    for number in project.input_boards:
         _check_input(number, identities[number], inputs)
-    output_bytes = identities[project.ends].output_bytes
+    output_bytes = identities[project.output_board].output_bytes
     records: Records = defaultdict(list)
     outputs = []
     for count, sample in enumerate(inputs, start=1):
@@ -140,17 +140,17 @@ def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
 def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
     """Run one inference and return the bytes of its output."""
     _reset_all(project, clients)
-    for number in project.begins:
+    for number in project.input_boards:
         clients[number].load(data)
-    for number in project.begins:
+    for number in project.input_boards:
         clients[number].start()
     estimated_s = project.estimated_l_s + project.estimated_t_s
     try:
-        clients[project.ends].wait_done(TIMEOUT_FACTOR * estimated_s + LINK_TIMEOUT_S)
+        clients[project.output_board].wait_done(TIMEOUT_FACTOR * estimated_s + LINK_TIMEOUT_S)
     except ToolError:
         _raise_cause(clients)
         raise
-    return clients[project.ends].read_output(output_bytes)
+    return clients[project.output_board].read_output(output_bytes)
 
 
 def _reset_all(project: Project, clients: Mapping[int, BoardClient]) -> None:
