@@ -53,7 +53,7 @@ def test_an_interrupt_during_the_imports_ends_with_130(
 ) -> None:
     class Interrupted(ModuleType):
         def __getattr__(self, name: str) -> None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if name == "app" else AttributeError(name)
 
     monkeypatch.setitem(sys.modules, "tinysplit.cli.app", Interrupted("app"))
     with pytest.raises(SystemExit) as caught:

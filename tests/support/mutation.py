@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "mutants.toml"
 SECONDS_PER_TEST = 120
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--timeout={SECONDS_PER_TEST}")
+# Bytecode that is compared with its source by content: a changed file of the same size and second is compiled again.
+COMPILE = (sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "generator", "hil")
 PASSED, FAILED = 0, 1  # exit codes of pytest; others mean that tests are missing or cannot be imported
 
 
@@ -48,7 +50,8 @@ class Outcome(StrEnum):
 
     KILLED = "killed"
     SURVIVED = "SURVIVED"
-    STALE = "STALE"  # the old text or a test is not there any more
+    STALE = "STALE"  # the old text is not there any more
+    BROKEN = "BROKEN"  # the tests are not there, or end otherwise than by passing or failing
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def judge(mutant: Mutant, tree: Path) -> Verdict:
     finally:
         (tree / mutant.file).write_text(before, encoding="utf-8")
     outcomes = {PASSED: Outcome.SURVIVED, FAILED: Outcome.KILLED}
-    outcome = outcomes.get(status, Outcome.STALE)
+    outcome = outcomes.get(status, Outcome.BROKEN)
     return Verdict(mutant, outcome, time.monotonic() - started, "" if outcome is Outcome.KILLED else output)
 
 
@@ -134,4 +137,5 @@ def _copy_of_tree() -> Iterator[Path]:
             if (ROOT / name).is_file():
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, tree / name)
+        subprocess.run(COMPILE, cwd=tree, check=True)
         yield tree
