@@ -1,8 +1,9 @@
-"""Arena of whole networks on one board, for cycles and for least RAM, beside what their neediest step needs.
+"""Arena of whole networks on one board, for cycles and for least RAM, beside the lower bound.
 
     .venv/bin/python benchmarks/arena.py
 
-Input and output included; bytes moved an inference.
+Arena bytes include the network's input and output. Lower bound: the live buffers of the step that needs most.
+Moved bytes: per inference.
 """
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.console import Console
 from accuracy import NETWORKS
 from tinysplit.common.tables import plain_table
 from tinysplit.kernels import Optimize
-from tinysplit.memory.arena import least_at
+from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.layout import BoardMemory, Schedule
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
@@ -24,7 +25,7 @@ PLENTY_BYTES = 1 << 30
 
 def main() -> None:
     """Print the table."""
-    numbers = ("bits", "arena bytes", "neediest step", "moved bytes", "bands")
+    numbers = ("bits", "arena bytes", "lower bound", "moved bytes", "fused pairs")
     table = plain_table("network", "core", "optimize", numbers=numbers)
     for network in (each for each in NETWORKS if each.model.exists()):
         graph = import_model(network.model)
@@ -40,13 +41,13 @@ def _figures(graph: Graph, widths: BitWidths, core: str, optimize: Optimize) -> 
     steps = [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
     memory = plan_memory(graph, widths, core, steps, PLENTY_BYTES, optimize)
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves)
-    return memory.arena.size_bytes, _neediest(graph, widths, steps, memory), moved_bytes, len(memory.bands)
+    return memory.arena.size_bytes, _lower_bound(graph, widths, steps, memory), moved_bytes, len(memory.fused)
 
 
-def _neediest(graph: Graph, widths: BitWidths, steps: list[Step], memory: BoardMemory) -> int:
-    schedule = Schedule(graph, widths, steps, memory.kernels, memory.bands, memory.moves)
-    blocks = list(schedule.blocks())
-    return max(least_at(blocks, block.first) for block in blocks)
+def _lower_bound(graph: Graph, widths: BitWidths, steps: list[Step], memory: BoardMemory) -> int:
+    schedule = Schedule(graph, widths, steps, memory.kernels, memory.fused, memory.moves)
+    buffers = list(schedule.buffers())
+    return max(live_bytes(buffers, buffer.first) for buffer in buffers)
 
 
 if __name__ == "__main__":

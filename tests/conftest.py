@@ -2,10 +2,22 @@ import numpy as np
 import pytest
 
 import onnx_builder
+import profiles
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--refresh-golden", action="store_true", help="write tests/golden/ anew instead of comparing")
+    parser.addoption("--profile", choices=list(profiles.Profile), help="how many random cases to try (default: full)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if any(map(item.get_closest_marker, profiles.markers_left_out()))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

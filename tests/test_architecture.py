@@ -1,29 +1,143 @@
-"""Which package may import which: the generator knows nothing of the harness, and only virtual boards need Unicorn."""
+"""The structure that docs/architecture.md describes: order of the packages, no import cycles, sizes of files."""
 
 import ast
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 GENERATOR = ROOT / "generator" / "tinysplit"
 HARNESS = ROOT / "hil" / "tinysplit_hil"
 
+# In the order of the data. A package imports only packages that stand before it.
+PACKAGES = (
+    "common",
+    "boards",
+    "network",
+    "onnx_import",
+    "kernels",
+    "memory",
+    "split",
+    "costs",
+    "plan",
+    "quantize",
+    "project",
+    "codegen",
+    "build",
+    "explore",
+    "reproduce",
+    "tinysplit_hil",
+    "pipeline",
+    "cli",
+    "__main__",
+)
+FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
+MAX_MODULES = 20
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+
+
+def sources() -> list[Path]:
+    """Return all Python files of the project but the generated ones."""
+    folders = ("generator", "hil", "tests", "benchmarks", "examples", "boards")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file of one of the two packages."""
+    parts = path.relative_to(HARNESS.parent if HARNESS in path.parents else GENERATOR.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Return every module of tinysplit and tinysplit_hil by its dotted name."""
+    return {module_name(path): path for folder in (GENERATOR, HARNESS) for path in folder.rglob("*.py")}
+
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the top-level packages that a module imports, wherever the import stands."""
+    """Yield what a file imports, wherever the import stands: in functions and under TYPE_CHECKING, too."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.split(".")[0]
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules() else str(node.module) for name in names)
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """Return the modules of ours that each module imports."""
+    return {name: {used for used in imported(path) if used in modules()} for name, path in modules().items()}
+
+
+def package_of(module: str) -> str:
+    """Return the entry of PACKAGES that a module belongs to; the root package itself belongs to none."""
+    first, *rest = module.split(".")
+    return first if first == HARNESS.name or not rest else rest[0]
 
 
 def importers(folder: Path, package: str) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if package in imported(path)}
+    files = folder.rglob("*.py")
+    return {
+        path.relative_to(folder).as_posix()
+        for path in files
+        if any(name.split(".")[0] == package for name in imported(path))
+    }
 
 
-def test_only_the_whole_job_knows_generator_and_harness() -> None:
-    assert importers(GENERATOR, "tinysplit_hil") == {"pipeline.py", "cli/app.py"}
+def test_packages_are_listed() -> None:
+    folders = {path.parent.name for path in GENERATOR.glob("*/__init__.py")}
+    assert folders == set(PACKAGES) - {"tinysplit_hil", "pipeline", "__main__"}
+    assert {path.name for path in GENERATOR.glob("*.py")} == FLAT
+
+
+def test_a_package_imports_only_packages_before_it() -> None:
+    order = {package: position for position, package in enumerate(PACKAGES)}
+    upward = [
+        f"{name} imports {used}"
+        for name, every in imports().items()
+        for used in sorted(every)
+        if "." in used and order.get(package_of(used), -1) > order.get(package_of(name), -1)
+    ]
+    assert not upward
+
+
+def test_no_import_cycle() -> None:
+    try:
+        TopologicalSorter(imports()).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+
+
+def test_no_package_is_crowded() -> None:
+    folders = {path.parent for path in modules().values()}
+    counts = {folder: len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in folders}
+    assert not {str(folder): count for folder, count in counts.items() if count > MAX_MODULES}
+
+
+def test_files_are_short() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources()}
+    assert not {str(path): length for path, length in lengths.items() if length > MAX_FILE_LINES}
+
+
+def test_functions_are_short() -> None:
+    too_long = [
+        f"{path}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.end_lineno and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert not too_long
+
+
+def test_only_pipeline_and_command_line_use_the_harness() -> None:
+    assert {path.split("/")[0] for path in importers(GENERATOR, "tinysplit_hil")} <= {"pipeline.py", "cli"}
 
 
 def test_only_virtual_boards_need_the_gpl() -> None:

@@ -21,10 +21,6 @@ void host_begin(uint32_t uart_clock_hz);
 /* To be called once a millisecond. */
 void host_tick(void);
 
-/* An empty reply to a request that was not answered at once. */
-void host_send_reply(uint8_t request, uint8_t sequence);
-
-void host_send_done(void);
 void host_send_error(uint8_t code, uint32_t detail);
 
 /* Reports a fault without any interrupt. The caller ends there. */

@@ -16,6 +16,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
+from tinysplit.common.project_files import MODEL_NAME, SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import remedies
 from tinysplit.costs.transfers import links_left
@@ -28,7 +29,7 @@ from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.project.load import read_quantized
-from tinysplit.project.manifest import MODEL_NAME, SPLIT_NAME, Project
+from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.mixed_precision.joint_search import AutoSplit, settle

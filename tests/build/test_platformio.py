@@ -72,9 +72,10 @@ def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Pat
         assert ELFFile(stream).get_section_by_name(".text")["sh_addr"] >= 0x08001000
 
 
-def test_works_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", "")
-    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     (elf,) = build.build_projects([make_project(tmp_path / "board")])

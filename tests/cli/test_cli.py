@@ -12,25 +12,12 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import example
+from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from tinysplit.cli.app import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
 SHARED = (*TWO_G0, "--use-all")
-USAGE, BAD_INPUT, CHECK_FAILED, TOOL = 2, 3, 1, 4
-
-
-def run(*arguments: str, expect: int = 0) -> str:
-    """Run a command; return stdout where it succeeds, else the one line on stderr."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == expect, result.output
-    if expect == 0:
-        return result.stdout
-    assert result.stdout == ""
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert "Traceback" not in result.stderr
-    return errors[0]
 
 
 @pytest.fixture(scope="module")

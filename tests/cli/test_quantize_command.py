@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cli import BAD_INPUT, CHECK_FAILED, USAGE, run
 
 import example
+from command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
 from onnx_builder import OnnxBuilder
 
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)

@@ -5,7 +5,8 @@ from platformio.project.config import ProjectConfig
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
-from tinysplit.codegen.platformio_ini import STOCK_ENVIRONMENT, SYSTEM_ENVIRONMENT, render_platformio_ini
+from tinysplit.codegen.platformio_ini import STOCK_ENVIRONMENT, render_platformio_ini
+from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 
 
 def read(board: Board, folder: Path) -> ProjectConfig:

@@ -7,7 +7,7 @@ import pytest
 from fake_rig import make_project
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_folder import check_output_folder, whole_folder, write_whole_file
-from tinysplit.project.manifest import MANIFEST_NAME
+from tinysplit.common.project_files import MANIFEST_NAME
 
 
 def test_a_new_folder_appears_with_its_parents(tmp_path: Path) -> None:

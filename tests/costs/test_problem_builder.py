@@ -10,10 +10,11 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
+from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
@@ -24,6 +25,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.solvers.enumerate import full_search
 
 PAPER = CostSettings(paper=True)
@@ -128,12 +130,12 @@ def test_a_board_needs_the_same_memory_in_every_company() -> None:
             assert (layer.flash_bytes[device],) == own.flash_bytes
             assert (layer.ram_bytes[device],) == own.ram_bytes
     whole = (1,) * len(graph.layers)
-    assert together.is_feasible(whole)
-    flash_bytes = together.figures(whole).flash_bytes[1]
+    assert evaluate(together, whole).is_feasible
+    flash_bytes = evaluate(together, whole).flash_bytes[1]
     assert flash_bytes < sum(max(layer.flash_bytes) for layer in together.layers)
     tight = replace(together.devices[1], flash_bytes=flash_bytes)
     exact = replace(together, devices=(together.devices[0], tight))
-    assert branch_and_bound(exact).objective <= exact.figures(whole).i_s
+    assert branch_and_bound(exact).objective <= evaluate(exact, whole).i_s
 
 
 def test_ram_is_what_the_arena_planner_makes() -> None:
@@ -141,7 +143,7 @@ def test_ram_is_what_the_arena_planner_makes() -> None:
     problem = make_problem(graph, G0_TWICE, CostSettings())
     assignment = (0, 0, 0, 1, 1, 0, 0)
     plan = make_plan(graph, 8, G0_TWICE, problem, assignment, LinkSettings(115200))
-    assert tuple(board.arena.size_bytes for board in plan.boards) == problem.figures(assignment).ram_bytes
+    assert tuple(board.arena.size_bytes for board in plan.boards) == evaluate(problem, assignment).ram_bytes
 
 
 def test_limits_are_what_the_firmware_leaves() -> None:

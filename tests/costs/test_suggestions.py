@@ -17,6 +17,7 @@ from tinysplit.kernels import Optimize
 from tinysplit.network.graph import Graph
 from tinysplit.pipeline import split_graph
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve
 
@@ -98,7 +99,7 @@ def test_nothing_is_promised_that_was_not_tried() -> None:
 
 
 def test_one_more_board_may_keep_a_limit() -> None:
-    alone_s = make_problem(tiny_cnn(), boards(1), CostSettings()).figures((0,) * 7).l_s
+    alone_s = evaluate(make_problem(tiny_cnn(), boards(1), CostSettings()), (0,) * 7).l_s
     settings = CostSettings(max_period_s=alone_s * 0.9, baud=2_000_000)
     with pytest.raises(CheckFailedError, match=r"no split answers every .* ms.*one more nucleo_g071rb"):
         split_graph(tiny_cnn(), ("nucleo_g071rb",), settings, "auto", QUIET)
@@ -113,5 +114,5 @@ def test_more_boards_are_really_enough(graph: Graph) -> None:
     if found:
         count = 1 if found[1] == "one" else int(found[1])
         problem = make_problem(graph, [load_board(name) for name in names * (count + 1)], CostSettings())
-        assert problem.is_feasible(solve(problem).assignment)
+        assert evaluate(problem, solve(problem).assignment).is_feasible
     assert "\n" not in str(caught.value)

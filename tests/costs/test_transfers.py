@@ -11,6 +11,7 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective
 
 GRAPH = tiny_cnn()
@@ -66,15 +67,15 @@ def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> No
     problem, all_linked = (make_problem(GRAPH, (G0, F4, G0), s) for s in (settings, CostSettings()))
     there = all_linked.transfer_seconds[1]
     assert problem.transfer_seconds[1][0][2] == pytest.approx(there[0][1] + there[1][2])
-    (cut,) = problem.cuts((0, 0, 2, 2, 2, 2, 2))
+    (cut,) = evaluate(problem, (0, 0, 2, 2, 2, 2, 2)).cuts
     assert [(hop.sender, hop.receiver) for hop in problem.hops(cut)] == [(0, 1), (1, 2)]
-    assert problem.figures((0, 0, 2, 2, 2, 2, 2)).ram_bytes[1] == problem.layers[1].out_bytes
+    assert evaluate(problem, (0, 0, 2, 2, 2, 2, 2)).ram_bytes[1] == problem.layers[1].out_bytes
 
 
 def test_a_way_over_fast_links_beats_a_slow_one() -> None:
     links = (LinkSetting((0, 1), 2_000_000), LinkSetting((1, 2), 2_000_000), LinkSetting((0, 2), 9600))
     problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=links))
-    (cut,) = problem.cuts((0, 0, 2, 2, 2, 2, 2))
+    (cut,) = evaluate(problem, (0, 0, 2, 2, 2, 2, 2)).cuts
     assert len(problem.hops(cut)) == 2
 
 
@@ -120,7 +121,7 @@ def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
         make_problem(GRAPH, (G0, F4), CostSettings(host_transfers=counted)) for counted in (True, False)
     )
     assignment = (0, 0, 0, 1, 1, 1, 1)
-    more_s = with_host.figures(assignment).t_s - without.figures(assignment).t_s
+    more_s = evaluate(with_host, assignment).t_s - evaluate(without, assignment).t_s
     assert more_s == pytest.approx(host_seconds(G0, 784, 10)[0] + host_seconds(F4, 784, 10)[1])
 
 
@@ -128,7 +129,7 @@ def test_energy_by_hand() -> None:
     """One board alone computes all the time; with a pace it sleeps for the rest."""
     alone = (0,) * 7
     problem = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY))
-    l_s = problem.figures(alone).l_s
-    assert problem.value(alone) == pytest.approx(l_s * G0.power.run_w)
+    l_s = evaluate(problem, alone).l_s
+    assert evaluate(problem, alone).value == pytest.approx(l_s * G0.power.run_w)
     paced = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, frame_period_s=1.0))
-    assert paced.value(alone) == pytest.approx(l_s * G0.power.run_w + (1 - l_s) * G0.power.idle_w)
+    assert evaluate(paced, alone).value == pytest.approx(l_s * G0.power.run_w + (1 - l_s) * G0.power.idle_w)

@@ -21,12 +21,13 @@ from tinysplit.common.errors import CheckFailedError, InputError, ToolError, Usa
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.cost_table import CostTable
-from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate
+from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
+from tinysplit.split.evaluate.evaluation import evaluate
 
 NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
 BOARDS = tuple(map(load_board, NAMES))
@@ -48,7 +49,7 @@ class InThisProcess:
             if number == self.batches:
                 raise KeyboardInterrupt
             self.seen += batch
-            yield evaluate(tables, batch, time_limit_s)
+            yield evaluate_candidates(tables, batch, time_limit_s)
 
 
 def run(journal: Path, workers: InThisProcess | LocalProcesses | DaskCluster, space: Space = SPACE) -> Exploration:
@@ -113,10 +114,10 @@ def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Explo
         if candidate.bits == 8
     ]
     feasible = [
-        (problem.figures(assignment).i_s, problem.energy_j(assignment))
+        (figures.i_s, figures.energy_j)
         for problem in problems
         for assignment in product(range(len(problem.devices)), repeat=len(GRAPH.layers))
-        if problem.is_feasible(assignment)
+        if (figures := evaluate(problem, assignment)).is_feasible
     ]
     assert fastest == pytest.approx(min(latency for latency, _ in feasible))
     assert thriftiest == pytest.approx(min(energy for _, energy in feasible))
@@ -150,7 +151,7 @@ def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], time
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return evaluate(tables, candidates, time_limit_s)
+    return evaluate_candidates(tables, candidates, time_limit_s)
 
 
 def always_die(_tables: Tables, _candidates: Sequence[Candidate], _time_limit_s: float) -> list[Outcome]:

@@ -8,8 +8,8 @@ import pytest
 
 from example import SAMPLES, build_example
 from tinysplit.boards.catalog import load_board
-from tinysplit.codegen.platformio_ini import ELF_IN_PROJECT
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized

@@ -10,7 +10,8 @@ import serial
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, native, open_registered
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig, open_registered
+from tinysplit_hil.virtual.core import native
 from virtual_firmware import assembler, build
 
 BAUD = 115108  # 16 MHz / 139

@@ -1,7 +1,6 @@
 """The functions of dsp.h, dsp_dot.h and dsp_row.h against their twins in C, both on virtual boards."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tinysplit.boards.catalog import load_board
 from tinysplit.common import resources
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build
+from virtual_firmware import address_of, build
 
 BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
 TIME_LIMIT_PS = 10 * 10**12
@@ -114,11 +113,6 @@ def checks() -> list[str]:
         f"  check({number}, dsp_{name}({call}) == dsp_twin_{name}({call}));"
         for number, (name, call) in enumerate(calls, 1)
     ]
-
-
-def address_of(symbol: str, elf: Path) -> int:
-    table = subprocess.run(["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True).stdout
-    return next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(f" {symbol}"))
 
 
 @pytest.mark.parametrize("board_name", BOARDS)

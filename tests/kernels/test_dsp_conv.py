@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from test_dsp import BOARDS, TIME_LIMIT_PS, address_of
 
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build
+from virtual_firmware import address_of, build
 
+BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
+TIME_LIMIT_PS = 10 * 10**12
 PROGRAM = """
 #include <stdint.h>
 #include "dsp_conv_pixels.h"

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_kernels import run_on_host
-from test_kernels_m0plus import run_on_virtual_board
 
+from kernels_on_board import run_on_virtual_board
+from kernels_on_host import run_on_host
 from layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.lanes import Lanes, LaneSum, run_bits
-from tinysplit.kernels.swar import Swar
+from tinysplit.kernels.armv6m.swar import Swar
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.dsp.lanes import Lanes
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Activation, Add, AveragePool, Concat, Layer, MaxPool, Mul, Pads, Shape, Window
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 EVERY_PAIR = Shape(16, 16, 256)
 PLUS = (1, 1)
@@ -34,7 +36,7 @@ def add(
     common: dict[str, Any] = {"name": "case", "inputs": ("x", "v"), "output": "y", "in_shape": shape}
     layer = Add(**common, other_shapes=(shape,), signs=signs, activation=activation)
     inputs = tuple(ValueFormat(bits, ratio * y.scale) for ratio in ratios)
-    return QuantizedLayer(layer, LayerFormats(inputs, y), tuple((x.low, x.high) for x in inputs))
+    return QuantizedLayer.of(layer, LayerFormats(inputs, y), tuple((x.low, x.high) for x in inputs))
 
 
 def every_pair() -> list[IntArray]:
@@ -85,7 +87,7 @@ def concat(bits: int, ratios: tuple[float, ...], activation: Activation) -> Quan
     common: dict[str, Any] = {"name": "case", "inputs": tuple(f"x{k}" for k in range(len(ratios))), "output": "y"}
     layer = Concat(**common, in_shape=shapes[0], other_shapes=tuple(shapes[1:]), activation=activation)
     inputs = tuple(ValueFormat(bits, ratio / 32) for ratio in ratios)
-    return QuantizedLayer(
+    return QuantizedLayer.of(
         layer, LayerFormats(inputs, ValueFormat(bits, 1 / 32)), tuple((x.low, x.high) for x in inputs)
     )
 
@@ -95,7 +97,7 @@ def test_values_side_by_side(kernel: Kernel, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     ratios = ((1.0, 0.5, 2.0), (4.0, 0.25, 1.0), (1.0, 1 / 64, 0.3), (0.125, 1.0, 1.0))
     layers = [concat(bits, each, ACTIVATIONS[turn % 3]) for turn, each in enumerate(ratios)]
-    assert [run_bits(each) for each in layers] == [[0, 1, -1], [-2, 2, 0], [0, 6, None], [3, 0, 0]]
+    assert [concat_shifts(each) for each in layers] == [(0, 1, -1), (-2, 2, 0), (0, 6, None), (3, 0, 0)]
     kernels = [LayerSource(each, kernel) for each in layers]
     assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, each) for each in layers])
 
@@ -135,7 +137,7 @@ def test_pools_of_words_on_cortex_m0plus(is_positive: bool, tmp_path: Path) -> N
     bounds = ((0, 127),) if is_positive else ()
     layers = [replace(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), 8), bounds=bounds) for layer in pools(rng)]
     kernels = [LayerSource(each, Swar()) for each in layers]
-    assert all(Swar().fits(each.layer, CORE, Widths.all(8)) for each in layers)
+    assert all(Swar().fits(each.layer, CORTEX_M0PLUS, Widths.all(8)) for each in layers)
     inputs = [[x.clip(*each.x_bounds) for x in hard_inputs(rng, each)] for each in layers]
     assert_equals_the_reference(tmp_path, kernels, inputs)
     for number, (source, [x]) in enumerate(zip(kernels[:4], inputs[:4], strict=True)):

@@ -1,24 +1,25 @@
 """The C, and in it the assembler, that the kernels of Cortex-M0+ and of values a word at a time print."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_kernels import TESTS
 
 from layer_cases import quantize_one
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.lanes import Lanes
-from tinysplit.kernels.packed import Packed
-from tinysplit.kernels.sliding import Sliding
-from tinysplit.kernels.swar import Swar
-from tinysplit.kernels.unpacked import Unpacked
-from tinysplit.kernels.wide import Wide
+from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.swar import Swar
+from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.wide import Wide
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Activation, Add, Conv, DepthwiseConv, Layer, Pads, Shape, Window
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 COMMON: dict[str, Any] = {"name": "example", "output": "y", "activation": Activation(0.0)}
 SHAPE = Shape(4, 4, 2)
 RAMP = np.linspace(-1, 1, 36, dtype=np.float32)
@@ -44,11 +45,11 @@ def add() -> Layer:
 
 
 CASES: dict[str, tuple[Layer, Kernel, str, int]] = {
-    "packed": (conv(), Packed(), CORE, 8),
-    "unpacked": (conv(), Unpacked(), CORE, 8),
-    "wide": (conv(), Wide(), CORE, 16),
-    "sliding": (depthwise(), Sliding(), CORE, 8),
-    "swar": (add(), Swar(), CORE, 8),
+    "packed": (conv(), Packed(), CORTEX_M0PLUS, 8),
+    "unpacked": (conv(), Unpacked(), CORTEX_M0PLUS, 8),
+    "wide": (conv(), Wide(), CORTEX_M0PLUS, 16),
+    "sliding": (depthwise(), Sliding(), CORTEX_M0PLUS, 8),
+    "swar": (add(), Swar(), CORTEX_M0PLUS, 8),
     "lanes": (add(), Lanes(), "cortex-m4", 16),
 }
 
@@ -57,7 +58,7 @@ CASES: dict[str, tuple[Layer, Kernel, str, int]] = {
 def test_c_reads_as_the_golden_file(name: str, request: pytest.FixtureRequest) -> None:
     layer, kernel, core, bits = CASES[name]
     assert kernel.fits(layer, core, Widths.all(bits))
-    path = TESTS / "golden" / f"{layer.kind}_{name}.c"
+    path = GOLDEN / f"{layer.kind}_{name}.c"
     rendered = render_layer(LayerSource(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), kernel), 3)
     if request.config.getoption("--refresh-golden"):
         path.write_text(rendered)

@@ -1,29 +1,27 @@
-import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from math import lcm
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kernels_on_host import CORES, all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from layer_cases import (
     KINDS_AND_BITS,
     MAKERS,
-    hard_inputs,
     quantize_one,
     random_mixed,
     random_quantized,
     with_other_scales,
     with_zero_points,
 )
-from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
+from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.common import resources
-from tinysplit.kernels import DSP_CORES, Direct, candidates
-from tinysplit.kernels.dual_mac import DualMac
+from tinysplit.kernels import Direct, candidates
+from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import (
     KINDS,
     Activation,
@@ -47,104 +45,10 @@ from tinysplit.network.layers import (
     Upsample,
     Window,
 )
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
-TESTS = Path(__file__).parents[1]
-WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
-SANITIZED = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-COMMON = resources.firmware() / "common"
-CORES = ("cortex-m0plus", *sorted(DSP_CORES))
+GOLDEN = Path(__file__).parents[1] / "golden"
 CASES_A_KIND = 16
-MAX_INPUTS = 4  # of a layer
-
-
-def all_kernels(layers: list[QuantizedLayer], cores: tuple[str, ...] = CORES) -> dict[int, LayerSource]:
-    """Return a kernel for every layer and every kernel that fits it on any of these cores, by number."""
-    kernels = [
-        LayerSource(quantized, kernel)
-        for quantized in layers
-        for kernel in dict.fromkeys(
-            kernel for core in cores for kernel in candidates(quantized.layer, core, Widths.of(quantized.formats))
-        )
-    ]
-    return dict(enumerate(kernels, 1))
-
-
-def write_layers(folder: Path, kernels: dict[int, LayerSource]) -> list[Path]:
-    """Write the header and one C file a layer; return the C files."""
-    (folder / "layers.h").write_text(render_header(kernels))
-    sources = []
-    for number, source in kernels.items():
-        sources.append(folder / file_name(source.quantized, number))
-        sources[-1].write_text(render_layer(source, number))
-    return sources
-
-
-def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) -> list[Path]:
-    """Compile every source to an object beside it."""
-
-    def one(source: Path) -> Path:
-        target = source.with_suffix(".o")
-        command = [*compiler, *WARNINGS, f"-I{COMMON}", f"-I{folder}", "-c", str(source), "-o", str(target)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, f"{source.name}: {result.stderr}\n{source.read_text()}"
-        return target
-
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(one, sources))
-
-
-def run_on_host(
-    folder: Path, kernels: dict[int, LayerSource], inputs: list[list[IntArray]], compiler: tuple[str, ...] = SANITIZED
-) -> bytes:
-    """Compile layers, with ASan and UBSan if nothing else is said, and return what they make of the inputs, in order.
-
-    Every layer runs with its output in a place of its own, and over each input as far as it may.
-    """
-    samples = len(inputs[0][0])
-    functions = "".join(case_function(number, source) for number, source in kernels.items())
-    table = "".join(f"{case(number, source)},\n" for number, source in kernels.items())
-    (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
-    shared = [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")]
-    objects = compile_all(compiler, folder, [*write_layers(folder, kernels), *shared])
-    program = folder / "run_layers"
-    options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
-    files = map(str, (TESTS / "c" / "run_layers.c", *objects))
-    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
-    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
-    result = subprocess.run([program], input=stream, capture_output=True, check=False)
-    assert result.returncode == 0, result.stderr.decode()
-    return result.stdout
-
-
-def case_function(number: int, source: LayerSource) -> str:
-    """Return a function that calls a layer with its inputs from an array."""
-    inputs = ", ".join(f"inputs[{i}]" for i in range(len(source.quantized.layer.inputs)))
-    call = f"layer_{number}({inputs}, output{', scratch' if source.scratch_bytes else ''})"
-    return f"static void run_{number}(void *const *inputs, void *output, void *scratch) {{ (void)scratch; {call}; }}\n"
-
-
-def case(number: int, source: LayerSource) -> str:
-    """Return a line of `struct layer_case`."""
-    layer = source.quantized.layer
-    formats = source.quantized.formats
-    inputs = ", ".join(str(shape.size * x.bits // 8) for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
-    output = layer.out_shape.size * formats.y.bits // 8
-    sizes = f".input_bytes = {{{inputs}}}, .output_bytes = {output}, .scratch_bytes = {source.scratch_bytes}"
-    distances = [overlap(source, k) for k in range(MAX_INPUTS)]
-    return f"{{.run = run_{number}, {sizes}, .distances = {{{', '.join(distances)}}}}}"
-
-
-def overlap(source: LayerSource, k: int) -> str:
-    """Return by how many bytes the output has to begin before input k, in words: as C, NONE where it must not."""
-    layer, formats = source.quantized.layer, source.quantized.formats
-    if k >= len(layer.inputs):
-        return "NONE"
-    lead = source.kernel.lead(layer, k, Widths.of(formats)._replace(x=formats.inputs[k].bits))
-    if lead is None:
-        return "NONE"
-    unit, in_bytes = lcm(lead.unit_bytes, 4), layer.in_shapes[k].size * formats.inputs[k].bits // 8
-    return str(max(-(-lead.least_bytes // unit), -(in_bytes // unit)) * unit)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
@@ -198,7 +102,7 @@ def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
     square, *_ = whole = [quantize_one(pool, (-1.0, 0.9), (-0.1, 0.1), 16) for pool in pools]
     lanes = AveragePool(name="case", inputs=("x",), output="y", in_shape=Shape(4, 4, 4), window=Window((4, 4)))
     formats = LayerFormats((ValueFormat.of(8, 1.1, -7),), ValueFormat.of(8, 0.0001, 3))
-    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer(lanes, formats)]
+    return [*whole, with_other_scales(rng, with_zero_points(rng, square)), QuantizedLayer.of(lanes, formats)]
 
 
 def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Path) -> None:
@@ -242,7 +146,7 @@ def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
     for quantized in large:
         assert_promises_hold(quantized, "cortex-m4")
         assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")
-    widths = [DualMac().facts(quantized)["layout"] for quantized in large]
+    widths = [DualMac().context(quantized).weight_layout for quantized in large]
     assert {"packed", "wide"} == set(widths)
 
 
@@ -251,20 +155,6 @@ def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:
     for kernel in candidates(quantized.layer, core, widths):
         needed, promised = LayerSource(quantized, kernel).weights_bytes, kernel.weights_bytes(quantized.layer, widths)
         assert needed <= promised, (kernel.name, quantized.layer, widths)
-
-
-def assert_c_equals_the_reference(
-    tmp_path: Path, rng: np.random.Generator, layers: list[QuantizedLayer], compiler: tuple[str, ...] = SANITIZED
-) -> None:
-    """Run every kernel of the layers on the host."""
-    kernels = all_kernels(layers)
-    inputs = [hard_inputs(rng, source.quantized) for source in kernels.values()]
-    output = run_on_host(tmp_path, kernels, inputs, compiler)
-    for (number, source), xs in zip(kernels.items(), inputs, strict=True):
-        expected = source.quantized.layer.integer_reference(source.quantized, *xs).tobytes()
-        assert output[: len(expected)] == expected, render_layer(source, number)
-        output = output[len(expected) :]
-    assert not output
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -362,7 +252,7 @@ def golden_kernels() -> dict[str, LayerSource]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_reads_as_the_golden_file(kind: str, request: pytest.FixtureRequest) -> None:
-    path = TESTS / "golden" / f"{kind}.c"
+    path = GOLDEN / f"{kind}.c"
     rendered = render_layer(golden_kernels()[kind], 3)
     if request.config.getoption("--refresh-golden"):
         path.write_text(rendered)

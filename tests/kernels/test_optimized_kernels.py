@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_dsp_kernels
-import test_kernels_m0plus
-from test_dsp_kernels import quantized
-from test_kernels import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
 
+import dsp_layers
+import m0plus_layers
+from kernels_on_host import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
 from layer_cases import MAKERS, random_mixed, random_quantized
 from tinysplit.kernels import candidates
 from tinysplit.network.bit_widths import Widths
@@ -20,12 +19,12 @@ OPTIMIZED = ("gcc", "-O3")
 CASES = 4
 NEVER_IN_PLACE = {"conv_transpose", "permute"}
 DSP_MAKERS = (
-    test_dsp_kernels.conv,
-    test_dsp_kernels.tiled_conv,
-    test_dsp_kernels.dense,
-    test_dsp_kernels.depthwise_conv,
-    test_dsp_kernels.max_pool,
-    test_dsp_kernels.average_pool,
+    dsp_layers.conv,
+    dsp_layers.tiled_conv,
+    dsp_layers.dense,
+    dsp_layers.depthwise_conv,
+    dsp_layers.max_pool,
+    dsp_layers.average_pool,
 )
 
 
@@ -42,18 +41,18 @@ def test_kernels_of_every_kind_equal_the_reference_at_their_lead(kind: str, tmp_
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("maker", DSP_MAKERS)
 def test_kernels_of_dsp_cores_equal_the_reference_at_their_lead(
-    maker: test_dsp_kernels.Maker, bits: int, tmp_path: Path
+    maker: dsp_layers.Maker, bits: int, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(9)
-    layers = [quantized(rng, maker(rng), bits) for _ in range(CASES)]
+    layers = [dsp_layers.quantized(rng, maker(rng), bits) for _ in range(CASES)]
     assert any(len(candidates(each.layer, "cortex-m4", Widths.all(bits))) > 1 for each in layers)
     assert_c_equals_the_reference(tmp_path, rng, layers, OPTIMIZED)
 
 
-@pytest.mark.parametrize("kind", test_kernels_m0plus.MAKERS)
+@pytest.mark.parametrize("kind", m0plus_layers.MAKERS)
 def test_kernels_of_m0plus_equal_the_reference_at_their_lead(kind: str, tmp_path: Path) -> None:
-    kernels = test_kernels_m0plus.random_kernels(kind)
-    inputs = [test_kernels_m0plus.allowed_inputs(kernel) for kernel in kernels.values()]
+    kernels = m0plus_layers.random_kernels(kind)
+    inputs = [m0plus_layers.allowed_inputs(kernel) for kernel in kernels.values()]
     pairs = zip(kernels.values(), inputs, strict=True)
-    expected = b"".join(test_kernels_m0plus.reference(kernel, xs) for kernel, xs in pairs)
+    expected = b"".join(m0plus_layers.reference(kernel, xs) for kernel, xs in pairs)
     assert run_on_host(tmp_path, kernels, inputs, OPTIMIZED) == expected

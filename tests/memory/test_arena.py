@@ -4,94 +4,99 @@ import numpy as np
 import pytest
 
 from tinysplit.kernels.in_place import Lead
-from tinysplit.memory.arena import Arena, Block, Order, place
+from tinysplit.memory.arena import Arena, Buffer, FirstFit, allocate
 
 
-def check(blocks: list[Block[int]], arena: Arena[int]) -> None:
-    for a, b in itertools.combinations(blocks, 2):
-        assert not a.meets(b) or apart(a, b, arena) or over(a, b, arena) or over(b, a, arena)
-    assert all(arena.offsets[b.key] % 4 == 0 for b in blocks)
-    assert arena.size_bytes >= max(arena.offsets[b.key] + b.size_bytes for b in blocks)
+def check(buffers: list[Buffer[int]], arena: Arena[int]) -> None:
+    for a, b in itertools.combinations(buffers, 2):
+        assert not a.is_live_with(b) or disjoint(a, b, arena) or in_place(a, b, arena) or in_place(b, a, arena)
+    assert all(arena.offsets[b.key] % 4 == 0 for b in buffers)
+    assert arena.size_bytes >= max(arena.offsets[b.key] + b.size_bytes for b in buffers)
 
 
-def apart(a: Block[int], b: Block[int], arena: Arena[int]) -> bool:
+def disjoint(a: Buffer[int], b: Buffer[int], arena: Arena[int]) -> bool:
     a_at, b_at = arena.offsets[a.key], arena.offsets[b.key]
     return a_at + a.size_bytes <= b_at or b_at + b.size_bytes <= a_at
 
 
-def over(a: Block[int], b: Block[int], arena: Arena[int]) -> bool:
+def in_place(a: Buffer[int], b: Buffer[int], arena: Arena[int]) -> bool:
     lead, distance = dict(a.leads).get(b.key), arena.offsets[b.key] - arena.offsets[a.key]
     return lead is not None and distance >= lead.least_bytes and distance % lead.unit_bytes == 0
 
 
-def alive(blocks: list[Block[int]]) -> int:
-    return max(sum(-(-b.size_bytes // 4) * 4 for b in blocks if b.first <= t <= b.last) for t in range(40))
+def alive(buffers: list[Buffer[int]]) -> int:
+    return max(sum(-(-b.size_bytes // 4) * 4 for b in buffers if b.first <= t <= b.last) for t in range(40))
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_a_chain_needs_its_largest_pair(seed: int) -> None:
     sizes = np.random.default_rng(seed).integers(1, 1000, 12).tolist()
-    blocks = [Block(i, size, i, i + 1) for i, size in enumerate(sizes)]
-    arena = place(blocks)
-    check(blocks, arena)
-    assert arena.size_bytes == alive(blocks)
+    buffers = [Buffer(i, size, i, i + 1) for i, size in enumerate(sizes)]
+    arena = allocate(buffers)
+    check(buffers, arena)
+    assert arena.size_bytes == alive(buffers)
 
 
-def test_random_lifetimes_are_packed_well() -> None:
+def test_random_lifetimes_leave_little_waste() -> None:
     waste = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
         firsts = rng.integers(0, 20, 12)
-        blocks = [
-            Block(i, int(size), int(first), int(first + length))
+        buffers = [
+            Buffer(i, int(size), int(first), int(first + length))
             for i, (size, first, length) in enumerate(
                 zip(rng.integers(1, 1000, 12), firsts, rng.integers(0, 10, 12), strict=True)
             )
         ]
-        arena = place(blocks)
-        check(blocks, arena)
-        waste.append(arena.size_bytes / alive(blocks) - 1)
+        arena = allocate(buffers)
+        check(buffers, arena)
+        waste.append(arena.size_bytes / alive(buffers) - 1)
     assert np.mean(waste) < 0.004
     assert max(waste) < 0.09
 
 
-def test_outputs_may_lie_over_inputs() -> None:
-    blocks = [Block(0, 100, 0, 1), Block(1, 100, 1, 2, leads=((0, Lead(8)),)), Block(2, 40, 0, 2)]
-    arena = place(blocks)
-    check(blocks, arena)
+def test_outputs_overwrite_inputs_in_place() -> None:
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, leads=((0, Lead(8)),)), Buffer(2, 40, 0, 2)]
+    arena = allocate(buffers)
+    check(buffers, arena)
     assert arena.size_bytes == 100 + 8 + 40
 
 
-def test_a_lead_beyond_the_output_is_none() -> None:
-    blocks = [Block(0, 100, 0, 1), Block(1, 20, 1, 2, leads=((0, Lead(50)),))]
-    arena = place(blocks)
-    check(blocks, arena)
+def test_a_lead_longer_than_the_output_keeps_buffers_disjoint() -> None:
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 20, 1, 2, leads=((0, Lead(50)),))]
+    arena = allocate(buffers)
+    check(buffers, arena)
     assert arena.size_bytes == 120
 
 
-def test_planes_of_channels_stay_apart() -> None:
-    blocks = [Block(0, 100, 0, 1), Block(1, 100, 1, 2, leads=((0, Lead(1, 10)),))]
-    arena = place(blocks)
-    check(blocks, arena)
+def test_leads_keep_whole_pixels() -> None:
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, leads=((0, Lead(1, 10)),))]
+    arena = allocate(buffers)
+    check(buffers, arena)
     assert arena.offsets[0] - arena.offsets[1] == 20  # whole pixels of 10 bytes, and whole words
 
 
-def test_an_output_may_begin_behind_its_input() -> None:
-    blocks = [Block(0, 100, 0, 1), Block(1, 20, 1, 2, leads=((0, Lead(-50)),)), Block(2, 40, 2, 3), Block(3, 100, 3, 3)]
-    arena = place(blocks)
-    check(blocks, arena)
+def test_an_output_may_begin_after_its_input() -> None:
+    buffers = [
+        Buffer(0, 100, 0, 1),
+        Buffer(1, 20, 1, 2, leads=((0, Lead(-50)),)),
+        Buffer(2, 40, 2, 3),
+        Buffer(3, 100, 3, 3),
+    ]
+    arena = allocate(buffers)
+    check(buffers, arena)
     assert arena.size_bytes == 140
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_order_of_drifting_tensors_is_better(seed: int) -> None:
+def test_no_order_of_in_place_tensors_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = (4 * rng.integers(10, 25, 4)).tolist()
     leads = [Lead(int(lead), int(unit)) for lead, unit in rng.integers((-10, 1), (30, 9), (4, 2))]
-    blocks = [Block(0, sizes[0], 0, 1)]
-    blocks += [Block(i, sizes[i], i, i + 1, leads=((i - 1, leads[i]),)) for i in range(1, 4)]
-    blocks += [Block(100 + i, 8, i, i) for i in range(2, 4)]
-    arena = place(blocks)
-    check(blocks, arena)
-    arenas = (Order(order).arena() for order in itertools.permutations(blocks))
+    buffers = [Buffer(0, sizes[0], 0, 1)]
+    buffers += [Buffer(i, sizes[i], i, i + 1, leads=((i - 1, leads[i]),)) for i in range(1, 4)]
+    buffers += [Buffer(100 + i, 8, i, i) for i in range(2, 4)]
+    arena = allocate(buffers)
+    check(buffers, arena)
+    arenas = (FirstFit(order).arena() for order in itertools.permutations(buffers))
     assert arena.size_bytes == min(other.size_bytes for other in arenas if other)

@@ -1,4 +1,4 @@
-"""Small arenas on virtual boards: layers in bands, tensors that move, outputs over inputs; all bit-exact."""
+"""Small arenas on virtual boards: fused layers, moved tensors, in-place outputs; all bit-exact."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantFormat, quantize_static
-from test_branches_on_boards import QUIET
-from test_qdq import Reader
+from rich.console import Console
 
 from example import MODEL, SAMPLES
 from onnx_builder import OnnxBuilder, conv
+from qdq import Reader
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
@@ -24,6 +24,7 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_graph
 from tinysplit_hil.report import MeasureReport
 
+QUIET = Console(quiet=True)
 SAME = [1, 1, 1, 1]
 SHORT = 10_000  # cycles
 
@@ -31,7 +32,7 @@ SHORT = 10_000  # cycles
 def run(
     model: Path, board: str, x: NDArray[np.float32], folder: Path, settings: CostSettings
 ) -> tuple[BoardMemory, MeasureReport]:
-    """Generate, build and measure a network on one board; return how its memory was planned, too."""
+    """Generate, build and measure a network on one board; return its memory layout, too."""
     graph, out = import_model(model), folder / "out"
     quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
     boards = load_all([board])
@@ -48,11 +49,11 @@ def run(
 
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
 @pytest.mark.parametrize("bits", [8, 16])
-def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> None:
+def test_the_example_runs_fused(board: str, bits: int, tmp_path: Path) -> None:
     x = np.load(SAMPLES)["x"][:3].astype(np.float32)
     memory, report = run(MODEL, board, x, tmp_path, CostSettings(bits=bits))
-    assert 0 in memory.bands
-    assert memory.arena.size_bytes <= bits // 8 * 5120  # 26 x 26 x 16 values lie between the first two layers
+    assert 0 in memory.fused
+    assert memory.arena.size_bytes <= bits // 8 * 5120  # 26 x 26 x 16 values between the first two layers, if not fused
     assert report.outputs.bit_exact
     conv_cycles, pool_cycles = (layer.cycles.mean for layer in report.measurement.layers[:2])
     assert 0 < pool_cycles < conv_cycles
@@ -60,11 +61,11 @@ def test_the_example_runs_in_bands(board: str, bits: int, tmp_path: Path) -> Non
 
 
 def check_estimates(report: MeasureReport) -> None:
-    """Check what was promised: the whole network within 3 %, every layer that takes long within 8 %."""
-    promised = [layer.estimated_cycles for layer in report.project.layers]
+    """Check the estimated cycles: the whole network within 3 %, every layer of more than SHORT cycles within 8 %."""
+    estimated = [layer.estimated_cycles for layer in report.project.layers]
     measured = [layer.cycles.mean for layer in report.measurement.layers]
-    assert sum(promised) == pytest.approx(sum(measured), rel=0.03)
-    for estimate, cycles in zip(promised, measured, strict=True):
+    assert sum(estimated) == pytest.approx(sum(measured), rel=0.03)
+    for estimate, cycles in zip(estimated, measured, strict=True):
         assert cycles < SHORT or estimate == pytest.approx(cycles, rel=0.08)
 
 
@@ -83,24 +84,24 @@ def shrinking(pads: list[int]) -> OnnxBuilder:
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("pads", [SAME, [0, 0, 1, 1]])
-def test_a_depthwise_layer_takes_the_rows_before_it(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
+def test_a_depthwise_layer_is_fused_with_its_producer(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
     memory, report = run(shrinking(pads).save(tmp_path), board, x, tmp_path, CostSettings(bits=bits))
-    assert memory.bands[0].has_padding
+    assert memory.fused[0].has_padding
     assert memory.arena.size_bytes < bits // 8 * 24 * 20 * 16
     assert report.outputs.bit_exact
 
 
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
-def test_padding_between_layers_is_the_zero_point(board: str, tmp_path: Path) -> None:
+def test_padding_of_a_tile_is_the_zero_point(board: str, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
     path = tmp_path / "quantized.onnx"
     reader = Reader(x)
     quantize_static(str(shrinking(SAME).save(tmp_path)), str(path), reader, quant_format=QuantFormat.QDQ)
     graph = import_model(path)
-    assert graph.own_formats[graph.layers[0].output].zero_point == -128  # as 8 bits have it that are never negative
+    assert graph.own_formats[graph.layers[0].output].zero_point == -128  # 8-bit values without negative ones
     memory, report = run(path, board, x, tmp_path, CostSettings())
-    assert memory.bands[0].has_padding
+    assert memory.fused[0].has_padding
     assert report.outputs.bit_exact
 
 

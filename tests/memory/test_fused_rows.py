@@ -1,4 +1,4 @@
-"""How layers walk together in bands of rows: what lies between them in each band, and how their tensors may overlap."""
+"""Fused layers: the rows of every tile, the halo, padding and the in-place lead."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,8 +8,8 @@ import pytest
 
 from tinysplit.kernels import Optimize, choose
 from tinysplit.kernels.in_place import Lead
-from tinysplit.memory.fused_rows import Bands
-from tinysplit.memory.fusion_search import in_bands
+from tinysplit.memory.fused_rows import FusedRows
+from tinysplit.memory.fusion_search import fuse_layers
 from tinysplit.memory.layout import Schedule
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
@@ -25,43 +25,43 @@ def layers(net: NetworkBuilder) -> tuple[Layer, Layer]:
     return producer, consumer
 
 
-def test_a_pool_takes_the_rows_of_its_convolution() -> None:
+def test_a_pool_is_fused_with_its_convolution() -> None:
     conv, pool = layers(NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3), padded=False).max_pool(2, 3))
-    bands = Bands.of(conv, pool)
-    assert bands is not None
-    assert (bands.count, bands.producer.in_shape, bands.consumer.in_shape) == (3, Shape(4, 9, 1), Shape(2, 7, 8))
-    assert (bands.in_step, bands.out_step, bands.rows_size) == (9, 2 * 8, 2 * 7 * 8)
-    assert (bands.calls, bands.shared, bands.has_padding) == (3, 0, False)
-    assert bands.lead(Widths.all(8)) == Lead(16 - 27)  # behind the first band, before the second
+    fused = FusedRows.of(conv, pool)
+    assert fused is not None
+    assert (fused.tiles, fused.producer.in_shape, fused.consumer.in_shape) == (3, Shape(4, 9, 1), Shape(2, 7, 8))
+    assert (fused.in_row_stride, fused.out_tile_stride, fused.tile_size) == (9, 2 * 8, 2 * 7 * 8)
+    assert (fused.producer_calls, fused.halo_rows, fused.has_padding) == (3, 0, False)
+    assert fused.lead(Widths.all(8)) == Lead(16 - 27)  # after the first tile, before the second
 
 
-def test_a_depthwise_layer_keeps_the_rows_that_bands_share() -> None:
+def test_tiles_of_a_depthwise_layer_share_a_halo() -> None:
     conv, depthwise = layers(NetworkBuilder("n", Shape(16, 6, 4)).conv(8).depthwise((3, 3), stride=2))
-    bands = Bands.of(conv, depthwise, 2)
-    assert bands is not None
-    assert (bands.count, bands.rows, bands.shared, bands.above) == (4, 5, 1, 1)
-    assert (bands.unit, bands.calls, bands.moved_size) == (1, 16, 3 * 6 * 8)
-    assert bands.producer.in_shape == Shape(1, 6, 4)
-    assert bands.consumer.out_shape == Shape(2, 3, 8)
+    fused = FusedRows.of(conv, depthwise, 2)
+    assert fused is not None
+    assert (fused.tiles, fused.tile_rows, fused.halo_rows, fused.pad_top) == (4, 5, 1, 1)
+    assert (fused.call_rows, fused.producer_calls, fused.moved_size) == (1, 16, 3 * 6 * 8)
+    assert fused.producer.in_shape == Shape(1, 6, 4)
+    assert fused.consumer.out_shape == Shape(2, 3, 8)
 
 
-def test_what_cannot_walk_together() -> None:
+def test_layers_that_cannot_be_fused() -> None:
     padded, pool = layers(NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3)).max_pool(2, 2))
-    assert Bands.of(padded, pool) is None
-    assert Bands.of(pool, padded) is None
+    assert FusedRows.of(padded, pool) is None
+    assert FusedRows.of(pool, padded) is None
     conv, pool = layers(NetworkBuilder("n", Shape(11, 9, 1)).conv(8, (3, 3), padded=False).max_pool(3, 2))
-    assert Bands.of(conv, pool) is not None
-    assert Bands.of(conv, pool, 3) is None  # of four rows
-    assert Bands.of(conv, pool, 4) is None  # all of them
+    assert FusedRows.of(conv, pool) is not None
+    assert FusedRows.of(conv, pool, 3) is None  # of four rows
+    assert FusedRows.of(conv, pool, 4) is None  # all of them
     assert isinstance(pool, MaxPool)
-    assert Bands.of(conv, replace(pool, window=Window((3, 3), (2, 2), pads=Pads(1, 0, 1, 0)))) is None
+    assert FusedRows.of(conv, replace(pool, window=Window((3, 3), (2, 2), pads=Pads(1, 0, 1, 0)))) is None
     conv, depthwise = layers(NetworkBuilder("n", Shape(8, 5, 1)).conv(3).depthwise((3, 3)))
-    assert Bands.of(conv, depthwise) is None  # 15 bytes a row
+    assert FusedRows.of(conv, depthwise) is None  # 15 bytes per row
     window = Window((1, 1), (2, 2), pads=Pads(1, 0, 1, 0))
-    for width, bands_can_be_filled in ((15, False), (16, True)):  # whose first band is nothing but padding
+    for width, can_be_filled in ((15, False), (16, True)):  # whose first tile is padding alone
         conv, pointwise = layers(NetworkBuilder("n", Shape(6, width, 1)).conv(17).conv(4))
         assert isinstance(pointwise, Conv)
-        assert (Bands.of(conv, replace(pointwise, window=window)) is not None) == bands_can_be_filled
+        assert (FusedRows.of(conv, replace(pointwise, window=window)) is not None) == can_be_filled
 
 
 def random_pair(rng: np.random.Generator) -> tuple[Layer, Layer]:
@@ -76,51 +76,51 @@ def random_pair(rng: np.random.Generator) -> tuple[Layer, Layer]:
     return producer, replace(consumer, window=window)
 
 
-def walk(bands: Bands) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield for every band the rows of the map that lie between the layers, and those computed for it."""
-    between = [PADDING] * bands.rows
-    for band in range(bands.count):
+def tiles_of(fused: FusedRows) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield for every tile its rows of the producer's output, and those of them that are computed for it."""
+    between = [PADDING] * fused.tile_rows
+    for tile in range(fused.tiles):
         computed: list[int] = []
-        for row in range(bands.shared if band else 0, bands.rows, bands.unit):
-            first = band * bands.step + row - bands.above
-            fresh = list(range(first, first + bands.unit))
-            inside = 0 <= first < bands.height
-            assert all((0 <= each < bands.height) == inside for each in fresh)
-            between[row : row + bands.unit] = fresh if inside else [PADDING] * bands.unit
+        for row in range(fused.halo_rows if tile else 0, fused.tile_rows, fused.call_rows):
+            first = tile * fused.tile_stride + row - fused.pad_top
+            fresh = list(range(first, first + fused.call_rows))
+            inside = 0 <= first < fused.height
+            assert all((0 <= each < fused.height) == inside for each in fresh)
+            between[row : row + fused.call_rows] = fresh if inside else [PADDING] * fused.call_rows
             computed += fresh if inside else []
         yield list(between), computed
-        between[: bands.shared] = between[bands.step : bands.step + bands.shared]
+        between[: fused.halo_rows] = between[fused.tile_stride : fused.tile_stride + fused.halo_rows]
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_every_band_holds_the_rows_under_its_windows(seed: int) -> None:
+def test_every_tile_holds_the_rows_under_its_windows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     producer, consumer = random_pair(rng)
     heights = (producer.out_shape.height, consumer.out_shape.height)
-    found = [bands for rows in range(1, heights[1]) if (bands := Bands.of(producer, consumer, rows))]
+    found = [fused for rows in range(1, heights[1]) if (fused := FusedRows.of(producer, consumer, rows))]
     assert found or heights[1] < 2
-    for bands in found:
-        bands_of_rows, calls, computed = list(walk(bands)), 0, []
-        for band, (between, fresh) in enumerate(bands_of_rows):
-            begin = band * bands.step - bands.above
-            rows = range(begin, begin + bands.rows)
+    for fused in found:
+        tiles, calls, computed = list(tiles_of(fused)), 0, []
+        for tile, (between, fresh) in enumerate(tiles):
+            begin = tile * fused.tile_stride - fused.pad_top
+            rows = range(begin, begin + fused.tile_rows)
             assert between == [row if 0 <= row < heights[0] else PADDING for row in rows]
-            calls += len(fresh) // bands.unit
+            calls += len(fresh) // fused.call_rows
             computed += fresh
         assert len(set(computed)) == len(computed)
-        assert calls == bands.calls
-        assert bands.has_padding == any(PADDING in between for between, _ in bands_of_rows)
-        lead, least = bands.lead(Widths.all(8)).least_bytes, least_lead(bands, [fresh for _, fresh in bands_of_rows])
-        assert lead == least or (lead > least and not all(fresh for _, fresh in bands_of_rows))
-        assert bands.count * bands.consumer.out_shape.height == heights[1]
+        assert calls == fused.producer_calls
+        assert fused.has_padding == any(PADDING in between for between, _ in tiles)
+        lead, least = fused.lead(Widths.all(8)).least_bytes, least_lead(fused, [fresh for _, fresh in tiles])
+        assert lead == least or (lead > least and not all(fresh for _, fresh in tiles))
+        assert fused.tiles * fused.consumer.out_shape.height == heights[1]
 
 
-def least_lead(bands: Bands, computed: list[list[int]]) -> int:
-    """Return how far the output has to begin before the input, by looking at each band and all behind it."""
+def least_lead(fused: FusedRows, computed: list[list[int]]) -> int:
+    """Return how far the output has to begin before the input, from each tile and all later ones."""
     leads = [
-        (band + 1) * bands.out_step - row * bands.in_step
-        for band in range(bands.count)
-        for later in computed[band + 1 :]
+        (tile + 1) * fused.out_tile_stride - row * fused.in_row_stride
+        for tile in range(fused.tiles)
+        for later in computed[tile + 1 :]
         for row in later
     ]
     return max(leads, default=Lead(-(1 << 31)).least_bytes)
@@ -135,29 +135,29 @@ def schedule_of(net: NetworkBuilder, core: str = M4, bits: int = 8) -> Schedule:
 
 @pytest.mark.parametrize("core", [M4, M0])
 @pytest.mark.parametrize("bits", [8, 16])
-def test_bands_are_as_long_as_the_arena_allows(core: str, bits: int) -> None:
+def test_tiles_are_as_high_as_the_arena_allows(core: str, bits: int) -> None:
     net = NetworkBuilder("n", Shape(32, 32, 8)).conv(16).depthwise((3, 3), stride=2).conv(16).conv(24)
     whole = schedule_of(net, core, bits)
-    walking = in_bands(whole, core, Optimize.RAM)
-    assert list(walking.bands) == [0]
-    assert walking.size_bytes < 0.8 * whole.size_bytes
+    fused = fuse_layers(whole, core, Optimize.RAM)
+    assert list(fused.fused) == [0]
+    assert fused.size_bytes < 0.8 * whole.size_bytes
     conv, depthwise, *_ = whole.graph.layers
-    shortest, longer = (Bands.of(conv, depthwise, rows) for rows in (1, 2 * walking.bands[0].consumer.out_shape.height))
-    assert shortest is not None
-    assert replace(whole, bands={0: shortest}).size_bytes == walking.size_bytes
-    assert longer is None or replace(whole, bands={0: longer}).size_bytes > walking.size_bytes
+    lowest, higher = (FusedRows.of(conv, depthwise, rows) for rows in (1, 2 * fused.fused[0].consumer.out_shape.height))
+    assert lowest is not None
+    assert replace(whole, fused={0: lowest}).size_bytes == fused.size_bytes
+    assert higher is None or replace(whole, fused={0: higher}).size_bytes > fused.size_bytes
 
 
-def test_no_layer_walks_with_two_others() -> None:
+def test_no_layer_is_fused_twice() -> None:
     net = NetworkBuilder("n", Shape(24, 16, 4)).conv(16).conv(16, (3, 3), padded=False).max_pool(2, 2)
-    walking = in_bands(schedule_of(net.conv(16).depthwise((3, 3), stride=2)), M4, Optimize.RAM)
-    pairs = [number for producer in walking.bands for number in (producer, producer + 1)]
+    fused = fuse_layers(schedule_of(net.conv(16).depthwise((3, 3), stride=2)), M4, Optimize.RAM)
+    pairs = [number for producer in fused.fused for number in (producer, producer + 1)]
     assert pairs
     assert len(set(pairs)) == len(pairs)
 
 
-def test_bands_may_not_cost_time_unless_ram_is_all_that_counts() -> None:
+def test_fusion_costs_no_cycles_unless_ram_is_the_objective() -> None:
     whole = schedule_of(NetworkBuilder("n", Shape(32, 32, 4)).conv(8).depthwise((5, 3), stride=2).conv(8))
-    quick, small = (in_bands(whole, M4, optimize) for optimize in (Optimize.CYCLES, Optimize.RAM))
-    assert small.bands[0].rows < quick.bands[0].rows
+    quick, small = (fuse_layers(whole, M4, optimize) for optimize in (Optimize.CYCLES, Optimize.RAM))
+    assert small.fused[0].tile_rows < quick.fused[0].tile_rows
     assert small.size_bytes < quick.size_bytes < whole.size_bytes

@@ -1,4 +1,4 @@
-"""What a board's memory holds and promises: random networks and splits, layers in bands, tensors that move."""
+"""Memory layout of boards: random networks and splits, fused layers, moved tensors."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
-from tinysplit.memory.arena import Block
-from tinysplit.memory.layout import BoardMemory, Place, Schedule, layer_ram_bytes
+from tinysplit.memory.arena import Buffer
+from tinysplit.memory.layout import BoardMemory, BufferId, Schedule, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
@@ -20,6 +20,7 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Shape
 from tinysplit.plan.plan import make_plan
 from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 
 BOARDS = (load_board("nucleo_f401re"), load_board("nucleo_g071rb"))
@@ -59,25 +60,25 @@ def with_ram(problem: Problem, ram_bytes: Sequence[int]) -> Problem:
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("optimize", Optimize)
-def test_what_a_split_promises_is_enough(seed: int, optimize: Optimize) -> None:
+def test_the_arena_fits_the_estimate_of_the_split(seed: int, optimize: Optimize) -> None:
     rng = np.random.default_rng(seed)
     graph, settings = random_network(rng), CostSettings(optimize=optimize)
     problem = make_problem(graph, BOARDS, settings)
     assignment = tuple(rng.integers(0, 2, len(graph.layers)).tolist()) if seed % 3 else (0,) * len(graph.layers)
-    promised = with_ram(problem, problem.figures(assignment).ram_bytes)
+    promised = with_ram(problem, evaluate(problem, assignment).ram_bytes)
     plan = make_plan(graph, 8, BOARDS, promised, assignment, LinkSettings(115200), optimize=optimize)
     for board in plan.boards:
         assert board.arena.size_bytes <= promised.devices[board.index].ram_bytes
         memory = board.memory
         widths = BitWidths.all(graph, 8)
-        check(list(Schedule(graph, widths, board.steps, memory.kernels, memory.bands, memory.moves).blocks()), memory)
+        check(list(Schedule(graph, widths, board.steps, memory.kernels, memory.fused, memory.moves).buffers()), memory)
 
 
-def check(blocks: Sequence[Block[Place]], memory: BoardMemory) -> None:
-    """Blocks that are needed at once lie apart, or as their leads allow it."""
+def check(buffers: Sequence[Buffer[BufferId]], memory: BoardMemory) -> None:
+    """Check that live buffers are disjoint, or in-place as their leads allow."""
     offsets = memory.arena.offsets
-    assert {block.key for block in blocks} == set(offsets)
-    for one, other in itertools.combinations(blocks, 2):
+    assert {buffer.key for buffer in buffers} == set(offsets)
+    for one, other in itertools.combinations(buffers, 2):
         apart = (
             offsets[one.key] + one.size_bytes <= offsets[other.key]
             or offsets[other.key] + other.size_bytes <= offsets[one.key]
@@ -89,21 +90,21 @@ def check(blocks: Sequence[Block[Place]], memory: BoardMemory) -> None:
             for key, lead in a.leads
             if key == b.key
         )
-        assert not one.meets(other) or apart or over
+        assert not one.is_live_with(other) or apart or over
 
 
-def whole(graph: Graph) -> list[Step]:
+def run_all(graph: Graph) -> list[Step]:
     return [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
 
 
 def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:
-    return plan_memory(graph, BitWidths.all(graph, 8), M4, whole(graph), ram_bytes, optimize)
+    return plan_memory(graph, BitWidths.all(graph, 8), M4, run_all(graph), ram_bytes, optimize)
 
 
-def test_bands_save_what_lies_between() -> None:
+def test_fusion_saves_the_tensor_between_two_layers() -> None:
     graph = NetworkBuilder("n", Shape(30, 30, 1)).conv(16, (3, 3), padded=False).max_pool(2, 2).average_pool().graph()
     memory = memory_of(graph)
-    assert list(memory.bands) == [0]
+    assert list(memory.fused) == [0]
     conv = memory.layer(graph, 0)
     scratch_bytes = memory.kernels[0].scratch_bytes(conv, Widths.all(8))
     assert memory.arena.size_bytes <= 30 * 30 + 14 * 14 * 16 + 2 * 28 * 16 + scratch_bytes
@@ -112,14 +113,14 @@ def test_bands_save_what_lies_between() -> None:
 
 
 def drifting() -> Graph:
-    """Return a network whose outputs begin a row and a pixel before their inputs, layer after layer."""
+    """Return a network whose in-place outputs begin a row and a pixel before their inputs, in every layer."""
     builder = NetworkBuilder("n", Shape(10, 10, 16))
     for _ in range(6):
         builder.conv(16, (3, 3))
     return builder.average_pool().graph()
 
 
-def test_tensors_move_only_where_they_have_to() -> None:
+def test_tensors_move_only_where_the_arena_needs_it() -> None:
     graph = drifting()
     static = memory_of(graph)
     least = memory_of(graph, optimize=Optimize.RAM)
@@ -136,14 +137,14 @@ def test_tensors_move_only_where_they_have_to() -> None:
 def test_offsets_follow_the_moves() -> None:
     memory = memory_of(drifting(), optimize=Optimize.RAM)
     move = memory.moves[0]
-    assert memory.offset(move.tensor, move.turn - 1) == memory.arena.offsets[Place(move.tensor)]
-    assert memory.offset(move.tensor, move.turn) == memory.arena.offsets[Place(move.tensor, moves=1)]
-    assert memory.offset(NETWORK_INPUT, 0) == memory.arena.offsets[Place(NETWORK_INPUT)]
+    assert memory.offset(move.tensor, move.step - 1) == memory.arena.offsets[BufferId(move.tensor)]
+    assert memory.offset(move.tensor, move.step) == memory.arena.offsets[BufferId(move.tensor, moves=1)]
+    assert memory.offset(NETWORK_INPUT, 0) == memory.arena.offsets[BufferId(NETWORK_INPUT)]
 
 
-def test_the_networks_input_is_there_before_all_else() -> None:
+def test_the_network_input_is_live_before_the_first_step() -> None:
     graph = drifting()
     memory = memory_of(graph, optimize=Optimize.RAM)
-    blocks = Schedule(graph, BitWidths.all(graph, 8), whole(graph), memory.kernels, moves=memory.moves).blocks()
-    assert all(block.first <= block.last for block in blocks)
+    buffers = Schedule(graph, BitWidths.all(graph, 8), run_all(graph), memory.kernels, moves=memory.moves).buffers()
+    assert all(buffer.first <= buffer.last for buffer in buffers)
     assert min(memory.moves).tensor != NETWORK_INPUT

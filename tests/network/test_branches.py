@@ -10,11 +10,12 @@ from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.integer_reference import quantize_input, run_layers
 from tinysplit.network.layers import Add, Concat, Mul, Shape
 from tinysplit.network.layers.joining import Alignment, product_requantization
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from value_ranges import value_ranges
@@ -30,21 +31,21 @@ def pair(*values: int) -> IntArray:
 
 def test_add_by_hand() -> None:
     layer = Add(name="sum", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,), signs=(1, -1))
-    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q4))
+    quantized = QuantizedLayer.of(layer, LayerFormats((Q6, Q7), Q4))
     # 100 / 64 - 50 / 128 = 1.171875, 18.75 of 16 a one; -128 / 64 - 127 / 128 = -2.9921875, -47.875
     assert layer.integer_reference(quantized, pair(100, -128), pair(50, 127)).ravel().tolist() == [19, -48]
 
 
 def test_mul_by_hand() -> None:
     layer = Mul(name="gate", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q7))
+    quantized = QuantizedLayer.of(layer, LayerFormats((Q6, Q7), Q7))
     # 1.5625 * 0.5 = 0.78125, 100 of 128; 2 * 1 saturates
     assert layer.integer_reference(quantized, pair(100, -128), pair(64, -128)).ravel().tolist() == [100, 127]
 
 
 def test_concat_by_hand() -> None:
     layer = Concat(name="both", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    quantized = QuantizedLayer(layer, LayerFormats((Q6, Q7), Q6))
+    quantized = QuantizedLayer.of(layer, LayerFormats((Q6, Q7), Q6))
     assert layer.integer_reference(quantized, pair(1, -2), pair(3, -5)).ravel().tolist() == [1, -2, 2, -2]
 
 
@@ -94,7 +95,7 @@ def test_products_are_as_near_as_their_last_step_and_stay_in_32_bits() -> None:
 @pytest.mark.parametrize("scale", [2.0**-11, 2.0**-11 * 1.4, 2.0**-11 * 1.45, 2.0**-14 * 1.7])
 def test_mul_of_16_bits_in_any_scale(scale: float) -> None:
     layer = Mul(name="square", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
-    quantized = QuantizedLayer(layer, LayerFormats((QFormat(16, 13), QFormat(16, 13)), ValueFormat(16, scale)))
+    quantized = QuantizedLayer.of(layer, LayerFormats((QFormat(16, 13), QFormat(16, 13)), ValueFormat(16, scale)))
     x = np.random.default_rng(4).integers(-(1 << 15), 1 << 15, (500, 1, 1, 2)).astype(np.int16)
     wanted = np.clip((x * 2.0**-13) ** 2 / scale, -(1 << 15), (1 << 15) - 1)
     assert np.abs(layer.integer_reference(quantized, x, x) - wanted).max() <= 4
@@ -103,7 +104,7 @@ def test_mul_of_16_bits_in_any_scale(scale: float) -> None:
 def test_mul_of_wide_zero_points_stays_in_32_bits() -> None:
     layer = Mul(name="gate", inputs=("a", "b"), output="y", in_shape=PAIR, other_shapes=(PAIR,))
     a, b, y = ValueFormat(16, 1e-4, -1526), ValueFormat(16, 2.0**-16, -(1 << 15)), ValueFormat(16, 6e-5, -26509)
-    quantized = QuantizedLayer(layer, LayerFormats((a, b), y))
+    quantized = QuantizedLayer.of(layer, LayerFormats((a, b), y))
     rng = np.random.default_rng(4)
     xs = [rng.integers(-(1 << 15), 1 << 15, (500, 1, 1, 2)).astype(np.int16) for _ in range(2)]
     wanted = np.clip(a.dequantize(xs[0]) * b.dequantize(xs[1]) / y.scale + y.zero_point, y.low, y.high)

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.network.layers import (
@@ -26,7 +27,7 @@ from tinysplit.network.layers import (
     Softmax,
     Window,
 )
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
@@ -36,7 +37,7 @@ Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
 
 def run_layer(layer: Layer, x: list[int], formats: LayerFormats) -> list[int]:
     ints = np.array(x, formats.x.dtype).reshape(1, *layer.in_shape)
-    outputs: list[int] = layer.integer_reference(QuantizedLayer(layer, formats), ints).ravel().tolist()
+    outputs: list[int] = layer.integer_reference(QuantizedLayer.of(layer, formats), ints).ravel().tolist()
     return outputs
 
 

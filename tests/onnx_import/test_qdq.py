@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from numpy.typing import NDArray
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
 from onnx_builder import OnnxBuilder, conv, weights
+from qdq import Reader
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.graph import Graph
@@ -20,16 +20,6 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import clipped_ranges, value_statistics
 
 X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
-
-
-class Reader(CalibrationDataReader):  # type: ignore[misc]
-    """Gives the samples one by one, as the quantizer wants them."""
-
-    def __init__(self, samples: NDArray[np.float32]) -> None:
-        self.rest = iter([{"x": x[np.newaxis]} for x in samples])
-
-    def get_next(self) -> dict[str, Any] | None:
-        return next(self.rest, None)
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels import Direct
-from tinysplit.memory.layout import Place, layer_ram_bytes
+from tinysplit.memory.layout import BufferId, layer_ram_bytes
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Add, Dense, Layer, Shape
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
-from tinysplit.split.evaluate.routes import Links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.topology import Links
 
 WIDTHS = (10, 7, 33, 5, 6)  # tensors of a chain of four dense layers
 RUN, SEND, RECEIVE = StepKind.RUN, StepKind.SEND, StepKind.RECEIVE
@@ -163,7 +163,7 @@ def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
     offsets = plan.arena.offsets
 
     def span(tensor: int) -> slice:
-        return slice(offsets[Place(tensor)], offsets[Place(tensor)] + graph.size(tensor))
+        return slice(offsets[BufferId(tensor)], offsets[BufferId(tensor)] + graph.size(tensor))
 
     def write(tensor: int) -> None:
         memory[span(tensor)] = [tensor] * graph.size(tensor)
@@ -182,7 +182,7 @@ def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
 @pytest.mark.parametrize("bits", [8, 16])
 def test_tensors_that_live_together_do_not_meet(bits: int) -> None:
     (plan,) = make_plan(chain(), bits, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
-    spans = [(plan.arena.offsets[Place(i)], width * bits // 8) for i, width in enumerate(WIDTHS, NETWORK_INPUT)]
+    spans = [(plan.arena.offsets[BufferId(i)], width * bits // 8) for i, width in enumerate(WIDTHS, NETWORK_INPUT)]
     for (a, a_size), (b, b_size) in itertools.pairwise(spans):
         assert a + a_size <= b or b + b_size <= a
     assert all(offset % 4 == 0 and offset + size <= plan.arena.size_bytes for offset, size in spans)

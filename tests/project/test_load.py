@@ -7,11 +7,12 @@ from rich.console import Console
 from example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.common.errors import InputError
+from tinysplit.common.project_files import PARAMETERS_NAME
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
-from tinysplit.project.manifest import PARAMETERS_NAME, Project
+from tinysplit.project.manifest import Project
 from tinysplit.quantize.quantize_model import quantize_graph
 
 QUIET = Console(quiet=True)

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from test_cli import USAGE, run
 
 import example
+from command_line import USAGE, run
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -23,6 +23,7 @@ from tinysplit.quantize.mixed_precision.bit_allocation import AutoWidths
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.quantize.mixed_precision.joint_search import MOST_ROUNDS, AutoSplit, settle
 from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment
 from tinysplit.split.solution import Split
 
@@ -105,7 +106,7 @@ def test_limits_of_the_split_hold_with_widths_too() -> None:
     short, long = (BitWidths.all(graph, bits) for bits in (8, 16))
     assignment = (0,) * len(graph.layers)
     short_s, long_s = (
-        make_problem(graph, boards, CostSettings(), widths).figures(assignment).i_s for widths in (short, long)
+        evaluate(make_problem(graph, boards, CostSettings(), widths), assignment).i_s for widths in (short, long)
     )
     assert WidthCosts(graph, boards, CostSettings(), assignment).seconds(long) == pytest.approx(long_s)
     costs = WidthCosts(graph, boards, CostSettings(max_latency_s=(short_s + long_s) / 2), assignment)
@@ -139,7 +140,7 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}
     problem = make_problem(import_model(example.MODEL), load_all(split.board_names), split.settings, split.bit_widths)
-    assert problem.figures(split.devices).i_s == pytest.approx(split.figures.I)
+    assert evaluate(problem, split.devices).i_s == pytest.approx(split.figures.I)
     layers = json.loads((folder / "tinysplit.json").read_text())["layers"]
     total_s = sum(layer["estimated_s"] for layer in layers)
     # In bands conv2 leaves out one row of 11 that no pool reads.

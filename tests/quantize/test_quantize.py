@@ -3,35 +3,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
+from networks import RELU, chain, dense
 from onnx_builder import OnnxBuilder
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import QFormat
-from tinysplit.network.graph import Graph
-from tinysplit.network.layers import Activation, AveragePool, Dense, Layer, MaxPool, Shape, Softmax, Window
-from tinysplit.network.quantized_graph import LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.layers import AveragePool, Dense, MaxPool, Shape, Softmax, Window
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics, value_statistics
 from tinysplit.quantize.warnings import odd_values
-
-NONE, RELU = Activation(), Activation(0.0, np.inf)
-
-
-def dense(
-    weights: ArrayLike, bias: ArrayLike, names: tuple[str, str, str] = ("fc", "x", "y"), activation: Activation = NONE
-) -> Dense:
-    name, x, y = names
-    weights, bias = np.array(weights, np.float32), np.array(bias, np.float32)
-    shape = Shape(1, 1, weights.shape[1])
-    return Dense(name=name, inputs=(x,), output=y, in_shape=shape, weights=weights, bias=bias, activation=activation)
-
-
-def chain(*layers: Layer) -> Graph:
-    return Graph.of_layers("chain", layers)
 
 
 def test_formats_follow_the_ranges() -> None:

@@ -3,29 +3,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_quantize import chain, dense
 
 from example import CALIBRATION, MODEL, SAMPLES
+from networks import chain, dense
 from onnx_builder import OnnxBuilder, conv, weights
+from quantizer import quantizer
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.layers import Conv, DepthwiseConv, Pads, Shape, Window
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.onnx_import import import_model
 from tinysplit.quantize.accuracy import Fidelity, FloatScores
-from tinysplit.quantize.calibrate import Quantizer
 from tinysplit.quantize.choose_formats import choose_formats, largest_sum, quantize
 from tinysplit.quantize.rounding import compensate, round_together
-from tinysplit.quantize.statistics import value_statistics
 from tinysplit.quantize.warnings import odd_values
 
 Floats = NDArray[np.float64]
 RNG = np.random.default_rng(0)
-
-
-def quantizer(model: Path, x: NDArray[np.float32]) -> Quantizer:
-    graph = import_model(model)
-    return Quantizer(graph, value_statistics(model, graph.value_names, x), x)
 
 
 def test_errors_of_inputs_that_go_together_cancel() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_quantize import dense
 
 from layer_cases import quantize_one
+from networks import dense
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.integer_reference import run_integer

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_rounding import quantizer
 
 from onnx_builder import OnnxBuilder, conv, weights
+from quantizer import quantizer
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.quantize.value_scales import best_formats

@@ -18,8 +18,9 @@ from tinysplit.reproduce.networks import tiny_cnn
 from tinysplit.reproduce.report import print_reproduction
 from tinysplit.reproduce.reproduction import Reproduction
 from tinysplit.reproduce.tables import reproduce
-from tinysplit.split.evaluate.period import Period, period_s
-from tinysplit.split.problem import Assignment, LayerCosts, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
 
 FIVE = ("MobileNet v1 025", "MobileNet v1 030", "MobileNet v1 035", "YAMNet 256", "KWS CNN")
 STEPS = "branch and bound, steps"
@@ -160,8 +161,8 @@ def tiny_grouped(*groups: tuple[int, ...]) -> Problem:
 
 
 def best(problem: Problem, period: Period | None = None) -> tuple[float, Assignment]:
-    feasible = [a for a in product(range(2), repeat=len(problem.layers)) if problem.is_feasible(a)]
-    return min((period_s(problem, a, period) if period else problem.figures(a).i_s, a) for a in feasible)
+    feasible = [a for a in product(range(2), repeat=len(problem.layers)) if evaluate(problem, a).is_feasible]
+    return min((period_s(problem, a, period) if period else evaluate(problem, a).i_s, a) for a in feasible)
 
 
 def test_which_five_layers_tiny_cnn_has() -> None:

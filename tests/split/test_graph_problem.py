@@ -7,6 +7,7 @@ import pytest
 
 from brute_force import BruteForce
 from random_problems import random_problem
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 
 N_PROBLEMS = 240
@@ -16,17 +17,17 @@ def check(problem: Problem, seed: int) -> int:
     """Compare all assignments; return how many are feasible."""
     oracle, n_feasible = BruteForce(problem), 0
     for assignment in product(range(len(problem.devices)), repeat=len(problem.layers)):
-        found, figures = oracle.outcome(assignment), problem.figures(assignment)
+        found, figures = oracle.outcome(assignment), evaluate(problem, assignment)
         assert figures.flash_bytes == found.flash_bytes, (seed, assignment)
         if not isfinite(found.latency_s):
-            assert not problem.is_feasible(assignment), (seed, assignment)
+            assert not figures.is_feasible, (seed, assignment)
             continue
         assert figures.ram_bytes == found.ram_bytes, (seed, assignment)
         assert isclose(figures.i_s, found.latency_s, rel_tol=1e-12, abs_tol=1e-12), (seed, assignment)
-        assert isclose(problem.period_s(assignment), found.period_s, rel_tol=1e-12, abs_tol=1e-12), (seed, assignment)
-        assert isclose(problem.energy_j(assignment), found.energy_j, rel_tol=1e-9, abs_tol=1e-12), (seed, assignment)
-        assert problem.is_feasible(assignment) == oracle.is_feasible(assignment), (seed, assignment)
-        n_feasible += problem.is_feasible(assignment)
+        assert isclose(figures.period_s, found.period_s, rel_tol=1e-12, abs_tol=1e-12), (seed, assignment)
+        assert isclose(figures.energy_j, found.energy_j, rel_tol=1e-9, abs_tol=1e-12), (seed, assignment)
+        assert figures.is_feasible == oracle.is_feasible(assignment), (seed, assignment)
+        n_feasible += figures.is_feasible
     return n_feasible
 
 

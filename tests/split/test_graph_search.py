@@ -17,9 +17,8 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.onnx_import import import_model
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.ram import NETWORK_INPUT
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dag.pruning import LabelBounds
 from tinysplit.split.solvers.dag.resources import Columns
@@ -27,6 +26,7 @@ from tinysplit.split.solvers.dag.search import MOST_NODES, graph_search
 from tinysplit.split.solvers.dag.state_graph_builder import FrontierBuilder
 from tinysplit.split.solvers.enumerate import full_search
 from tinysplit.split.solvers.floors import floor_value
+from tinysplit.split.topology import NETWORK_INPUT
 
 N_PROBLEMS = 2000
 Search = Callable[[Problem], Split]
@@ -40,7 +40,7 @@ def check(problem: Problem, expected: float, search: Search) -> None:
     split = search(problem)
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), split
     assert split.proved
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -90,7 +90,7 @@ def least_between_blocks(problem: Problem) -> float:
         tuple(device for device, size in zip(devices, sizes, strict=True) for _ in range(size))
         for devices in product(range(len(problem.devices)), repeat=len(sizes))
     )
-    return min(map(problem.value, filter(problem.is_feasible, splits)), default=inf)
+    return min((split.value for split in (evaluate(problem, a) for a in splits) if split.is_feasible), default=inf)
 
 
 def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
@@ -108,7 +108,7 @@ def test_resnet_needs_a_cut_inside_a_block_where_ram_is_short() -> None:
     assert least_between_blocks(problem) == inf
     split = graph_search(problem)
     assert split.proved
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("objective", list(Objective))
@@ -145,7 +145,7 @@ def test_what_is_alive_counts_on_every_device() -> None:
     small = replace(block(2, 24, seconds), devices=(DeviceLimits("a", 3, 23), DeviceLimits("b", 3, 24)))
     split = graph_search(small)  # the join needs 24 bytes, which only b has
     assert split.assignment == (0, 1, 1)
-    assert small.figures(split.assignment).ram_bytes == (16, 24)
+    assert evaluate(small, split.assignment).ram_bytes == (16, 24)
 
 
 def random_network(n_layers: int, n_devices: int, reach: int, seed: int) -> Problem:
@@ -183,7 +183,7 @@ def test_wide_networks_have_an_honest_gap_within_the_time() -> None:
         start = perf_counter()
         quick = graph_search(problem, time_limit_s=0.5)
         assert perf_counter() - start < 3  # a first narrow pass is always finished, on a busy machine, too
-        assert problem.is_feasible(quick.assignment)
+        assert evaluate(problem, quick.assignment).is_feasible
         longer = graph_search(problem, time_limit_s=3)
         assert quick.lower_bound <= longer.objective * (1 + 1e-9)
         assert longer.lower_bound <= longer.objective <= quick.objective * (1 + 1e-9)
@@ -219,9 +219,9 @@ def test_bounds_of_ways_are_admissible(definition: Period) -> None:
             parents, labels = bounds.children(done, labels, inf)
             ways = [(*ways[row], int(device)) for row, device in zip(parents, labels.device, strict=True)]
         for way, bound in zip(ways, labels.bounds, strict=True):
-            if problem.is_feasible(way):
+            if evaluate(problem, way).is_feasible:
                 n_ways += 1
-                assert bound <= problem.value(way) * (1 + 1e-9) + 1e-12, (seed, way)
+                assert bound <= evaluate(problem, way).value * (1 + 1e-9) + 1e-12, (seed, way)
     assert n_ways > 100
 
 
@@ -232,5 +232,5 @@ def test_many_boards_keep_the_time_limit() -> None:
     start = perf_counter()
     split = graph_search(problem, time_limit_s=1.0)
     assert perf_counter() - start < 4.0  # on a busy machine, too
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective

@@ -11,6 +11,7 @@ from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Problem
 from tinysplit.split.solvers.enumerate import full_search
@@ -70,7 +71,7 @@ def test_the_pace_and_energy_contradict_each_other() -> None:
 
 def test_copies_that_would_keep_the_pace_are_named() -> None:
     twins = make_problem(tiny_cnn(), [BOARDS[0]] * 2, CostSettings())
-    whole_s = twins.figures((0,) * 7).l_s
+    whole_s = evaluate(twins, (0,) * 7).l_s
     assert reason(replace(twins, max_period_s=whole_s * 0.51)).endswith(
         "the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every input on one of them, would: "
         f"{whole_s * 500:.6g} ms"

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isclose, isfinite
-from random import Random
 
 import numpy as np
 import pytest
 
 from brute_force import BruteForce
+from chain_problems import large_problem, powered
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solvers.chain import knapsack_choice as packing
 from tinysplit.split.solvers.chain import search as module
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds
@@ -32,32 +32,6 @@ def small_problems(count: int, first_seed: int = 0) -> Iterator[tuple[Problem, f
         yield problem, BruteForce(problem).least()
 
 
-def large_problem(n: int, d: int, seed: int) -> Problem:
-    rng = Random(seed)  # noqa: S311 (no secret)
-    speeds = [10 ** rng.uniform(6.5, 7.9) for _ in range(d)]
-    layers = tuple(
-        LayerCosts.alike(
-            f"l{k}", rng.randint(500, 20000), 1, rng.randint(500, 16000), tuple(rng.random() * 1e6 / s for s in speeds)
-        )
-        for k in range(n)
-    )
-    needed = sum(layer.flash_bytes[0] for layer in layers)
-    sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
-    devices = tuple(DeviceLimits(f"b{k}", int(1.2 * needed * size / sum(sizes)), 1) for k, size in enumerate(sizes))
-    transfers = tuple(
-        tuple(tuple(0.0 if i == h else layer.out_bytes * 1e-5 for h in range(d)) for i in range(d)) for layer in layers
-    )
-    return Problem(layers, devices, transfers)
-
-
-def powered(problem: Problem, idle_w: float) -> Problem:
-    devices = tuple(
-        replace(device, run_w=0.1 + 0.1 * k + idle_w, transfer_w=0.05 + idle_w, idle_w=idle_w)
-        for k, device in enumerate(problem.devices)
-    )
-    return replace(problem, devices=devices, objective=Objective.ENERGY)
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("width", [1, module.FIRST_WIDTH])  # 1: passes drop labels, and learn from them
 def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +48,7 @@ def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.M
                 label_search(problem)
             continue
         split = label_search(problem)
-        assert problem.is_feasible(split.assignment), problem
+        assert evaluate(problem, split.assignment).is_feasible, problem
         assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
         assert split.proved, problem
         n_feasible += 1
@@ -185,7 +159,7 @@ def test_ends_in_time_with_a_bound() -> None:
     for other in (problem, powered(problem, idle_w=0.01)):
         split = label_search(other, time_limit_s=1)
         assert split.spent_s < 5  # idle machine: 1.2 s
-        assert problem.is_feasible(split.assignment)
+        assert evaluate(problem, split.assignment).is_feasible
         assert not split.proved
         assert 0 < split.gap <= 1
 

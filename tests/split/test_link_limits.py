@@ -6,16 +6,16 @@ from random import Random
 from time import perf_counter
 
 import pytest
-from test_label_search import large_problem
 
 from brute_force import BruteForce
+from chain_problems import large_problem
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
+from tinysplit.split.topology import Links
 
 N_INSTANCES = 600
 SOON_S = 3.0  # that a busy machine may take longer
@@ -128,6 +128,6 @@ def test_many_boards_with_few_uarts_have_a_split_in_time() -> None:
     split = solve_within_links(problem, counts, "auto", time_limit_s=3.0)
     assert perf_counter() - start < 3.0 + SOON_S
     assert keeps_limits(problem, split.assignment, counts)
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective
     assert split.gap < 0.3

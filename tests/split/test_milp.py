@@ -4,13 +4,13 @@ from dataclasses import replace
 from math import isclose, isfinite
 
 import pytest
-from test_label_search import large_problem
 
 from brute_force import BruteForce
+from chain_problems import large_problem
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import Objective, Period, Problem
 from tinysplit.split.solvers.chain.search import label_search
 from tinysplit.split.solvers.milp import milp as module
 from tinysplit.split.solvers.milp.milp import milp
@@ -37,7 +37,7 @@ def test_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatch) ->
 
 def _check(problem: Problem, expected: float) -> None:
     split = milp(problem)
-    assert problem.is_feasible(split.assignment), problem
+    assert evaluate(problem, split.assignment).is_feasible, problem
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
     assert split.lower_bound <= expected * (1 + 1e-9) + 1e-12, problem
     assert split.gap < 1e-6, problem  # rows may be broken by 1e-9, and what follows from that is more

@@ -4,16 +4,16 @@ from dataclasses import replace
 from math import isclose, isfinite
 
 import pytest
-from test_label_search import large_problem, powered
 
 from brute_force import BruteForce
+from chain_problems import large_problem, powered
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split import solve as module
-from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import SOLVERS, solve
 from tinysplit.split.solvers import race as race_module
@@ -43,7 +43,7 @@ def test_auto_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatc
         n_feasible += isfinite(expected)
         if isfinite(expected):
             split = solve(problem)
-            assert problem.is_feasible(split.assignment), seed
+            assert evaluate(problem, split.assignment).is_feasible, seed
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), seed
             assert split.proved, seed
             picked.add(split.solver)
@@ -77,7 +77,7 @@ def test_auto_picks_by_shape_and_objective(change: Callable[[Problem], Problem],
 
 def test_auto_knows_energy_on_more_boards_than_labels_can_take_sets_of() -> None:
     split = solve(powered(large_problem(60, 11, 0), 0.001), time_limit_s=1.0)
-    assert (split.solver, split.problem.is_feasible(split.assignment)) == ("branch-and-bound", True)
+    assert (split.solver, evaluate(split.problem, split.assignment).is_feasible) == ("branch-and-bound", True)
     assert 0 < split.lower_bound <= split.objective
 
 
@@ -111,7 +111,7 @@ def test_what_does_not_close_has_a_split_and_a_bound_in_time() -> None:
     start = time.perf_counter()
     split = solve(hard_problem(), time_limit_s=5.0)
     assert time.perf_counter() - start < 5.0 + SOON_S
-    assert split.problem.is_feasible(split.assignment)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert not split.proved
     assert 0 < split.lower_bound < split.objective
     assert split.picked_because.endswith("labels alone did not prove its split, so HiGHS looked beside it")
@@ -129,8 +129,8 @@ def test_a_race_ends_with_the_first_proof() -> None:
 
 def test_the_best_of_several_has_the_largest_bound() -> None:
     problem = large_problem(3, 2, 0)
-    better, worse = sorted(((0, 0, 0), (0, 1, 0)), key=problem.value)
-    value = problem.value(better)
+    better, worse = sorted(((0, 0, 0), (0, 1, 0)), key=lambda assignment: evaluate(problem, assignment).value)
+    value = evaluate(problem, better).value
     best = best_of([split_of(problem, better, 0.1 * value), split_of(problem, worse, 0.2 * value)])
     assert (best.assignment, best.lower_bound, best.explored) == (better, 0.2 * value, 2)
     assert best_of([best, split_of(problem, worse, 2 * value)]).lower_bound == value  # better than it is rounding

@@ -19,9 +19,9 @@ from tinysplit.reproduce.branch_and_bound import branch_and_bound
 from tinysplit.reproduce.dichotomic import dichotomic_search
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.reproduce.stage_dp import stage_search
-from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
-from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solvers.enumerate import full_search
 from tinysplit.split.solvers.period_bounds import PeriodBounds, fluid, least_value
 
@@ -166,7 +166,7 @@ def test_exact_solvers_agree_with_brute_force(block: int) -> None:
             split = solver(problem)
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), (seed, solver, split)
             assert split.proved, seed
-            assert problem.is_feasible(split.assignment), seed
+            assert evaluate(problem, split.assignment).is_feasible, seed
     assert n_feasible > N_INSTANCES / 8 * 0.6  # the others are infeasible for both
 
 
@@ -184,7 +184,7 @@ def test_chains_of_every_kind(block: int) -> None:
             except UsageError:
                 assert solver is stage_search
                 continue
-            assert problem.is_feasible(split.assignment), seed
+            assert evaluate(problem, split.assignment).is_feasible, seed
             assert split.objective >= expected * (1 - 1e-9), seed
             assert split.lower_bound <= expected * (1 + 1e-9), seed
             assert solver is not branch_and_bound or split.proved, seed
@@ -237,23 +237,23 @@ THERE_AND_BACK = chain(((1.0, 9.0), (9.0, 4.0), (2.0, 9.0)), (0.5, 0.25, 0.0))
 )
 def test_periods_by_hand(definition: Period, period_s: float) -> None:
     problem = replace(THERE_AND_BACK, period_definition=definition, objective=Objective.THROUGHPUT)
-    assert problem.period_s((0, 1, 0)) == problem.value((0, 1, 0)) == period_s
-    assert replace(problem, objective=Objective.LATENCY).value((0, 1, 0)) == 7.75
-    assert problem.period_s((0, 0, 0)) == 1 + 9 + 2
+    assert evaluate(problem, (0, 1, 0)).period_s == evaluate(problem, (0, 1, 0)).value == period_s
+    assert evaluate(replace(problem, objective=Objective.LATENCY), (0, 1, 0)).value == 7.75
+    assert evaluate(problem, (0, 0, 0)).period_s == 1 + 9 + 2
 
 
 def test_paper_takes_the_span_of_the_busiest_board_and_old_the_load_of_the_slowest() -> None:
     # With 2 s to send from a to b, a is busy 1 + 2 + 2 = 5 s and b 4.25: the busiest is a, whose span is 9.25 s. b
     # still computes most.
     problem = chain(((1.0, 9.0), (9.0, 4.0), (2.0, 9.0)), (2.0, 0.25, 0.0))
-    periods = {period: replace(problem, period_definition=period).period_s((0, 1, 0)) for period in Period}
+    periods = {period: evaluate(replace(problem, period_definition=period), (0, 1, 0)).period_s for period in Period}
     assert periods == {Period.LOAD: 5.0, Period.SPAN: 9.25, Period.PAPER: 9.25, Period.OLD: 4.25}
 
 
 def test_equally_busy_boards_count_with_their_longest_period() -> None:
     problem = replace(chain(((1.0, 9.0), (9.0, 2.0), (1.0, 9.0)), (0.0, 0.0, 0.0)), period_definition=Period.PAPER)
     swapped = replace(problem, layers=tuple(replace(layer, seconds=layer.seconds[::-1]) for layer in problem.layers))
-    assert problem.period_s((0, 1, 0)) == swapped.period_s((1, 0, 1)) == 4.0
+    assert evaluate(problem, (0, 1, 0)).period_s == evaluate(swapped, (1, 0, 1)).period_s == 4.0
 
 
 def test_fluid_by_hand() -> None:

@@ -8,8 +8,11 @@ import pytest
 
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.problem import Cut, DeviceLimits, LayerCosts, Problem, SubModel, sub_models
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.sub_models import SubModel, sub_models
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.topology import Cut
 
 LAYERS = (
     LayerCosts.alike("conv1", 100, 500, 30, (1.0, 2.0)),
@@ -31,30 +34,33 @@ ROOMY = problem((1000, 500), (1000, 500))
 
 
 def test_figures() -> None:
-    figures = ROOMY.figures((0, 1, 1, 0))
+    figures = evaluate(ROOMY, (0, 1, 1, 0))
     assert figures.l_s == 1 + 4 + 6 + 4
     assert figures.t_s == pytest.approx(0.1 * 30 + 0.2 * 10)
     assert figures.i_s == figures.l_s + figures.t_s
     assert figures.flash_bytes == (500, 500)
     assert figures.ram_bytes == (500, 400)
-    assert ROOMY.figures((1, 1, 1, 1)).ram_bytes == (0, 500)
+    assert evaluate(ROOMY, (1, 1, 1, 1)).ram_bytes == (0, 500)
 
 
 def test_cuts_and_sub_models() -> None:
-    assert ROOMY.cuts((0, 1, 1, 0)) == (Cut(0, 0, 1, 30, TRANSFERS[0][0][1]), Cut(2, 1, 0, 10, TRANSFERS[2][1][0]))
+    assert evaluate(ROOMY, (0, 1, 1, 0)).cuts == (
+        Cut(0, 0, 1, 30, TRANSFERS[0][0][1]),
+        Cut(2, 1, 0, 10, TRANSFERS[2][1][0]),
+    )
     assert sub_models((0, 1, 1, 0)) == (SubModel(0, 0, 0), SubModel(1, 1, 2), SubModel(0, 3, 3))
     assert sub_models((1,)) == (SubModel(1, 0, 0),)
-    assert ROOMY.cuts((1, 1, 1, 1)) == ()
+    assert evaluate(ROOMY, (1, 1, 1, 1)).cuts == ()
 
 
 def test_feasibility() -> None:
     tight = problem((500, 500), (500, 400))
-    assert tight.is_feasible((0, 1, 1, 0))
-    assert not tight.is_feasible((0, 0, 1, 0))  # 700 bytes of flash on the first
-    assert not tight.is_feasible((1, 0, 0, 1))  # 500 bytes of RAM on the second
-    assert not replace(ROOMY, must_use_all=True).is_feasible((1, 1, 1, 1))
-    assert not replace(ROOMY, keep_last_two=True).is_feasible((1, 1, 1, 0))
-    assert replace(ROOMY, keep_last_two=True).is_feasible((1, 1, 0, 0))
+    assert evaluate(tight, (0, 1, 1, 0)).is_feasible
+    assert not evaluate(tight, (0, 0, 1, 0)).is_feasible  # 700 bytes of flash on the first
+    assert not evaluate(tight, (1, 0, 0, 1)).is_feasible  # 500 bytes of RAM on the second
+    assert not evaluate(replace(ROOMY, must_use_all=True), (1, 1, 1, 1)).is_feasible
+    assert not evaluate(replace(ROOMY, keep_last_two=True), (1, 1, 1, 0)).is_feasible
+    assert evaluate(replace(ROOMY, keep_last_two=True), (1, 1, 0, 0)).is_feasible
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Solvers against an independent brute force, hand-computed figures, and each other."""
 
-import random
 from dataclasses import replace
 from itertools import pairwise, product
 from math import inf, isclose, isfinite
@@ -8,12 +7,12 @@ from math import inf, isclose, isfinite
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from brute_force import BruteForce
+from chain_problems import by_hand, equal_links, problems, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import SOLVERS, solve
@@ -24,43 +23,7 @@ from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
 from tinysplit.split.solvers.chain.search import label_search
 from tinysplit.split.solvers.dag.search import graph_search
 from tinysplit.split.solvers.enumerate import full_search
-
-Transfers = tuple[tuple[tuple[float, ...], ...], ...]
-
-
-def equal_links(layers: tuple[LayerCosts, ...], n_devices: int, seconds_per_byte: float) -> Transfers:
-    def row(layer: LayerCosts, sender: int) -> tuple[float, ...]:
-        return tuple(0.0 if sender == h else layer.out_bytes * seconds_per_byte for h in range(n_devices))
-
-    return tuple(tuple(row(layer, sender) for sender in range(n_devices)) for layer in layers)
-
-
-def by_hand() -> Problem:
-    """Three layers, a fast small board and a slow large one; a cut costs 1 s, 0.5 s behind layer 2."""
-    layers = (
-        LayerCosts.alike("a", 40, 10, 2, (1.0, 3.0)),
-        LayerCosts.alike("b", 70, 10, 1, (1.0, 2.0)),
-        LayerCosts.alike("c", 50, 10, 1, (1.0, 4.0)),
-    )
-    devices = (DeviceLimits("fast", 100, 10), DeviceLimits("slow", 200, 20))
-    return Problem(layers, devices, equal_links(layers, 2, 0.5))
-
-
-def random_problem(n: int, d: int, tightness: float, seed: int) -> Problem:
-    """Random layers and devices; the flash of all devices together is `tightness` times what the layers need."""
-    rng = random.Random(seed)  # noqa: S311 (no secret)
-    macc = [rng.randint(1, 1000) * 1000 for _ in range(n)]
-    speeds = [rng.uniform(1e6, 8e7) for _ in range(d)]
-    layers = tuple(
-        LayerCosts.alike(
-            f"l{k}", rng.randint(100, 60000), 1, rng.randint(100, 16000), tuple(macc[k] / s for s in speeds)
-        )
-        for k in range(n)
-    )
-    sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
-    scale = tightness * sum(layer.flash_bytes[0] for layer in layers) / sum(sizes)
-    devices = tuple(DeviceLimits(f"b{k}", int(size * scale), 1) for k, size in enumerate(sizes))
-    return Problem(layers, devices, equal_links(layers, d, 10 / 115200))
+from tinysplit.split.topology import Links
 
 
 def brute_force(problem: Problem) -> float:
@@ -85,38 +48,8 @@ def brute_force(problem: Problem) -> float:
     return best
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> Problem:
-    """Chains of up to 4^5 or 2^8 candidates, with ties, zeros, infinities, twins and memories that just fit."""
-    d = draw(st.integers(1, 4))
-    n = draw(st.integers(1, {1: 8, 2: 8, 3: 6, 4: 5}[d]))
-    tied = st.sampled_from([0.0, 1.0, 2.0, 3.0])
-    time = draw(st.sampled_from([tied, st.floats(0.001, 10), st.one_of(tied, tied, tied, st.just(inf))]))
-    identical = draw(st.booleans())
-
-    def seconds() -> tuple[float, ...]:
-        return (draw(time),) * d if identical else tuple(draw(st.lists(time, min_size=d, max_size=d)))
-
-    def sizes(most: int) -> tuple[int, ...]:
-        size = st.integers(0, most)
-        return (draw(size),) * d if identical else tuple(draw(st.lists(size, min_size=d, max_size=d)))
-
-    layers = tuple(LayerCosts(f"l{k}", sizes(20), sizes(10), draw(st.integers(0, 9)), seconds()) for k in range(n))
-    total = sum(layer.flash_bytes[0] for layer in layers)
-    flash = st.integers(total // d, total // d + 12) if draw(st.booleans()) else st.just(total)
-    ram = st.sampled_from([10, 10, 9, 6])
-    limits = (draw(flash), draw(ram))
-    devices = tuple(DeviceLimits(f"b{k}", *(limits if identical else (draw(flash), draw(ram)))) for k in range(d))
-    transfers = equal_links(layers, d, draw(st.sampled_from([0.0, 0.1, 1.0])))
-    if not identical:
-        transfers = tuple(
-            tuple(tuple(0.0 if i == h else draw(time) for h in range(d)) for i in range(d)) for _ in layers
-        )
-    return Problem(layers, devices, transfers, must_use_all=draw(st.booleans()), keep_last_two=draw(st.booleans()))
-
-
 def check(split: Split, expected: float) -> None:
-    assert split.problem.is_feasible(split.assignment)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12)
     assert split.proved
     assert split.gap < 1e-9
@@ -188,7 +121,7 @@ def test_branch_and_bound_ends_in_time_with_a_bound() -> None:
     assert split.spent_s < 2
     assert not split.proved
     assert 0 < split.gap < 1
-    assert problem.is_feasible(split.assignment)
+    assert evaluate(problem, split.assignment).is_feasible
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from math import inf, isclose, isfinite
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.problem import Objective, Period, Problem
 
 HOST_INPUT = -1
 SLACK = 1 + 1e-9  # limits are kept but for rounding

@@ -35,7 +35,7 @@ MEMORY = ProjectMemory(
     input_offsets=(0,),
     output_offset=300,
     moved_bytes=0,
-    in_bands_with=None,
+    fused_with=None,
     why="",
 )
 

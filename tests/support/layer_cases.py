@@ -105,7 +105,7 @@ def with_zero_points(rng: np.random.Generator, quantized: QuantizedLayer) -> Qua
     y = inputs[0] if quantized.layer.keeps_format else shifted(formats.y)
     formats = replace(formats, inputs=inputs, y=y)
     if len(formats.inputs) > 1:
-        return QuantizedLayer(quantized.layer, formats, tuple((x.low, x.high) for x in formats.inputs))
+        return QuantizedLayer.of(quantized.layer, formats, tuple((x.low, x.high) for x in formats.inputs))
     try:
         return quantize(one_layer_graph(quantized.layer), [formats], formats.x.bits).layers[0]
     except InputError:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from brute_force import BruteForce
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import Links
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.topology import Links
 
 
 @dataclass(frozen=True)

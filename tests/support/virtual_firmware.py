@@ -64,3 +64,8 @@ def assembler(*lines: str) -> str:
     """Return a reset() that consists of these instructions and then sleeps."""
     text = "".join(f'"{line}\\n"' for line in (*lines, "9: wfi", "b 9b", ".ltorg"))
     return f"__attribute__((naked)) void reset(void) {{ __asm volatile({text}); }}"
+
+
+def address_of(symbol: str, elf: Path) -> int:
+    table = subprocess.run(["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(f" {symbol}"))

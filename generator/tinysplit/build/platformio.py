@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from tinysplit.codegen.platformio_ini import COMPILER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
+from tinysplit.common.project_files import ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 TIME_LIMIT_S = 300.0
 LOG_IN_PROJECT = Path(".pio") / "build.log"

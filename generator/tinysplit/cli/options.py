@@ -15,8 +15,7 @@ from tinysplit.costs.link_options import parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import KERNELS, Optimize, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solve import AUTO, SOLVERS
 
 AUTO_BITS = "auto"

@@ -1,26 +1,28 @@
-"""The folder for what is made once and used again: PlatformIO's own folder, the compiled hook of the virtual boards."""
+"""The folder for results that are built once and used again: PlatformIO's core folder, the virtual boards' hook."""
 
 import os
 import tempfile
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from tinysplit.common.errors import ToolError
+
+APPLICATION = "tinysplit"
 
 
 def cache_directory() -> Path:
-    """Return a writable folder: the user's cache, or one under the temporary folder where there is no home.
+    """Return a writable folder: the user's cache folder, or one under the temporary folder if that is not writable.
 
-    A relative $XDG_CACHE_HOME is ignored, as the XDG specification asks. Raises ToolError when none can be written.
+    Raises ToolError if neither is writable.
     """
-    home, cache_home = os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME", "")
-    candidates = [Path(cache_home)] if Path(cache_home).is_absolute() else [Path(home, ".cache")] if home else []
-    candidates.append(Path(tempfile.gettempdir(), f"tinysplit-{os.getuid()}"))
-    for candidate in candidates:
-        directory = candidate / "tinysplit"
+    fallback = Path(tempfile.gettempdir(), f"{APPLICATION}-{os.getuid()}", APPLICATION)
+    candidates = (user_cache_path(APPLICATION), fallback)
+    for directory in candidates:
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
         if os.access(directory, os.W_OK):
             return directory
-    raise ToolError(f"no folder for what is built once can be written (tried {', '.join(map(str, candidates))})")
+    raise ToolError(f"no cache folder is writable (tried {', '.join(map(str, candidates))})")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
-from tinysplit.project.manifest import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.common.project_files import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
 
 
 def write_whole_file(path: Path, text: str) -> None:

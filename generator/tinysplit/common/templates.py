@@ -1,15 +1,25 @@
 """Jinja2 as all templates use it: undefined names are errors, `%%` starts a line statement."""
 
+from dataclasses import fields
 from functools import cache
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tinysplit.common import resources
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-def render(template: str, **context: object) -> str:
-    """Render `templates/<template>`; the templates only loop and print, so every fact stands in `context`."""
-    return _environment().get_template(template).render(context)
+
+def render(template: str, context: "DataclassInstance | None" = None, **names: object) -> str:
+    """Return the text of `templates/<template>`.
+
+    The fields of `context`, a frozen dataclass, are the names that the template knows. `names` are more of them, for
+    callers that have no context yet. Templates only print and loop: Python computes every fact.
+    """
+    known = {field.name: getattr(context, field.name) for field in fields(context)} if context else {}
+    return _environment().get_template(template).render(known | names)
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tinysplit.common.errors import UsageError
-from tinysplit.split.evaluate.routes import Pair, pair_of
+from tinysplit.split.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
 

@@ -9,14 +9,14 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, direct_seconds, host_seconds, links_of
-from tinysplit.kernels import Kernel, Optimize, choose, flash_bytes
+from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import layer_ram_bytes
-from tinysplit.network.bit_widths import BitWidths, Widths
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.network.layers.base import FLOAT_BITS, Layer
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.network.layers.base import FLOAT_BITS
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 
 PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
 
@@ -78,12 +78,6 @@ def make_problem(
         max_energy_j=settings.max_energy_j,
         frame_period_s=settings.frame_period_s,
     )
-
-
-def kernel_cycles(layer: Layer, core: str, widths: Widths, kernel: Kernel, times: int = 1) -> float:
-    """Return the cycles of one kernel for `layer`, run so many times, on a core ("cortex-m4"), as fitted."""
-    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
-    return costs.of(kernel.work(layer, widths), times)
 
 
 def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:

@@ -18,7 +18,7 @@ from tinysplit.common.protocol_limits import (
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.split.evaluate.routes import Links, Table, pair_of
+from tinysplit.split.topology import Links, Table, pair_of
 
 
 def link_seconds(

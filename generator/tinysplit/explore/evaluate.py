@@ -37,7 +37,7 @@ class Outcome:
     complete: bool = True  # proved that there are no more points
 
 
-def evaluate(tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
+def evaluate_candidates(tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
     """Return the outcome of each candidate; each of them ends after `time_limit_s`."""
     return [_outcome(tables, candidate, time_limit_s) for candidate in candidates]
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Outcome, Tables, evaluate
+from tinysplit.explore.evaluate import Outcome, Tables, evaluate_candidates
 
 Batch = tuple[Candidate, ...]
 Work = Callable[[Tables, Sequence[Candidate], float], list[Outcome]]
@@ -36,7 +36,7 @@ class Workers(Protocol):
 class LocalProcesses:
     """Processes of this machine."""
 
-    def __init__(self, count: int | None = None, work: Work = evaluate) -> None:
+    def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
         """Take `count` processes; as many as there are processors without it."""
         self.count, self.work = count or os.cpu_count() or 1, work
 
@@ -92,7 +92,7 @@ def _evaluate_kept(batch: Batch) -> list[Outcome]:
 class DaskCluster:
     """The workers of a Dask cluster that runs already; they need tinysplit installed in the same version."""
 
-    def __init__(self, scheduler: str, work: Work = evaluate) -> None:
+    def __init__(self, scheduler: str, work: Work = evaluate_candidates) -> None:
         """Connect to a scheduler ("tcp://host:8786").
 
         ToolError when Dask is not installed, InputError when nobody answers there.

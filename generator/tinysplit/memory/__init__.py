@@ -1,1 +1,1 @@
-"""What lies where in the RAM of a board, and when: the arena and fused rows."""
+"""Arena layout of a board: tensor liveness, offsets, in-place outputs and fused rows."""

@@ -1,4 +1,9 @@
-"""Where tensors lie in a board's memory: static offsets from the steps in which each of them is needed."""
+"""Static memory planning: offsets in one arena for buffers whose lifetimes are known.
+
+Buffers that are live in the same step must not overlap, except for an output that may lie over its input (in-place).
+Without that exception this is dynamic storage allocation, which is NP-hard (Garey and Johnson, 1979, problem SR2).
+The heuristic here is first-fit over several orders of the buffers, then first-fit with backtracking in smaller arenas.
+"""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +14,16 @@ from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.kernels.in_place import Lead
 
 Key = TypeVar("Key", bound=Hashable)
-ATTEMPTS = 16  # orders that are tried one after the other; the first few are nearly always good enough
-MOST_PLACES = 1000  # that a search for an arena of one size takes back
+MAX_REORDERINGS = 16  # orders derived from each first order; one of the first few is nearly always the best
+MAX_BACKTRACKS = 1000  # in the search for an arena of one size
 
 
 @dataclass(frozen=True)
-class Block(Generic[Key]):
-    """Bytes that are needed from step `first` to step `last`, both included.
+class Buffer(Generic[Key]):
+    """`size_bytes` bytes that are live from step `first` to step `last`, both included.
 
-    `leads` is for what may be written over other blocks while these are read: a layer's output, a tensor that moves.
+    `leads`: the buffers that this one may overwrite while they are read, each with the in-place lead that the kernel
+    needs. It is set for a layer's output over its inputs and for a moved tensor over its old location.
     """
 
     key: Key
@@ -26,157 +32,162 @@ class Block(Generic[Key]):
     last: int
     leads: tuple[tuple[Key, Lead], ...] = ()
 
-    def meets(self, other: "Block[Key]") -> bool:
-        """Return whether both are needed at once."""
+    def is_live_with(self, other: "Buffer[Key]") -> bool:
+        """Return whether both are live in the same step."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
 class Arena(Generic[Key]):
-    """A memory of `size_bytes` with the offset of every block."""
+    """A memory of `size_bytes` bytes with the offset of every buffer in bytes."""
 
     offsets: Mapping[Key, int]
     size_bytes: int
 
 
-class Rule(NamedTuple):
-    """How far before another block one may begin: apart from it, or such that one is written over the other.
+class Constraint(NamedTuple):
+    """The allowed distances (offset of buffer `other` minus own offset, in bytes) of two buffers live at once.
 
-    All distances from `low` to `high` that are multiples of `unit` are allowed, those from `below` on, and those down
-    from `-above`.
+    A distance is allowed when the buffers are disjoint (>= `disjoint_before` or <= -`disjoint_after`), or in-place: a
+    multiple of `unit` from `low` to `high`.
     """
 
-    other: int  # in an order of blocks
-    below: int
-    above: int
+    other: int  # index in the order of allocation
+    disjoint_before: int
+    disjoint_after: int
     low: float
     high: float
     unit: int
 
     @classmethod
-    def of(cls, block: Block[Key], other: Block[Key], index: int) -> "Rule":
-        """Return the rule for `block`, with `other` at `index`."""
-        own, its = dict(block.leads).get(other.key), dict(other.leads).get(block.key)
+    def of(cls, buffer: Buffer[Key], other: Buffer[Key], index: int) -> "Constraint":
+        """Return the constraint on `buffer`, with `other` at `index` in the order of allocation."""
+        own, its = dict(buffer.leads).get(other.key), dict(other.leads).get(buffer.key)
         lead = own or its
         unit = lcm(lead.unit_bytes, WORD_BYTES) if lead else 1
         least = -(-lead.least_bytes // unit) * unit if lead else 0
         low, high = (least, inf) if own else (-inf, -least) if its else (inf, -inf)
-        return cls(index, block.size_bytes, other.size_bytes, low, high, unit)
+        return cls(index, buffer.size_bytes, other.size_bytes, low, high, unit)
 
     def allows(self, distance: int) -> bool:
-        """Return whether the block may begin `distance` bytes before the other."""
-        if distance >= self.below or -distance >= self.above:
+        """Return whether the buffer may begin `distance` bytes before the other."""
+        if distance >= self.disjoint_before or -distance >= self.disjoint_after:
             return True
         return self.low <= distance <= self.high and distance % self.unit == 0
 
-    def ends(self) -> Iterator[int]:
-        """Yield the distances at which something else begins to be allowed."""
-        yield from (self.below, -self.above)
-        yield from (int(end) for end in (self.low, self.high) if -self.above < end < self.below)
+    def breakpoints(self) -> Iterator[int]:
+        """Yield the distances at which a range of allowed distances begins or ends."""
+        yield from (self.disjoint_before, -self.disjoint_after)
+        yield from (int(end) for end in (self.low, self.high) if -self.disjoint_after < end < self.disjoint_before)
 
 
-class Order(Generic[Key]):
-    """Blocks in the order in which they get their places, and the rules that each has to keep."""
+class FirstFit(Generic[Key]):
+    """First-fit allocation of buffers in a given order, with backtracking."""
 
-    def __init__(self, blocks: Sequence[Block[Key]]) -> None:
-        """Take blocks whose sizes are words."""
-        self.blocks = blocks
-        self.rules = [
-            [Rule.of(block, other, index) for index, other in enumerate(blocks[:number]) if block.meets(other)]
-            for number, block in enumerate(blocks)
+    def __init__(self, buffers: Sequence[Buffer[Key]]) -> None:
+        """Take the buffers in their order of allocation; their sizes must be multiples of a word."""
+        self.buffers = buffers
+        self.constraints = [
+            [
+                Constraint.of(buffer, other, index)
+                for index, other in enumerate(buffers[:number])
+                if buffer.is_live_with(other)
+            ]
+            for number, buffer in enumerate(buffers)
         ]
 
     def arena(self, limit_bytes: float = inf) -> Arena[Key] | None:
-        """Return an arena of at most `limit_bytes`: every block at the lowest place that leaves one for the others.
+        """Return an arena of at most `limit_bytes` bytes: every buffer at the lowest offset that lets the others fit.
 
-        None when there is none, or when too many places were taken back.
+        Returns None when there is none, or after MAX_BACKTRACKS.
         """
-        offsets = [0] * len(self.blocks)
-        left = [iter(self._places(0, offsets, limit_bytes))]
-        for _ in range(MOST_PLACES + len(self.blocks)):
-            at = next(left[-1], None)
-            if at is None:
-                left.pop()
-                if not left:
+        offsets = [0] * len(self.buffers)
+        remaining = [iter(self._candidates(0, offsets, limit_bytes))]
+        for _ in range(MAX_BACKTRACKS + len(self.buffers)):
+            offset = next(remaining[-1], None)
+            if offset is None:
+                remaining.pop()
+                if not remaining:
                     return None
                 continue
-            offsets[len(left) - 1] = at
-            if len(left) == len(self.blocks):
+            offsets[len(remaining) - 1] = offset
+            if len(remaining) == len(self.buffers):
                 return self._arena(offsets)
-            left.append(iter(self._places(len(left), offsets, limit_bytes)))
+            remaining.append(iter(self._candidates(len(remaining), offsets, limit_bytes)))
         return None
 
-    def _places(self, number: int, offsets: Sequence[int], limit_bytes: float) -> list[int]:
-        """Return where a block may begin, given the offsets of those before it, the lowest place first."""
-        rules, highest = self.rules[number], limit_bytes - self.blocks[number].size_bytes
-        ends = {0, *(offsets[rule.other] - end for rule in rules for end in rule.ends())}
+    def _candidates(self, number: int, offsets: Sequence[int], limit_bytes: float) -> list[int]:
+        """Return the offsets to try for a buffer, lowest first, given the offsets of those before it in the order."""
+        constraints, highest = self.constraints[number], limit_bytes - self.buffers[number].size_bytes
+        ends = {0, *(offsets[each.other] - end for each in constraints for end in each.breakpoints())}
         if highest < inf:
-            ends.add(int(highest))  # at the end, so that outputs may lie before it
+            ends.add(int(highest))  # at the end of the arena, so that an in-place output can begin before it
         return sorted(
-            at for at in ends if 0 <= at <= highest and all(rule.allows(offsets[rule.other] - at) for rule in rules)
+            offset
+            for offset in ends
+            if 0 <= offset <= highest and all(each.allows(offsets[each.other] - offset) for each in constraints)
         )
 
     def _arena(self, offsets: Sequence[int]) -> Arena[Key]:
-        ends = (offset + block.size_bytes for offset, block in zip(offsets, self.blocks, strict=True))
-        return Arena({block.key: at for block, at in zip(self.blocks, offsets, strict=True)}, max(ends))
+        ends = (offset + buffer.size_bytes for offset, buffer in zip(offsets, self.buffers, strict=True))
+        return Arena({buffer.key: at for buffer, at in zip(self.buffers, offsets, strict=True)}, max(ends))
 
 
-def place(blocks: Sequence[Block[Key]]) -> Arena[Key]:
-    """Return offsets on words such that no two blocks that are needed at once overlap, in a small arena.
+def allocate(buffers: Sequence[Buffer[Key]]) -> Arena[Key]:
+    """Return word-aligned offsets at which no two live buffers overlap except in-place, in a small arena.
 
-    Every block goes to the lowest place that is free. Some order of the blocks gives the smallest arena in that way
-    (that in which they lie in it), so orders are tried: the largest first, then again and again with the block that
-    reached highest moved to the front. Then smaller arenas are searched for, taking places back. Not always optimal:
-    that is NP-hard; `test_arena.py` says how close it comes.
+    Allocates first-fit in several orders; after each, the buffer that ends highest moves to the front of the order.
+    Then bisects for a smaller arena, with backtracking. The result is not always optimal, since the problem is NP-hard;
+    `tests/memory/test_arena.py` bounds the gap to the largest sum of live sizes.
     """
-    if not blocks:
+    if not buffers:
         return Arena({}, 0)
-    words = [Block(b.key, aligned(b.size_bytes), b.first, b.last, b.leads) for b in blocks]
-    least_bytes = max(least_at(words, block.first) for block in words)
+    words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.leads) for b in buffers]
+    bound_bytes = max(live_bytes(words, buffer.first) for buffer in words)
     orders = _first_orders(words)
     best = min(
-        (arena for order in orders for arena in _improved(order, least_bytes)), key=lambda arena: arena.size_bytes
+        (arena for order in orders for arena in _reordered(order, bound_bytes)), key=lambda arena: arena.size_bytes
     )
-    searched = (_searched(order, least_bytes, best) for order in map(Order, orders[2:]))
-    return min((best, *searched), key=lambda arena: arena.size_bytes)
+    bisected = (_bisected(order, bound_bytes, best) for order in map(FirstFit, orders[2:]))
+    return min((best, *bisected), key=lambda arena: arena.size_bytes)
 
 
-def least_at(blocks: Sequence[Block[Key]], step: int) -> int:
-    """Return how many bytes are needed at least in a step: what may lie over each other does so."""
-    alive = {block.key: block for block in blocks if block.first <= step <= block.last}
+def live_bytes(buffers: Sequence[Buffer[Key]], step: int) -> int:
+    """Return a lower bound in bytes on the arena in `step`: the live buffers, with all possible in-place overlap."""
+    live = {buffer.key: buffer for buffer in buffers if buffer.first <= step <= buffer.last}
     shared = sum(
-        max(0, min(block.size_bytes, alive[key].size_bytes, block.size_bytes + alive[key].size_bytes - span))
-        for block in alive.values()
-        for key, lead in block.leads
-        if key in alive and (span := max(block.size_bytes, alive[key].size_bytes + aligned(max(lead.least_bytes, 0))))
+        max(0, min(buffer.size_bytes, live[key].size_bytes, buffer.size_bytes + live[key].size_bytes - span))
+        for buffer in live.values()
+        for key, lead in buffer.leads
+        if key in live and (span := max(buffer.size_bytes, live[key].size_bytes + aligned(max(lead.least_bytes, 0))))
     )
-    return sum(block.size_bytes for block in alive.values()) - shared
+    return sum(buffer.size_bytes for buffer in live.values()) - shared
 
 
-def _first_orders(blocks: Sequence[Block[Key]]) -> list[list[Block[Key]]]:
-    by_size = sorted(blocks, key=lambda block: (-block.size_bytes, block.first))
-    by_length = sorted(blocks, key=lambda block: (block.first - block.last, -block.size_bytes))
-    by_time = sorted(blocks, key=lambda block: (block.first, -block.size_bytes))
-    by_end = sorted(blocks, key=lambda block: (-block.last, block.first))  # output, input, buffers of each step
-    return [by_size, by_length, by_end, by_time[::-1], by_time]
+def _first_orders(buffers: Sequence[Buffer[Key]]) -> list[list[Buffer[Key]]]:
+    by_size = sorted(buffers, key=lambda buffer: (-buffer.size_bytes, buffer.first))
+    by_lifetime = sorted(buffers, key=lambda buffer: (buffer.first - buffer.last, -buffer.size_bytes))
+    by_start = sorted(buffers, key=lambda buffer: (buffer.first, -buffer.size_bytes))
+    by_end = sorted(buffers, key=lambda buffer: (-buffer.last, buffer.first))  # output, input, scratch of each step
+    return [by_size, by_lifetime, by_end, by_start[::-1], by_start]
 
 
-def _improved(blocks: list[Block[Key]], least_bytes: int) -> Iterator[Arena[Key]]:
-    """Yield the arena of an order, then of others that it leads to, until one cannot be better or the first repeats."""
-    for _ in range(ATTEMPTS):
-        arena = Order(blocks).arena()
+def _reordered(buffers: list[Buffer[Key]], bound_bytes: int) -> Iterator[Arena[Key]]:
+    """Yield the arenas of this order and of those derived from it, until one meets the lower bound or none is left."""
+    for _ in range(MAX_REORDERINGS):
+        arena = FirstFit(buffers).arena()
         if arena is None:
             return
         yield arena
-        highest = max(blocks, key=lambda block: arena.offsets[block.key] + block.size_bytes)
-        if arena.size_bytes <= least_bytes or blocks[0] is highest:
+        highest = max(buffers, key=lambda buffer: arena.offsets[buffer.key] + buffer.size_bytes)
+        if arena.size_bytes <= bound_bytes or buffers[0] is highest:
             return
-        blocks = [highest, *(block for block in blocks if block is not highest)]
+        buffers = [highest, *(buffer for buffer in buffers if buffer is not highest)]
 
 
-def _searched(order: Order[Key], least_bytes: int, best: Arena[Key]) -> Arena[Key]:
-    """Return the smallest arena that bisection finds between `least_bytes` and the size of `best`."""
-    low, high = least_bytes, best.size_bytes
+def _bisected(order: FirstFit[Key], bound_bytes: int, best: Arena[Key]) -> Arena[Key]:
+    """Return the smallest arena that bisection finds between `bound_bytes` and the size of `best`."""
+    low, high = bound_bytes, best.size_bytes
     while low < high:
         middle = (low + high) // 2 // WORD_BYTES * WORD_BYTES
         found = order.arena(middle)

@@ -1,4 +1,9 @@
-"""Layers that walk together: rows of one in place of its whole output, each used up before the next are computed."""
+"""Fused layers: a convolution and its consumer, computed a few rows at a time.
+
+In place of the producer's whole output, the arena holds a tile of its rows. The consumer reads the tile, then the next
+one is computed over it. This is layer fusion with overlapping tiles (Alwani et al., "Fused-layer CNN accelerators",
+MICRO 2016), restricted to pairs and to tiles of whole rows.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,30 +20,30 @@ from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, Layer, Ma
 
 
 @dataclass(frozen=True, eq=False)
-class Bands:
-    """A convolution and the layer behind it, `count` times on a band of rows between them.
+class FusedRows:
+    """A convolution (producer) and the layer that reads it (consumer), computed in `tiles` tiles of rows.
 
-    The producer makes `unit` rows of a band at a time. Rows above and below the map are filled with the zero point,
-    and those that the next band sees, too, are moved to its beginning.
+    The producer computes `call_rows` rows of a tile at a time. Tile rows above and below the producer's output are
+    padding and hold the zero point. The halo (rows that the next tile needs, too) is moved to the start of the tile.
     """
 
-    count: int
-    producer: Layer  # of `unit` rows
-    consumer: Layer  # of one band
-    unit: int
-    rows: int  # of a band
-    step: int  # rows from a band to the next
-    above: int  # rows of the first band that lie above the map
-    height: int  # rows of the map
-    in_step: int  # elements of the input from a row of the map to the next; what these are made from may overlap
-    out_step: int  # elements of the output from a band to the next
+    tiles: int
+    producer: Layer  # with the shapes of one call: `call_rows` output rows
+    consumer: Layer  # with the shapes of one tile
+    call_rows: int
+    tile_rows: int
+    tile_stride: int  # rows from one tile to the next
+    pad_top: int  # rows of the first tile that are padding above the producer's output
+    height: int  # rows of the producer's whole output
+    in_row_stride: int  # input elements from the first element that one output row of the producer reads to the next's
+    out_tile_stride: int  # output elements of the consumer from one tile to the next
 
     @classmethod
     def of(cls, producer: Layer, consumer: Layer, out_rows: int = 1) -> Self | None:
-        """Return how they walk together, `out_rows` rows of the consumer's output a band; None where they cannot.
+        """Return the fusion of two layers with `out_rows` output rows of the consumer per tile, or None if impossible.
 
-        Every band has to look alike, so that the producer may have no padding above or below, and a pool neither,
-        whose padding counts as nothing.
+        All tiles must have the same shape. Therefore the producer must have no padding above or below, and a pool
+        neither, since its padding is not a value.
         """
         if not isinstance(producer, Conv | DepthwiseConv) or _pads_rows(producer.window):
             return None
@@ -49,80 +54,82 @@ class Bands:
             return None
         if out.height % out_rows or out.height == out_rows:
             return None
-        count, step, above = out.height // out_rows, out_rows * second.stride[0], second.pads.top
-        rows = (out_rows - 1) * second.stride[0] + _extent(second)
+        tiles, stride, pad_top = out.height // out_rows, out_rows * second.stride[0], second.pads.top
+        tile_rows = (out_rows - 1) * second.stride[0] + _extent(second)
         height, width, channels = producer.out_shape
-        below = max((count - 1) * step + rows - above - height, 0)
-        unit = gcd(rows, step, above, below) if rows > step or above or below else rows
-        if (unit < rows or above or below) and width * channels % WORD_BYTES:
+        pad_bottom = max((tiles - 1) * stride + tile_rows - pad_top - height, 0)
+        has_borders = pad_top or pad_bottom
+        call_rows = gcd(tile_rows, stride, pad_top, pad_bottom) if tile_rows > stride or has_borders else tile_rows
+        if (call_rows < tile_rows or has_borders) and width * channels % WORD_BYTES:
             return None  # rows are filled and moved word by word
-        in_rows = (unit - 1) * first.stride[0] + _extent(first)
+        in_rows = (call_rows - 1) * first.stride[0] + _extent(first)
         pads = Pads(0, second.pads.left, 0, second.pads.right)
         return cls(
-            count=count,
+            tiles=tiles,
             producer=replace(producer, in_shape=producer.in_shape._replace(height=in_rows)),
             consumer=replace(
-                consumer, in_shape=consumer.in_shape._replace(height=rows), window=replace(second, pads=pads)
+                consumer, in_shape=consumer.in_shape._replace(height=tile_rows), window=replace(second, pads=pads)
             ),
-            unit=unit,
-            rows=rows,
-            step=step,
-            above=above,
+            call_rows=call_rows,
+            tile_rows=tile_rows,
+            tile_stride=stride,
+            pad_top=pad_top,
             height=height,
-            in_step=first.stride[0] * producer.in_shape.width * producer.in_shape.channels,
-            out_step=out_rows * out.width * out.channels,
+            in_row_stride=first.stride[0] * producer.in_shape.width * producer.in_shape.channels,
+            out_tile_stride=out_rows * out.width * out.channels,
         )
 
     @cached_property
     def row_size(self) -> int:
-        """Elements of a row that lies between both layers."""
-        return self.producer.out_shape.size // self.unit
+        """Elements of a row of the tile."""
+        return self.producer.out_shape.size // self.call_rows
 
     @property
-    def rows_size(self) -> int:
-        """Elements that lie between both layers."""
-        return self.rows * self.row_size
+    def tile_size(self) -> int:
+        """Elements of the tile."""
+        return self.tile_rows * self.row_size
 
     @property
-    def shared(self) -> int:
-        """Rows that a band shares with the one before it."""
-        return max(self.rows - self.step, 0)
+    def halo_rows(self) -> int:
+        """Rows that a tile shares with the one before it."""
+        return max(self.tile_rows - self.tile_stride, 0)
 
     @property
     def has_padding(self) -> bool:
-        """Whether bands reach over the map."""
-        return self.above > 0 or self._begins[-1] + self.rows > self.height
+        """Whether tiles have rows above or below the producer's output."""
+        return self.pad_top > 0 or self._begins[-1] + self.tile_rows > self.height
 
     @property
-    def calls(self) -> int:
-        """How often the producer runs."""
-        fresh = self._fresh[:, None] + np.arange(0, self.rows, self.unit)
-        ends = self._begins[:, None] + self.rows
+    def producer_calls(self) -> int:
+        """Calls of the producer's kernel for all tiles."""
+        fresh = self._fresh[:, None] + np.arange(0, self.tile_rows, self.call_rows)
+        ends = self._begins[:, None] + self.tile_rows
         return int(np.sum((fresh >= 0) & (fresh < np.minimum(ends, self.height))))
 
     @property
     def moved_size(self) -> int:
-        """Elements that are moved from the end of bands to the beginning of the next."""
-        return (self.count - 1) * self.shared * self.row_size
+        """Elements of all halos, moved from the end of a tile to its beginning."""
+        return (self.tiles - 1) * self.halo_rows * self.row_size
 
     def lead(self, widths: Widths) -> Lead:
-        """Return how the consumer's output may lie over the producer's input: x of the one, y of the other."""
-        firsts, ends = np.maximum(self._fresh, 0) * self.in_step, np.arange(1, self.count + 1) * self.out_step
+        """Return the in-place lead of the consumer's output (width y) over the producer's input (width x)."""
+        firsts = np.maximum(self._fresh, 0) * self.in_row_stride
+        ends = np.arange(1, self.tiles + 1) * self.out_tile_stride
         return Lead(lead_of_blocks(firsts, ends, widths, reads_first=True))
 
     @cached_property
     def _begins(self) -> IntArray:
-        """The rows of the map with which bands begin."""
-        return np.arange(self.count) * self.step - self.above
+        """The first row of every tile, counted in the producer's output: `tiles` numbers."""
+        return np.arange(self.tiles) * self.tile_stride - self.pad_top
 
     @cached_property
     def _fresh(self) -> IntArray:
-        """The rows of the map with which the part of each band begins that the one before it does not have."""
-        return self._begins + np.where(np.arange(self.count) > 0, self.shared, 0)
+        """The first row of every tile behind its halo, counted in the producer's output: `tiles` numbers."""
+        return self._begins + np.where(np.arange(self.tiles) > 0, self.halo_rows, 0)
 
 
 def _extent(window: Window) -> int:
-    """Return the rows under a window."""
+    """Return the input rows from the first to the last that a window reads."""
     return (window.kernel[0] - 1) * window.dilation[0] + 1
 
 

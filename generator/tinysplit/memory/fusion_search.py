@@ -1,53 +1,89 @@
-"""Which layers of a board walk in bands, and of how many rows: what makes the arena small at no great cost of time."""
+"""Selection of the layers of a board to fuse, and of their tile heights: a smaller arena without more cycles."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tinysplit.common.alignment import WORD_BYTES
-from tinysplit.costs.problem_builder import kernel_cycles
 from tinysplit.kernels import TABLE_ERROR, Optimize
-from tinysplit.memory.arena import least_at
-from tinysplit.memory.fewest import fewest
-from tinysplit.memory.fused_rows import Bands
+from tinysplit.kernels.cycles import kernel_cycles
+from tinysplit.memory.arena import live_bytes
+from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.layers import Layer
 
-Option = tuple[int, Bands]  # a producer, and how it walks with the layer behind it
+Option = TypeVar("Option")
+Fusion = tuple[int, FusedRows]  # the producer's index, and how it is fused with its consumer
 
 
-def in_bands(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
-    """Return the schedule with layers in bands where that makes the arena smaller, of as many rows as that allows.
+def fuse_layers(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
+    """Return the schedule with those layers fused that make the arena smaller, in tiles as high as that allows.
 
-    Unless RAM is all that counts, they may not take longer than whole layers by more than the error of predictions.
+    Unless RAM is the objective, fusion adds no cycles, within the error of the cost table.
     """
-    walks = {number: list(_walks(schedule, core, optimize, number)) for number in _producers(schedule)}
-    shortest = _apart(schedule, [(number, own[-1]) for number, own in walks.items() if own])
-    return _with_bands(schedule, _longest(schedule, dict(_needed(schedule, shortest)), walks))
+    choices = {number: list(_fusions(schedule, core, optimize, number)) for number in _producers(schedule)}
+    lowest = _disjoint(schedule, [(number, own[-1]) for number, own in choices.items() if own])
+    return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest)), choices))
 
 
-def _with_bands(schedule: Schedule, options: Sequence[Option]) -> Schedule:
-    return replace(schedule, bands=dict(options))
+def smallest_subset(
+    options: list[Option], build: Callable[[Sequence[Option]], Schedule], wanted_bytes: int
+) -> list[Option]:
+    """Return a minimal subset of `options` whose arena is as small as with all, or takes at most `wanted_bytes`.
+
+    Greedy: each option in turn, the first ones first, is dropped when the schedule that `build` makes of the rest
+    still fits. Returns no options when all of them together do not make the arena smaller.
+    """
+    if not options:
+        return []
+    least_bytes = build(options).size_bytes
+    if least_bytes >= build([]).size_bytes:
+        return []
+    enough_bytes = max(least_bytes, wanted_bytes)
+    for option in list(options):
+        rest = [other for other in options if other != option]
+        if build(rest).fits(enough_bytes):
+            options = rest
+    return options
 
 
-def _needed(schedule: Schedule, options: list[Option]) -> list[Option]:
-    """Return options, as few as the least arena takes: often those without whose bands a step alone takes more."""
-    least_bytes = _with_bands(schedule, options).size_bytes
+def kernels_support(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
+    """Return whether the kernels chosen for a producer and its consumer can compute them a few rows at a time."""
+    (reader,), kernels = readers_of(schedule.graph, number), schedule.kernels
+    return kernels[number].suits_fused_rows and all(
+        kernels[each].fits(layer, core, schedule.widths.of_layer(schedule.graph.layers[each]))
+        for each, layer in ((number, fused.producer), (reader, fused.consumer))
+    )
+
+
+def _with_fused(schedule: Schedule, fusions: Sequence[Fusion]) -> Schedule:
+    return replace(schedule, fused=dict(fusions))
+
+
+def _needed(schedule: Schedule, fusions: list[Fusion]) -> list[Fusion]:
+    """Return a minimal subset of fusions for the smallest arena.
+
+    Tries first those without which a single step needs more than that arena: often they are enough.
+    """
+    least_bytes = _with_fused(schedule, fusions).size_bytes
     if schedule.fits(least_bytes):
         return []
-    blocks, turns = list(schedule.blocks()), schedule.turns
+    buffers, run_steps = list(schedule.buffers()), schedule.run_steps
     certain = [
-        (number, bands)
-        for number, bands in options
-        if any(least_at(blocks, turns[each]) > least_bytes for each in (number, *readers_of(schedule.graph, number)))
+        (number, fused)
+        for number, fused in fusions
+        if any(
+            live_bytes(buffers, run_steps[each]) > least_bytes for each in (number, *readers_of(schedule.graph, number))
+        )
     ]
-    if _with_bands(schedule, certain).fits(least_bytes):
+    if _with_fused(schedule, certain).fits(least_bytes):
         return certain
-    return fewest(options, lambda some: _with_bands(schedule, some), 0)
+    return smallest_subset(fusions, lambda some: _with_fused(schedule, some), 0)
 
 
 def _producers(schedule: Schedule) -> Iterator[int]:
-    """Yield the layers of a board behind which there is another one, which nothing else reads."""
+    """Yield the layers whose output is read by exactly one layer, of the same board, and is not sent."""
     sent = {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
     for number in schedule.kernels:
         readers = readers_of(schedule.graph, number)
@@ -55,56 +91,49 @@ def _producers(schedule: Schedule) -> Iterator[int]:
             yield number
 
 
-def _walks(schedule: Schedule, core: str, optimize: Optimize, number: int) -> Iterator[Bands]:
-    """Yield how a layer can walk with the one behind it, the longest bands first."""
+def _fusions(schedule: Schedule, core: str, optimize: Optimize, number: int) -> Iterator[FusedRows]:
+    """Yield the possible fusions of a layer with its consumer, the highest tiles first."""
     (reader,), layers = readers_of(schedule.graph, number), schedule.graph.layers
     for out_rows in range(layers[reader].out_shape.height // 2, 0, -1):
-        bands = Bands.of(layers[number], layers[reader], out_rows)
-        if not bands or not suits(schedule, core, number, bands):
+        fused = FusedRows.of(layers[number], layers[reader], out_rows)
+        if not fused or not kernels_support(schedule, core, number, fused):
             continue
-        if optimize is Optimize.RAM or not _is_slow(schedule, core, number, bands):
-            yield bands
+        if optimize is Optimize.RAM or not _is_slower(schedule, core, number, fused):
+            yield fused
 
 
-def suits(schedule: Schedule, core: str, number: int, bands: Bands) -> bool:
-    """Return whether the kernels of a producer and its consumer can compute bands."""
-    (reader,), kernels = readers_of(schedule.graph, number), schedule.kernels
-    return kernels[number].walks_rows and all(
-        kernels[each].fits(layer, core, schedule.widths.of_layer(schedule.graph.layers[each]))
-        for each, layer in ((number, bands.producer), (reader, bands.consumer))
-    )
-
-
-def _apart(schedule: Schedule, options: Sequence[Option]) -> list[Option]:
-    """Return options such that no layer walks with two others: those between which most lies."""
+def _disjoint(schedule: Schedule, fusions: Sequence[Fusion]) -> list[Fusion]:
+    """Return fusions such that no layer is in two of them, those with the largest tensors first."""
     taken: set[int] = set()
-    apart = []
-    for number, bands in sorted(options, key=lambda option: -schedule.graph.size(option[0])):
+    disjoint = []
+    for number, fused in sorted(fusions, key=lambda fusion: -schedule.graph.size(fusion[0])):
         layers = {number, *readers_of(schedule.graph, number)}
         if not layers & taken:
             taken |= layers
-            apart.append((number, bands))
-    return sorted(apart, key=lambda option: option[0])
+            disjoint.append((number, fused))
+    return sorted(disjoint, key=lambda fusion: fusion[0])
 
 
-def _longest(schedule: Schedule, bands: dict[int, Bands], walks: Mapping[int, Sequence[Bands]]) -> list[Option]:
-    """Return bands of as many rows as no larger an arena takes: fewer are gathered twice, filled or moved then."""
-    least_bytes = _with_bands(schedule, list(bands.items())).size_bytes
-    for number in list(bands):
-        longer = ({**bands, number: own} for own in walks[number])
-        bands = next(each for each in longer if _with_bands(schedule, list(each.items())).fits(least_bytes))
-    return list(bands.items())
+def _highest_tiles(
+    schedule: Schedule, fused: dict[int, FusedRows], choices: Mapping[int, Sequence[FusedRows]]
+) -> list[Fusion]:
+    """Return the fusions with the highest tiles that need no larger arena: lower tiles move and recompute more."""
+    least_bytes = _with_fused(schedule, list(fused.items())).size_bytes
+    for number in list(fused):
+        higher = ({**fused, number: own} for own in choices[number])
+        fused = next(each for each in higher if _with_fused(schedule, list(each.items())).fits(least_bytes))
+    return list(fused.items())
 
 
-def _is_slow(schedule: Schedule, core: str, number: int, bands: Bands) -> bool:
-    """Return whether two layers take longer in bands than one after the other."""
+def _is_slower(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
+    """Return whether two layers take more cycles fused than separately, by more than the error of the cost table."""
     (reader,), graph = readers_of(schedule.graph, number), schedule.graph
 
-    def cycles(own: int, layer: Layer, times: int = 1) -> float:
+    def cycles(own: int, layer: Layer, calls: int = 1) -> float:
         widths = schedule.widths.of_layer(graph.layers[own])
-        return kernel_cycles(layer, core, widths, schedule.kernels[own], times)
+        return kernel_cycles(layer, core, widths, schedule.kernels[own], calls)
 
     whole = cycles(number, graph.layers[number]) + cycles(reader, graph.layers[reader])
-    parts = cycles(number, bands.producer, bands.calls) + cycles(reader, bands.consumer, bands.count)
+    parts = cycles(number, fused.producer, fused.producer_calls) + cycles(reader, fused.consumer, fused.tiles)
     value_bytes = schedule.widths.of_layer(graph.layers[number]).y // 8
-    return parts + bands.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES > (1 + TABLE_ERROR) * whole
+    return parts + fused.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES > (1 + TABLE_ERROR) * whole

@@ -1,11 +1,11 @@
-"""What a board does, step by step: the same list for its program, its memory and the links."""
+"""The steps of a board in their order: input to its program, its memory layout and the links."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class StepKind(StrEnum):
-    """What a board does in a step: take a tensor from a link, run a layer, give a tensor to a link."""
+    """What a board does in a step: receive a tensor over a link, run a layer, send a tensor over a link."""
 
     RECEIVE = "receive"
     RUN = "run"
@@ -13,8 +13,8 @@ class StepKind(StrEnum):
 
 
 class Step(NamedTuple):
-    """`item` is a layer to run, or an index of `Plan.cuts`; `tensor` is what is computed or transferred."""
+    """`item` is the index of the layer to run, or of the transfer in `Plan.cuts`; `tensor` is its output or payload."""
 
     kind: StepKind
     item: int
-    tensor: int  # the layer that computed it
+    tensor: int  # index of the layer that computed it

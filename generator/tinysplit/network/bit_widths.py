@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph
+from tinysplit.network.quantized_graph import QuantizedGraph
 
 SHORT, LONG = 8, 16
 

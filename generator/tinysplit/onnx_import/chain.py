@@ -1,7 +1,6 @@
 """The layers found so far, and the ways in which an operator can read an activation."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +9,7 @@ from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import is_walkable
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
-
-if TYPE_CHECKING:
-    from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.pointwise import Affine, Clamp
 
 MAP_RANK = 4  # batch, channels, height, width
 
@@ -41,6 +38,13 @@ class Chain:
         """Put `fused` in the place of `layer` and return it."""
         self.layers = [_checked(fused) if other is layer else other for other in self.layers]
         return fused
+
+    def apply(self, step: Affine | Clamp, producer: Layer | None, shape: Shape) -> Layer:
+        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`."""
+        fused = step.fused(producer, shape) if producer else None
+        if producer and fused:
+            return self.replace(producer, fused)
+        return self.append(step.layer(self.source(producer), shape))
 
     def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
         """Return who computes the node's activation, its height x width x channels, and the Pad in front of the node.
@@ -116,7 +120,7 @@ class Chain:
         producer = None
         for step in tensor.pending:
             if step not in self.applied:
-                self.applied[step] = step.reordered(self.input_order).apply(self, producer, shape)
+                self.applied[step] = self.apply(step.reordered(self.input_order), producer, shape)
             producer = self.applied[step]
         return producer, np.argsort(self.input_order)[order]
 

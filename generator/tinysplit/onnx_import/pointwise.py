@@ -6,7 +6,6 @@ becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,6 @@ from tinysplit.network.layers import (
     Window,
 )
 
-if TYPE_CHECKING:
-    from tinysplit.onnx_import.chain import Chain
-
 FloatArray = NDArray[np.float64]
 
 
@@ -42,24 +38,29 @@ class Affine:
     scale: FloatArray
     shift: FloatArray
 
-    def apply(self, chain: "Chain", producer: Layer | None, shape: Shape) -> Layer:
-        """Fold into `producer`, or append a depthwise convolution on an activation of `shape`."""
+    def fused(self, producer: Layer, shape: Shape) -> Layer | None:
+        """Return `producer` with scale and shift in its weights and bias, None where it cannot take them."""
+        scale, shift = (_per_channel(values, shape) for values in (self.scale, self.shift))
+        if not self.folds or not isinstance(producer, (Conv, DepthwiseConv, Dense)):
+            return None
+        if producer.activation != Activation() or scale is None or shift is None:
+            return None
+        return _folded(producer, self.output, scale, shift)
+
+    def layer(self, source: str, shape: Shape) -> Layer:
+        """Return a depthwise convolution of the value `source`, an activation of `shape`."""
         scale, shift = (_per_channel(values, shape) for values in (self.scale, self.shift))
         if scale is None or shift is None:
             shape = Shape(1, 1, shape.size)
             scale, shift = self.scale, self.shift
-        elif self.folds and isinstance(producer, (Conv, DepthwiseConv, Dense)) and producer.activation == Activation():
-            return chain.replace(producer, _folded(producer, self.output, scale, shift))
-        return chain.append(
-            DepthwiseConv(
-                name=self.name,
-                inputs=(chain.source(producer),),
-                output=self.output,
-                in_shape=shape,
-                weights=scale.reshape(1, 1, -1).astype(np.float32),
-                bias=shift.astype(np.float32),
-                window=Window(kernel=(1, 1)),
-            )
+        return DepthwiseConv(
+            name=self.name,
+            inputs=(source,),
+            output=self.output,
+            in_shape=shape,
+            weights=scale.reshape(1, 1, -1).astype(np.float32),
+            bias=shift.astype(np.float32),
+            window=Window(kernel=(1, 1)),
         )
 
     def reordered(self, order: NDArray[np.int64]) -> "Affine":
@@ -76,25 +77,28 @@ class Clamp:
     folds: bool
     activation: Activation
 
-    def apply(self, chain: "Chain", producer: Layer | None, shape: Shape) -> Layer:
-        """Fuse into `producer`, or append a pool on an activation of `shape`."""
-        if self.folds and isinstance(producer, (Conv, DepthwiseConv, Dense, MaxPool, AveragePool, Add, Mul, Concat)):
-            before = np.array([producer.activation.low, producer.activation.high])
-            low, high = np.clip(before, self.activation.low, self.activation.high).tolist()
-            return chain.replace(producer, replace(producer, output=self.output, activation=Activation(low, high)))
-        return chain.append(
-            MaxPool(
-                name=self.name,
-                inputs=(chain.source(producer),),
-                output=self.output,
-                in_shape=shape,
-                activation=self.activation,
-                window=Window(kernel=(1, 1)),
-            )
+    def fused(self, producer: Layer, _: Shape) -> Layer | None:
+        """Return `producer` with the clamp in its activation, None where it cannot take it."""
+        kinds = (Conv, DepthwiseConv, Dense, MaxPool, AveragePool, Add, Mul, Concat)
+        if not self.folds or not isinstance(producer, kinds):
+            return None
+        before = np.array([producer.activation.low, producer.activation.high])
+        low, high = np.clip(before, self.activation.low, self.activation.high).tolist()
+        return replace(producer, output=self.output, activation=Activation(low, high))
+
+    def layer(self, source: str, shape: Shape) -> Layer:
+        """Return a 1x1 maximum pool of the value `source`, an activation of `shape`."""
+        return MaxPool(
+            name=self.name,
+            inputs=(source,),
+            output=self.output,
+            in_shape=shape,
+            activation=self.activation,
+            window=Window(kernel=(1, 1)),
         )
 
-    def reordered(self, order: NDArray[np.int64]) -> "Clamp":  # noqa: ARG002 - the same for every element
-        """Return the same operation on an activation that is stored in `order`."""
+    def reordered(self, _: NDArray[np.int64]) -> "Clamp":
+        """Return the same operation: the clamp is the same for every element."""
         return self
 
 

@@ -9,13 +9,14 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
-from tinysplit.memory.layout import BoardMemory, Place
+from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.split.evaluate.routes import pair_of
-from tinysplit.split.problem import Assignment, Cut, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.topology import Cut, pair_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class BoardPlan:
     optimize: Optimize  # what the other kernels were chosen for
 
     @property
-    def arena(self) -> Arena[Place]:
+    def arena(self) -> Arena[BufferId]:
         """Where everything lies."""
         return self.memory.arena
 
@@ -80,7 +81,7 @@ class BoardPlan:
     @property
     def takes_input(self) -> bool:
         """Whether the host gives this board the network's input."""
-        return Place(NETWORK_INPUT) in self.arena.offsets
+        return BufferId(NETWORK_INPUT) in self.arena.offsets
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
     """Return the cuts link by link; what a board has already, since it passed it on, is not sent there anew."""
     there: set[tuple[int, int]] = set()
     cuts = []
-    for cut in problem.cuts(assignment):
+    for cut in evaluate(problem, assignment).cuts:
         for hop in problem.hops(cut):
             if (cut.after_layer, hop.receiver) not in there:
                 there.add((cut.after_layer, hop.receiver))

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
-from tinysplit.project.manifest import MODEL_NAME, PARAMETERS_NAME, Project
+from tinysplit.project.manifest import Project
 from tinysplit.quantize.choose_formats import quantize
 
 

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tinysplit.common.tables import plain_table
 from tinysplit.project.manifest import Project
-from tinysplit.split.problem import sub_models
+from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
 

@@ -18,8 +18,8 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Assignment, Objective, sub_models
+from tinysplit.split.evaluate.sub_models import sub_models
+from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split
 
 SCHEMA_VERSION: Literal[1] = 1

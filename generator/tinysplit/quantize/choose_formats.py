@@ -13,9 +13,10 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers.base import Bounds, Layer
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph, QuantizedLayer
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.weight_scales import correct, keep
 
 HALF_A_STEP = 0.5
@@ -47,7 +48,7 @@ def choose_formats(
         formats = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
         chosen.append(formats)
         values[layer.output] = formats.y
-        bounds[layer.output] = _output_bounds(QuantizedLayer(layer, formats, tuple(input_bounds)))
+        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, formats, tuple(input_bounds)))
     return tuple(chosen)
 
 
@@ -57,7 +58,7 @@ def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> Quanti
     x = formats[0].x
     values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
     for layer, chosen in zip(graph.layers, formats, strict=True):
-        quantized = QuantizedLayer(layer, chosen, tuple(bounds[name] for name in layer.inputs))
+        quantized = QuantizedLayer.of(layer, chosen, tuple(bounds[name] for name in layer.inputs))
         _check(quantized, [values[name] for name in layer.inputs], bits)
         values[layer.output] = chosen.y
         bounds[layer.output] = _output_bounds(quantized)

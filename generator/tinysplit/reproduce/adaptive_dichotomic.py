@@ -14,6 +14,7 @@ from itertools import accumulate, product
 from math import inf, isfinite
 
 from tinysplit.reproduce.dichotomic import Candidates, with_run
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import check_memories
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -67,7 +68,7 @@ class _Search:
             return
         self.seen.add(candidate)
         self.candidates.look_at(candidate)
-        rank = (misfit(self.problem, candidate), self.problem.value(candidate))
+        rank = (misfit(self.problem, candidate), evaluate(self.problem, candidate).value)
         if rank < self.current_rank:
             self.current, self.current_rank = candidate, rank
 
@@ -86,9 +87,9 @@ def profile_runs(problem: Problem) -> tuple[Run, ...]:
 
 def misfit(problem: Problem, assignment: Assignment) -> float:
     """Return 0 for a feasible `assignment`, else 1 and what is wrong: layers, devices, and the share of flash."""
-    if problem.is_feasible(assignment):
+    if evaluate(problem, assignment).is_feasible:
         return 0.0
-    flash_bytes = problem.figures(assignment).flash_bytes
+    flash_bytes = evaluate(problem, assignment).flash_bytes
     excess = sum(max(0, used - limit.flash_bytes) for used, limit in zip(flash_bytes, problem.devices, strict=True))
     homeless = sum(
         not isfinite(seconds[device]) for seconds, device in zip(problem.usable_seconds, assignment, strict=True)

@@ -10,6 +10,7 @@ from math import inf
 from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import check_memories
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -27,12 +28,12 @@ def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_
     check_memories(problem)
     start = perf_counter()
     assignment = _schedule(problem)
-    if not problem.is_feasible(assignment):
+    if not evaluate(problem, assignment).is_feasible:
         raise CheckFailedError("the schedule of algorithm-1, which knows no memory, does not fit: take --solver stages")
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), least_value(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, least_value(problem)),
         explored=1,
         solver="algorithm-1",
         spent_s=perf_counter() - start,

@@ -12,7 +12,8 @@ from tinysplit.common.errors import UsageError
 from tinysplit.reproduce.partial import assignment_of
 from tinysplit.reproduce.period_search import PeriodSearch
 from tinysplit.reproduce.tree_search import TreeSearch
-from tinysplit.split.evaluate.ram import within_ram
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.memory import within_ram
 from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -45,7 +46,7 @@ def branch_and_bound(
     if search.best is None:
         raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
     assignment = assignment_of(search.best)
-    best_s = problem.value(assignment)
+    best_s = evaluate(problem, assignment).value
     return Split(
         problem=problem,
         assignment=assignment,

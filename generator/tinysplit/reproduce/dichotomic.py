@@ -12,6 +12,7 @@ from math import inf
 from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import check_memories, explain_timeout
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -37,11 +38,11 @@ class Candidates:
     def look_at(self, candidate: Assignment) -> None:
         """Take `candidate` as a step, and as the best if it is feasible and better."""
         self.explored += 1
-        if not self.problem.is_feasible(candidate):
+        figures = evaluate(self.problem, candidate)
+        if not figures.is_feasible:
             return
-        value = self.problem.value(candidate)
-        if value < self.best_value:
-            self.best, self.best_value = candidate, value
+        if figures.value < self.best_value:
+            self.best, self.best_value = candidate, figures.value
 
     def split(self, solver: str) -> Split:
         """Return the best as a split; CheckFailedError when nothing looked at was feasible."""

@@ -24,12 +24,12 @@ from operator import le
 from time import perf_counter
 
 from tinysplit.reproduce.partial import assignment_of
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import Hop, Links, pair_of
-from tinysplit.split.problem import Objective, Problem, within
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import Objective, Period, Problem, within
 from tinysplit.split.solvers.bounds import FlashLeft, LatencyBound, earlier_twins
 from tinysplit.split.solvers.period_bounds import PeriodBounds
 from tinysplit.split.solvers.rates import in_joules
+from tinysplit.split.topology import Hop, Links, pair_of
 
 NODES_BETWEEN_CLOCK_READINGS = 256
 MAX_REMEMBERED_STATES = 300_000  # about 150 MB
@@ -131,7 +131,7 @@ class PeriodSearch:
         search = PeriodSearch(replace(self.problem, period_definition=Period.LOAD))
         search.run(time_limit_s)
         if search.best:
-            self.best, self.best_s = search.best, self.problem.value(assignment_of(search.best))
+            self.best, self.best_s = search.best, evaluate(self.problem, assignment_of(search.best)).value
 
     def _step(self) -> None:
         """Take the last open node and open its feasible children, the most promising one last."""
@@ -140,8 +140,8 @@ class PeriodSearch:
             return
         if node.layer == len(self.problem.layers) - 1:
             assignment = assignment_of(node)
-            value = self.problem.value(assignment)
-            if value < self.best_s and self.problem.is_feasible(assignment):
+            figures = evaluate(self.problem, assignment)
+            if (value := figures.value) < self.best_s and figures.is_feasible:
                 self.best, self.best_s = node, value
             return
         if self._is_hopeless(node):

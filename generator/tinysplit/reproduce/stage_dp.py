@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.ram import within_ram
-from tinysplit.split.evaluate.routes import Links
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.memory import within_ram
 from tinysplit.split.explain.infeasible import check_memories, explain_timeout
-from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.period_bounds import least_value
+from tinysplit.split.topology import Links
 
 Floats = NDArray[np.float64]
 
@@ -36,14 +36,14 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
     if not search.run():
         raise explain_timeout(problem, time_limit_s)
     assignment = search.assignment()
-    if not assignment or not problem.is_feasible(assignment):
+    if not assignment or not evaluate(problem, assignment).is_feasible:
         raise CheckFailedError(
             "no pipeline with one stage a board fits, or the best one breaks a limit: take --solver branch-and-bound"
         )
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), least_value(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, least_value(problem)),
         explored=search.explored,
         solver="stages",
         spent_s=perf_counter() - start,

@@ -28,8 +28,8 @@ from tinysplit.reproduce.figures import (
     Table4Row,
 )
 from tinysplit.reproduce.reproduction import Convention, Conventions, Reproduction, Row
-from tinysplit.split.evaluate.period import Period, period_s
-from tinysplit.split.problem import Objective
+from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.problem import Objective, Period
 
 MILLION = 1_000_000
 ROUNDING = 1e-9  # relative

@@ -17,13 +17,13 @@ from math import inf
 from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.split.evaluate.routes import Pair, pair_of
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.floors import floor_value
+from tinysplit.split.topology import Pair, pair_of
 
 SETS_SHARE = 0.75  # of the time, until when sets of links are tried
 

@@ -15,10 +15,10 @@ from random import Random
 from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.split.evaluate.routes import Pair, pair_of
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
+from tinysplit.split.topology import Pair, pair_of
 
 LinkSet = frozenset[Pair]
 

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import Split
@@ -131,9 +132,9 @@ def _copies(problem: Problem, against: Against) -> list[Point]:
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0)
     whole = {device: (device,) * len(problem.layers) for device in range(len(problem.devices))}
     seconds = sorted(
-        (problem.figures(assignment).i_s, device)
+        (evaluate(problem, assignment).i_s, device)
         for device, assignment in whole.items()
-        if free.is_feasible(assignment)
+        if evaluate(free, assignment).is_feasible
     )
     fewest = len(problem.devices) if problem.must_use_all else 2
     counts = range(fewest, len(seconds) + 1) if all(s for s, _ in seconds) else ()

@@ -1,18 +1,13 @@
 """The splitting problem of seed 000, section 2: what each layer costs on each device, and what an assignment costs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
 from math import inf, isfinite
 
 from tinysplit.common.alignment import aligned
-from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.period import Period, period_s
-from tinysplit.split.evaluate.ram import NETWORK_INPUT, ram_bytes
-from tinysplit.split.evaluate.routes import Hop, Links
-from tinysplit.split.validate import check_problem
+from tinysplit.split.topology import NETWORK_INPUT, Cut, Hop, Links
+from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 
 
 class Objective(StrEnum):
@@ -24,6 +19,22 @@ class Objective(StrEnum):
     LATENCY = "latency"
     THROUGHPUT = "throughput"
     ENERGY = "energy"
+
+
+class Period(StrEnum):
+    """How often answers can come.
+
+    `load`: boards have queues between them, so the busiest one sets the pace, or a half-duplex link whose two
+    directions take more time together. `span`: no queues, a device takes the next input only when its last sub-model
+    is done (seed 000, section 2.2: without this two inferences overlap on one device). `paper`: the span of the busiest
+    device alone, which is what seed 000's Table 4 was computed with. `old`: the definition that seed 000 improves on,
+    the device with most computation and what it sends. Where devices are equally busy the largest period counts.
+    """
+
+    LOAD = "load"
+    SPAN = "span"
+    PAPER = "paper"
+    OLD = "old"
 
 
 ROUNDING = 1e-9  # relative, of sums of the same times in another order
@@ -76,44 +87,6 @@ class DeviceLimits:
 
 
 @dataclass(frozen=True)
-class SubModel:
-    """A maximal run of consecutive layers on one device; all numbers from 0, `last` included."""
-
-    device: int
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A tensor that crosses between devices, once whatever reads it there: the output of `after_layer`; numbers from 0.
-
-    `seconds` are those of all hops where other devices pass it on.
-    """
-
-    after_layer: int
-    sender: int
-    receiver: int
-    payload_bytes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What an assignment costs: L and T in seconds (formulas 2 and 4), flash and RAM of every device in bytes."""
-
-    l_s: float
-    t_s: float  # with the host's transfers where they count
-    flash_bytes: tuple[int, ...]  # summed over the device's layers
-    ram_bytes: tuple[int, ...]  # the most that is alive at once
-
-    @property
-    def i_s(self) -> float:
-        """Total inference latency, I = L + T (formula 5)."""
-        return self.l_s + self.t_s
-
-
-@dataclass(frozen=True)
 class Problem:
     """Layers in topological order, devices, and the time that a tensor needs from one device to another.
 
@@ -141,7 +114,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Raise InputError for missing, negative or undefined costs and for cycles, UsageError for useless limits."""
-        check_problem(self)
+        check_size(len(self.layers), len(self.devices), len(self.transfer_seconds))
+        for layer, table in zip(self.layers, self.transfer_seconds, strict=True):
+            costs = (layer.seconds, layer.flash_bytes, layer.ram_bytes)
+            check_costs(layer.name, layer.out_bytes, costs, table, len(self.devices))
+        check_order([layer.name for layer in self.layers], self.predecessors, self.readers)
+        for device in self.devices:
+            check_power(device.name, device.run_w, device.transfer_w, device.idle_w)
+        check_limits(self.max_latency_s, self.max_period_s, self.max_energy_j, self.frame_period_s)
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
@@ -223,43 +203,10 @@ class Problem:
         """Number of assignments, d^n."""
         return int(len(self.devices) ** len(self.layers))
 
-    def figures(self, assignment: Assignment) -> Figures:
-        """Return what `assignment` costs, feasible or not."""
-        flash_bytes = [0] * len(self.devices)
-        for layer, device in zip(self.layers, assignment, strict=True):
-            flash_bytes[device] += layer.flash_bytes[device]
-        transfers_s = sum(cut.seconds for cut in self.cuts(assignment))
-        return Figures(
-            l_s=sum(layer.seconds[device] for layer, device in zip(self.layers, assignment, strict=True)),
-            t_s=transfers_s + sum(seconds for _, seconds in self.host_transfers(assignment)),
-            flash_bytes=tuple(flash_bytes),
-            ram_bytes=ram_bytes(self, assignment),
-        )
-
-    def period_s(self, assignment: Assignment) -> float:
-        """Return the seconds between two answers of `assignment`, as `period_definition` has it."""
-        return period_s(self, assignment, self.period_definition)
-
-    def energy_j(self, assignment: Assignment) -> float:
-        """Return the joules of one inference."""
-        return energy_j(self, assignment)
-
-    def value(self, assignment: Assignment) -> float:
-        """Return what is minimized, feasible or not: I or the period in seconds, or the energy in joules."""
-        if self.objective is Objective.THROUGHPUT:
-            return self.period_s(assignment)
-        if self.objective is Objective.ENERGY:
-            return self.energy_j(assignment)
-        return self.figures(assignment).i_s
-
-    def cuts(self, assignment: Assignment) -> tuple[Cut, ...]:
-        """Return the cuts of `assignment` by layer, those of one layer in the order in which they are needed."""
-        return tuple(
-            Cut(layer, sender, receiver, self.layers[layer].out_bytes, self.transfer_seconds[layer][sender][receiver])
-            for layer, sender in enumerate(assignment)
-            for receiver in dict.fromkeys(assignment[reader] for reader in self.readers[layer])
-            if receiver != sender
-        )
+    def cut(self, layer: int, sender: int, receiver: int) -> Cut:
+        """Return the cut that carries the output of `layer` from `sender` to `receiver`."""
+        seconds = self.transfer_seconds[layer][sender][receiver]
+        return Cut(layer, sender, receiver, self.layers[layer].out_bytes, seconds)
 
     def hops(self, cut: Cut) -> tuple[Hop, ...]:
         """Return the links that `cut` takes one after the other; none where nothing gets through."""
@@ -267,40 +214,9 @@ class Problem:
             return (Hop(cut.sender, cut.receiver, cut.seconds),)
         return self.links.routes[cut.after_layer][cut.sender][cut.receiver]
 
-    def host_transfers(self, assignment: Assignment) -> tuple[tuple[int, float], ...]:
-        """Return (device, seconds) of what the host sends and then reads; none where that is not counted."""
-        if not self.host_seconds:
-            return ()
-        begins = dict.fromkeys(assignment[reader] for reader in self.readers[NETWORK_INPUT])
-        taking = tuple((device, self.host_seconds[device][0]) for device in begins)
-        return (*taking, (assignment[-1], self.host_seconds[assignment[-1]][1]))
-
-    def powered(self, assignment: Assignment) -> frozenset[int]:
-        """Return the devices that run a layer or pass a tensor on."""
-        return frozenset(assignment) | {hop.sender for cut in self.cuts(assignment) for hop in self.hops(cut)}
-
     def held_bytes(self, tensor: int) -> int:
         """Return the RAM that a layer's output (or NETWORK_INPUT) takes where it is kept."""
         return aligned(self.input_bytes if tensor == NETWORK_INPUT else self.layers[tensor].out_bytes)
-
-    def is_feasible(self, assignment: Assignment) -> bool:
-        """Return whether every memory holds what `assignment` puts there, all times are finite and all rules kept."""
-        figures = self.figures(assignment)
-        fits = all(
-            flash <= device.flash_bytes and ram <= device.ram_bytes
-            for flash, ram, device in zip(figures.flash_bytes, figures.ram_bytes, self.devices, strict=True)
-        )
-        all_used = not self.must_use_all or len(set(assignment)) == len(self.devices)
-        tail_whole = not self.keep_last_two or len(set(assignment[-2:])) == 1
-        if not (fits and all_used and tail_whole and isfinite(figures.i_s)):
-            return False
-        return within(figures.i_s, self.max_latency_s) and self._keeps_pace(assignment)
-
-    def _keeps_pace(self, assignment: Assignment) -> bool:
-        often_enough = not isfinite(self.longest_period_s) or within(self.period_s(assignment), self.longest_period_s)
-        return often_enough and (
-            not isfinite(self.max_energy_j) or within(self.energy_j(assignment), self.max_energy_j)
-        )
 
 
 def within(value: float, limit: float) -> bool:
@@ -311,17 +227,3 @@ def within(value: float, limit: float) -> bool:
 def is_better(value: float, other: float) -> bool:
     """Return whether `value` is below `other` by more than rounding."""
     return value < other * (1 - ROUNDING)
-
-
-def crossings(assignment: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return (layer, sender, receiver) wherever the device changes behind a layer."""
-    return [
-        (layer, sender, receiver) for layer, (sender, receiver) in enumerate(pairwise(assignment)) if sender != receiver
-    ]
-
-
-def sub_models(assignment: Sequence[int]) -> tuple[SubModel, ...]:
-    """Return the maximal runs of consecutive layers on one device, in the order of the layers."""
-    ends = [layer for layer, _, _ in crossings(assignment)] + [len(assignment) - 1]
-    starts = [0, *(end + 1 for end in ends[:-1])]
-    return tuple(SubModel(assignment[first], first, last) for first, last in zip(starts, ends, strict=True))

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tinysplit.split.problem import Assignment, Cut, Figures, Problem, SubModel, sub_models
+from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.evaluate.sub_models import SubModel, sub_models
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.topology import Cut
 
 DEFAULT_TIME_LIMIT_S = 10.0
 
@@ -24,24 +27,24 @@ class Split:
     picked_because: str = ""  # why `auto` took this solver
 
     @cached_property
-    def figures(self) -> Figures:
-        """L, T, I and the memory of every device."""
-        return self.problem.figures(self.assignment)
+    def figures(self) -> Evaluation:
+        """Latency, period, energy and memory of the assignment."""
+        return evaluate(self.problem, self.assignment)
 
     @property
     def objective(self) -> float:
-        """What was minimized: I or the period in seconds, or joules an inference."""
-        return self.problem.value(self.assignment)
+        """What was minimised: I or the period in seconds, or joules per inference."""
+        return self.figures.value
 
-    @cached_property
+    @property
     def period_s(self) -> float:
-        """Seconds between two answers when inputs wait in line; throughput is its inverse."""
-        return self.problem.period_s(self.assignment)
+        """Seconds between two outputs when inputs wait in line; throughput is its inverse."""
+        return self.figures.period_s
 
-    @cached_property
+    @property
     def energy_j(self) -> float:
-        """Joules an inference."""
-        return self.problem.energy_j(self.assignment)
+        """Joules per inference."""
+        return self.figures.energy_j
 
     @property
     def gap(self) -> float:
@@ -61,7 +64,7 @@ class Split:
     @property
     def cuts(self) -> tuple[Cut, ...]:
         """Tensors that cross between devices."""
-        return self.problem.cuts(self.assignment)
+        return self.figures.cuts
 
     def route(self, cut: Cut) -> tuple[int, ...]:
         """Return the devices that a cut's tensor takes, both ends included."""

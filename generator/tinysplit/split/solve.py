@@ -11,9 +11,8 @@ from tinysplit.reproduce.algorithm_1 import algorithm_1_least_repair
 from tinysplit.reproduce.branch_and_bound import branch_and_bound, branch_and_bound_as_published
 from tinysplit.reproduce.dichotomic import dichotomic_search
 from tinysplit.reproduce.stage_dp import stage_search
-from tinysplit.split.evaluate.period import Period
 from tinysplit.split.explain.infeasible import InfeasibleError, explain_timeout
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.chain.search import has_too_many_sets, label_search
 from tinysplit.split.solvers.dag.search import graph_search

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.usart import BITS_PER_BYTE, Usart, is_misread, misread
+from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, Usart, is_misread, misread
 
 
 class HostPort:

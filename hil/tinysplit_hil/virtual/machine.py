@@ -3,18 +3,18 @@
 from pathlib import Path
 
 from tinysplit.boards.board import Board
-from tinysplit_hil.virtual.blocks import BlockTable
-from tinysplit_hil.virtual.bus import Bus
-from tinysplit_hil.virtual.chips import Chip
 from tinysplit_hil.virtual.clock import Clock
-from tinysplit_hil.virtual.cores import CORES
-from tinysplit_hil.virtual.emulator import Emulator
+from tinysplit_hil.virtual.core.blocks import BlockTable
+from tinysplit_hil.virtual.core.cores import CORES
+from tinysplit_hil.virtual.core.emulator import Emulator
+from tinysplit_hil.virtual.core.faults import explain
+from tinysplit_hil.virtual.core.native import Reason
+from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
-from tinysplit_hil.virtual.faults import explain
-from tinysplit_hil.virtual.native import Reason
-from tinysplit_hil.virtual.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.peripherals.bus import Bus
+from tinysplit_hil.virtual.peripherals.chips import Chip
 from tinysplit_hil.virtual.symbols import load_program
-from tinysplit_hil.virtual.system_control import Dwt, SystemControl
 
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000

@@ -7,10 +7,10 @@ from pathlib import Path
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.cores import CORES
+from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.machine import FOREVER, Machine
-from tinysplit_hil.virtual.usart import Sink, Usart
+from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 
 DEFAULT_BAUD = 115200
 _NARROWEST_PS = 10**6  # a byte at 10 Mbaud: what nothing undercuts

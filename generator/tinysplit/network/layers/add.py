@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.joining import Alignment, Elementwise, coarse_enough, reach
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -21,7 +20,7 @@ class Add(Elementwise):
 
     signs: tuple[int, ...]
 
-    def alignment(self, formats: "LayerFormats") -> Alignment:
+    def alignment(self, formats: LayerFormats) -> Alignment:
         """Return how the inputs are brought to the output's format."""
         ratios = [sign * x.scale / formats.y.scale for sign, x in zip(self.signs, formats.inputs, strict=True)]
         zero_points = [x.zero_point for x in formats.inputs]
@@ -31,7 +30,7 @@ class Add(Elementwise):
         """Return the wanted format, as far as its steps of the sum fit in 32 bits."""
         return coarse_enough(wanted, sum(map(reach, inputs)))
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         factors, offset, shift = self.alignment(quantized.formats)
         total = np.full((), offset, np.int64)

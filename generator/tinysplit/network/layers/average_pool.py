@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log2
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
-from tinysplit.network.layers.base import Bounds, Layer, Shape
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
-
 
 MOST_RATIO_BITS = 12
 LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
@@ -51,7 +49,7 @@ class AveragePool(Layer):
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
 
-    def ratio(self, formats: "LayerFormats") -> tuple[int, int]:
+    def ratio(self, formats: LayerFormats) -> tuple[int, int]:
         """Return steps of the output in one of the input, as a fraction of two integers.
 
         Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, 8 to 12, and 12 for longer sums.
@@ -65,7 +63,7 @@ class AveragePool(Layer):
         shift = shift if shift >= LEAST_RATIO_BITS else MOST_RATIO_BITS
         return round(ratio * (1 << shift)), 1 << shift
 
-    def needs_64_bits(self, formats: "LayerFormats") -> bool:
+    def needs_64_bits(self, formats: LayerFormats) -> bool:
         """Return whether the values of a window, all at their largest, add up to more than 32 bits."""
         multiplier, divisor = self.ratio(formats)
         largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
@@ -84,7 +82,7 @@ class AveragePool(Layer):
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
 
-    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
+    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:
         """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
 
         Of sums of 64 bits the averages and the fraction's two integers have 32.
@@ -96,7 +94,7 @@ class AveragePool(Layer):
             return np.array([max(average, multiplier, divisor)])
         return np.array([self.window.elements * (largest * multiplier + divisor)])
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         formats = quantized.formats

@@ -6,19 +6,17 @@ A kind is one file in this package plus the C template of the same name in `temp
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 
 FLOAT_BITS = 32
 
-Bounds = tuple[int, int]
 T = TypeVar("T", bound=np.generic)
 
 
@@ -129,7 +127,7 @@ class Layer(ABC):
         changed: dict[str, Any] = {"weights": np.ascontiguousarray(moved), "bias": bias}
         return replace(self, **changed)
 
-    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+    def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the integer arrays that the C kernel reads, by name.
 
         `weights` are symmetric (-127 to 127 in 8 bits). `bias` is int32 in the steps of the sums; it holds what the
@@ -150,14 +148,14 @@ class Layer(ABC):
             constants["border_bias"] = _as_int32(bias)
         return constants
 
-    def _integer_weights(self, formats: "LayerFormats") -> IntArray:
+    def _integer_weights(self, formats: LayerFormats) -> IntArray:
         """Return the weights in the steps of their channels."""
         weights, bits = self.parameters["weights"].astype(np.float64), formats.weight_bits or 0
         steps = np.moveaxis(np.moveaxis(weights, self.channel_axis, -1) / formats.weight_scales, -1, self.channel_axis)
         limit = (1 << (bits - 1)) - 1
         return np.floor(steps + 0.5).clip(-limit, limit).astype(f"int{bits}")
 
-    def _integer_bias(self, formats: "LayerFormats") -> NDArray[np.int64]:
+    def _integer_bias(self, formats: LayerFormats) -> NDArray[np.int64]:
         """Return the bias in the steps of the sums, with half a step of what the first shift leaves."""
         steps = np.floor(self.parameters["bias"].astype(np.float64) / formats.sum_scales + 0.5)
         rounding = formats.requantization.sum_rounding if formats.requantization else 0
@@ -172,7 +170,7 @@ class Layer(ABC):
         """Return the output's format, given those of the inputs and the one that suits the range of the output."""
         return inputs[0] if self.keeps_format else wanted
 
-    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:
+    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:
         """Return the largest absolute values of 32-bit sums, an output channel or for all.
 
         `bounds` are the integers between which each input lies. A sum starts at its bias and passes only values
@@ -198,7 +196,7 @@ class Layer(ABC):
         return sums
 
     @abstractmethod
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """Compute exactly what the C kernel computes: `inputs` are N x H x W x C of their formats, the result of y."""
 
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.layers.joining import Alignment, Joining, coarse_enough, reach
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +29,7 @@ class Concat(Joining):
         """None: values are only moved."""
         return 0
 
-    def alignments(self, formats: "LayerFormats") -> tuple[Alignment, ...]:
+    def alignments(self, formats: LayerFormats) -> tuple[Alignment, ...]:
         """Return how each input is brought to the output's format."""
         y = formats.y
         return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
@@ -39,7 +38,7 @@ class Concat(Joining):
         """Return the wanted format, as far as its steps of every input fit in 32 bits."""
         return coarse_enough(wanted, max(map(reach, inputs)))
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         parts = [
             (offset + factor * x.astype(np.int64)) >> shift

@@ -1,18 +1,16 @@
 """Convolution: any kernel, stride, dilation, padding and number of groups."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape, T
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +59,7 @@ class Conv(Layer):
         grouped = patches.reshape(-1, *self.window.kernel, self.groups, self.in_shape.channels // self.groups)
         return np.moveaxis(grouped, 3, 0).reshape(self.groups, len(grouped), -1)
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.zero_point)

@@ -1,18 +1,16 @@
 """Transposed convolution: every input value is spread over a window of the output."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Pads
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,7 +53,7 @@ class ConvTranspose(Layer):
         """Outputs differ in the part of the kernel that they see."""
         return True
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         weights, constants = quantized.constants["weights"], quantized.constants

@@ -1,17 +1,15 @@
 """Fully connected layer."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape, T
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,7 +40,7 @@ class Dense(Layer):
         """See `Conv.windows`: a sample is a position."""
         return x.reshape(1, len(x), -1)
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         sums = fixed_point.dot(x.reshape(len(x), 1, 1, -1), quantized.constants["weights"])

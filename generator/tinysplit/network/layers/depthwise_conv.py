@@ -1,17 +1,15 @@
 """Depthwise convolution: one kernel a channel (channel multipliers above 1 are grouped convolutions)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape, T
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,7 +48,7 @@ class DepthwiseConv(Layer):
         patches = self.window.patches(x)
         return np.moveaxis(patches, -1, 0).reshape(self.in_shape.channels, -1, self.window.elements)
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         products = (

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 BYTE_BITS = 8
 STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
@@ -53,14 +52,14 @@ class Lookup(Layer):
         """Return the bytes of the table: the input's width says how many entries, the output's how wide they are."""
         return _entries(x_bits) * y_bits // 8
 
-    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+    def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the `table`."""
         x = formats.x
         step = (1 << x.bits) // (_entries(x.bits) - (x.bits > BYTE_BITS))
         inputs = np.asarray((x.low + step * np.arange(_entries(x.bits)) - x.zero_point) * x.scale, np.float64)
         return {"table": formats.y.quantize(self.function(inputs))}
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         table = quantized.constants["table"].astype(np.int64)

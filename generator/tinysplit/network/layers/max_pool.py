@@ -1,14 +1,12 @@
 """Maximum over windows; padding never wins."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Window
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,7 +29,7 @@ class MaxPool(Layer):
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.low)

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
-from tinysplit.network.layers.base import Bounds
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.layers.joining import Elementwise, coarse_enough, product_requantization, reach
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,16 +20,16 @@ class Mul(Elementwise):
 
     kind: ClassVar[str] = "mul"
 
-    def requantization(self, formats: "LayerFormats") -> Requantization:
+    def requantization(self, formats: LayerFormats) -> Requantization:
         """Return how the products are brought to the output's format."""
         ratio = prod(x.scale for x in formats.inputs) / formats.y.scale
         return product_requantization(ratio * (1 + self.is_halved(formats)), formats.y, self._largest(formats))
 
-    def is_halved(self, formats: "LayerFormats") -> bool:
+    def is_halved(self, formats: LayerFormats) -> bool:
         """Whether the first input is halved: both have 16 bits, and zero points so far off that 32 bits overflow."""
         return prod(map(_reach, formats.inputs)) > ACCUMULATOR_MAX
 
-    def _largest(self, formats: "LayerFormats") -> int:
+    def _largest(self, formats: LayerFormats) -> int:
         """Return the largest absolute value of a product."""
         first, second = map(_reach, formats.inputs)
         return ((first + 1) >> 1 if self.is_halved(formats) else first) * second
@@ -40,13 +38,13 @@ class Mul(Elementwise):
         """Return the wanted format, as far as its steps of the product fit in 32 bits."""
         return coarse_enough(wanted, reach(inputs[0]) * reach(inputs[1]))
 
-    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - formats do
+    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - formats do
         """See `Layer.sum_bounds`: the largest product, and what it becomes before the last shift."""
         requantization = self.requantization(formats)
         products = np.array([self._largest(formats) + requantization.sum_rounding])
         return np.array([requantization.largest(products, formats.y.zero_point)])
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         formats = quantized.formats
         requantization = self.requantization(formats)

@@ -1,16 +1,15 @@
 """Padding with a constant."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Pads
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,11 +34,11 @@ class Pad(Layer):
         """None: values are only moved."""
         return 0
 
-    def fill(self, formats: "LayerFormats") -> int:
+    def fill(self, formats: LayerFormats) -> int:
         """Return the integer that stands for `value`."""
         return int(formats.y.quantize(np.array(self.value)))
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         top, left, bottom, right = self.pads

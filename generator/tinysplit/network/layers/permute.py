@@ -1,16 +1,14 @@
 """Another order of the same values, where a Transpose or Reshape cannot be folded into the layer behind it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 class Loop(NamedTuple):
@@ -46,7 +44,7 @@ class Permute(Layer):
         """The loops that walk the source in the order of the output, the outermost first."""
         return loops_of(self.order)
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         return quantized.clamped(x.reshape(len(x), -1)[:, self.order].reshape(len(x), *self.new_shape))

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
 from tinysplit.network.layers.joining import Alignment, coarse_enough, reach
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
 
 FACTOR_BYTES = 4
 
@@ -48,7 +47,7 @@ class PRelu(Layer):
         """Return the bytes of a factor a channel."""
         return self.slopes.size * (4 if bits == FLOAT_BITS else FACTOR_BYTES)
 
-    def alignment(self, formats: "LayerFormats") -> Alignment:
+    def alignment(self, formats: LayerFormats) -> Alignment:
         """Return how x - zero_point is brought to the output's format: the first factor is that above zero."""
         ratio = formats.x.scale / formats.y.scale
         ratios = [ratio, float(np.abs(self.slopes).max()) * ratio]  # both at once: more than either can reach
@@ -60,12 +59,12 @@ class PRelu(Layer):
         """Return the wanted format, as far as its steps of every product fit in 32 bits."""
         return coarse_enough(wanted, (1 + float(np.abs(self.slopes).max())) * 2 * reach(inputs[0]))
 
-    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+    def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the `factors` below zero."""
         steps = self.slopes.astype(np.float64) * formats.x.scale / formats.y.scale
         return {"factors": np.rint(steps * 2.0 ** self.alignment(formats).shift).astype(np.int32)}
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         (factor, _), offset, shift = self.alignment(quantized.formats)

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
-from tinysplit.network.layers.base import FLOAT_BITS, Bounds, Layer, Shape
-
-if TYPE_CHECKING:
-    from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
 
 MACC_PER_ELEMENT = 15  # X-CUBE-AI 7.1's count for exp, sum and division
 TABLE_SIZE = 256
@@ -46,7 +45,7 @@ class Softmax(Layer):
         """One table of 256 16-bit values for 8 bits, two for 16."""
         return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8)
 
-    def constants(self, formats: "LayerFormats") -> dict[str, IntArray]:
+    def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
         steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
         distances = np.arange(TABLE_SIZE) * formats.x.scale
@@ -56,11 +55,11 @@ class Softmax(Layer):
         """Return Q0.7 or Q0.15."""
         return QFormat(wanted.bits, wanted.bits - 1)
 
-    def sum_bounds(self, formats: "LayerFormats", bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
+    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
         """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
         return np.array([self.in_shape.channels * ONE])
 
-    def integer_reference(self, quantized: "QuantizedLayer", *inputs: IntArray) -> IntArray:
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         tables = quantized.constants

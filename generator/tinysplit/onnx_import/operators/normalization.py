@@ -95,5 +95,5 @@ def _clamp(node: Node, chain: Chain, activation: Activation) -> Tensor:
 def _applied(chain: Chain, tensor: Tensor, step: Affine | Clamp) -> Tensor:
     if tensor.producer is None:
         return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
-    producer = step.apply(chain, tensor.producer, tensor.producer.out_shape)
+    producer = chain.apply(step, tensor.producer, tensor.producer.out_shape)
     return replace(tensor, producer=producer, is_shared=False)

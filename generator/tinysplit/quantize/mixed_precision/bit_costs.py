@@ -6,11 +6,13 @@ from functools import cached_property
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, kernel_cycles, make_problem
+from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import choose
+from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import make_plan
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment
 
 
@@ -32,7 +34,7 @@ class WidthCosts:
     def fits(self, widths: BitWidths) -> bool:
         """Return whether flash holds all constants and code, the planned arenas fit, and the split's limits hold."""
         problem = make_problem(self.graph, self.boards, self.settings, widths)
-        if not problem.is_feasible(self.assignment):
+        if not evaluate(problem, self.assignment).is_feasible:
             return False
         links, optimize, kernels = self.settings.link_settings, self.settings.optimize, self.settings.kernels
         try:
@@ -53,6 +55,6 @@ class WidthCosts:
         seconds = {bits: [0.0] * len(self.graph.layers) for bits in (SHORT, LONG)}
         for bits, of_layer in seconds.items():
             widths = BitWidths.all(self.graph, bits)
-            for cut in make_problem(self.graph, self.boards, self.settings, widths).cuts(self.assignment):
+            for cut in evaluate(make_problem(self.graph, self.boards, self.settings, widths), self.assignment).cuts:
                 of_layer[cut.after_layer] += cut.seconds
         return seconds

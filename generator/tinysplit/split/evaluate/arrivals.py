@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Problem
 
@@ -81,9 +82,9 @@ def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Pass
     n_layers = len(problem.layers)
     one_by_one = replace(problem, must_use_all=False).without_limits()
     alone = {
-        device: problem.figures((device,) * n_layers).i_s
+        device: evaluate(problem, (device,) * n_layers).i_s
         for device in range(len(problem.devices))
-        if one_by_one.is_feasible((device,) * n_layers)
+        if evaluate(one_by_one, (device,) * n_layers).is_feasible
     }
     if not alone:
         raise CheckFailedError("no board holds the whole network: nothing to place inputs on")

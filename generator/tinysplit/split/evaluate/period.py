@@ -7,44 +7,30 @@ that counts.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from tinysplit.split.evaluate.routes import Pair, pair_of
+from tinysplit.split.evaluate.cuts import powered_devices
 from tinysplit.split.evaluate.timeline import steps
-
-if TYPE_CHECKING:
-    from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Period, Problem
+from tinysplit.split.topology import Pair, pair_of
 
 TIE = 1e-9  # relative: devices that are equally busy but for rounding
 
 
-class Period(StrEnum):
-    """How often answers can come.
+def period_s(problem: Problem, assignment: Assignment, definition: Period | None = None) -> float:
+    """Return the period of `assignment` in seconds; throughput is its inverse (formula 6).
 
-    `load`: boards have queues between them, so the busiest one sets the pace, or a half-duplex link whose two
-    directions take more time together. `span`: no queues, a device takes the next input only when its last sub-model
-    is done (seed 000, section 2.2: without this two inferences overlap on one device). `paper`: the span of the busiest
-    device alone, which is what seed 000's Table 4 was computed with. `old`: the definition that seed 000 improves on,
-    the device with most computation and what it sends. Where devices are equally busy the largest period counts.
+    `definition` takes the place of the problem's own `period_definition`.
     """
-
-    LOAD = "load"
-    SPAN = "span"
-    PAPER = "paper"
-    OLD = "old"
-
-
-def period_s(problem: "Problem", assignment: "Assignment", definition: Period) -> float:
-    """Return the period of `assignment` in seconds; throughput is its inverse (formula 6)."""
-    return _DEFINITIONS[definition](_Timeline(problem, assignment))
+    return _DEFINITIONS[definition or problem.period_definition](_Timeline(problem, assignment))
 
 
 class _Timeline:
     """One inference on its own, one step after the other."""
 
-    def __init__(self, problem: "Problem", assignment: "Assignment") -> None:
-        self.computing = dict.fromkeys(sorted(problem.powered(assignment)), 0.0)  # seconds that a device computes
+    def __init__(self, problem: Problem, assignment: Assignment) -> None:
+        self.computing = dict.fromkeys(
+            sorted(powered_devices(problem, assignment)), 0.0
+        )  # seconds that a device computes
         self.busy = dict(self.computing)  # computes, sends, and talks to the host
         self.shared: dict[Pair, float] = defaultdict(float)  # seconds that each half-duplex link is taken
         self.start: dict[int, float] = {}  # of the first thing that a device does

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.evaluate.period import TIE, Period
-from tinysplit.split.problem import Problem
+from tinysplit.split.evaluate.period import TIE
+from tinysplit.split.problem import Period, Problem
 
 Floats = NDArray[np.float64]
 

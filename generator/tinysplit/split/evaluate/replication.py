@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem, within
 
 
@@ -23,8 +24,8 @@ def replicate(problem: Problem) -> Replication | None:
     """
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
     whole = [(device,) * len(problem.layers) for device in range(len(problem.devices))]
-    fits = tuple(device for device, assignment in enumerate(whole) if free.is_feasible(assignment))
-    seconds = [problem.figures(whole[device]).i_s for device in fits]
+    fits = tuple(device for device, assignment in enumerate(whole) if evaluate(free, assignment).is_feasible)
+    seconds = [evaluate(problem, whole[device]).i_s for device in fits]
     if not fits or not all(seconds):
         return None
     period_s = 1 / sum(1 / s for s in seconds)
@@ -36,6 +37,7 @@ def _energy_j(
     free: Problem, whole: Sequence[tuple[int, ...]], devices: Sequence[int], period_s: float, frame_period_s: float
 ) -> float:
     """Return joules an inference: none of the copies waits for an input, but where these come at a slower pace."""
-    busy_j = sum(free.energy_j(whole[i]) * period_s / free.figures(whole[i]).i_s for i in devices)
+    copies = [evaluate(free, whole[device]) for device in devices]
+    busy_j = sum(copy.energy_j * period_s / copy.i_s for copy in copies)
     idle_w = sum(free.devices[device].idle_w for device in devices)
     return busy_j + idle_w * max(0.0, frame_period_s - period_s)

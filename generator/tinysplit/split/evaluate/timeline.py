@@ -1,10 +1,10 @@
 """What one inference does, step after step: formulas 2 and 4 of seed 000, taken apart."""
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from tinysplit.split.problem import Assignment, Cut, Problem
+from tinysplit.split.evaluate.cuts import cuts, host_transfers
+from tinysplit.split.problem import Assignment, Problem
 
 
 class Step(NamedTuple):
@@ -16,15 +16,15 @@ class Step(NamedTuple):
     receiver: int | None = None
 
 
-def steps(problem: "Problem", assignment: "Assignment") -> tuple[Step, ...]:
+def steps(problem: Problem, assignment: Assignment) -> tuple[Step, ...]:
     """Return the steps of one inference in their order: every output is sent, link after link, once it is computed."""
-    *taking, giving = problem.host_transfers(assignment) or (None,)
-    cuts: dict[int, list[Cut]] = defaultdict(list)
-    for cut in problem.cuts(assignment):
-        cuts[cut.after_layer].append(cut)
+    *taking, giving = host_transfers(problem, assignment) or (None,)
+    hops = {
+        layer: [hop for cut in group for hop in problem.hops(cut)]
+        for layer, group in groupby(cuts(problem, assignment), key=lambda cut: cut.after_layer)
+    }
     found = [Step(*transfer) for transfer in taking if transfer]
     for layer, device in enumerate(assignment):
         found.append(Step(device, problem.layers[layer].seconds[device], computes=True))
-        hops = (hop for cut in cuts[layer] for hop in problem.hops(cut))
-        found += (Step(hop.sender, hop.seconds, receiver=hop.receiver) for hop in hops)
+        found += (Step(hop.sender, hop.seconds, receiver=hop.receiver) for hop in hops.get(layer, ()))
     return (*found, Step(*giving)) if giving else tuple(found)

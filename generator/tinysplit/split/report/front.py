@@ -4,8 +4,8 @@ from rich.console import Console
 
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
+from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.pareto import Against, Front, Point
-from tinysplit.split.problem import sub_models
 from tinysplit.split.report.split import layer_numbers
 
 

@@ -6,8 +6,10 @@ from rich.table import Table
 
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
-from tinysplit.split.problem import Cut, Objective, SubModel
+from tinysplit.split.evaluate.sub_models import SubModel
+from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
+from tinysplit.split.topology import Cut
 
 SMALL_GAP = 0.001
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7

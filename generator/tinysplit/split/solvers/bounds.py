@@ -5,8 +5,8 @@ from dataclasses import replace
 from math import inf, isfinite
 from operator import add, mul
 
-from tinysplit.split.evaluate.routes import Hop, Links, pair_of
 from tinysplit.split.problem import Assignment, LayerCosts, Problem
+from tinysplit.split.topology import Hop, Links, pair_of
 
 PRICE_STEPS = 100
 FIRST_STRIDE = 1.0  # of the bound

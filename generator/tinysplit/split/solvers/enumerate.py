@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import UsageError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
 from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
@@ -42,7 +43,7 @@ def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S)
     ended = found.explored == problem.n_candidates
     if not found.best:
         raise explain(problem) if ended else explain_timeout(problem, time_limit_s)
-    value = problem.value(found.best)
+    value = evaluate(problem, found.best).value
     return Split(
         problem=problem,
         assignment=found.best,
@@ -73,8 +74,9 @@ def _one_by_one(problem: Problem, deadline: float) -> _Found:
     best: Assignment = ()
     for candidate in product(range(len(problem.devices)), repeat=len(problem.layers)):
         explored += 1
-        if problem.is_feasible(candidate) and (value := problem.value(candidate)) < best_value:
-            best_value, best = value, candidate
+        figures = evaluate(problem, candidate)
+        if figures.is_feasible and figures.value < best_value:
+            best_value, best = figures.value, candidate
         if perf_counter() > deadline:
             break
     return _Found(best, explored)

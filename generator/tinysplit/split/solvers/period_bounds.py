@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from math import exp, isfinite
 from operator import mul, truediv
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.problem import Objective, Period, Problem
 from tinysplit.split.solvers.bounds import LatencyBound, cheapest_way, unlimited_flash
 from tinysplit.split.solvers.floors import floor_value
 from tinysplit.split.solvers.rates import rated

@@ -14,9 +14,9 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.evaluate.ram import within_ram
-from tinysplit.split.evaluate.routes import Links, Pair, pair_of
+from tinysplit.split.evaluate.memory import within_ram
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
+from tinysplit.split.topology import Links, Pair, pair_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -17,9 +17,9 @@ from time import perf_counter
 import numpy as np
 
 from tinysplit.common.errors import UsageError
-from tinysplit.split.evaluate.period import Period
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.bounds import earlier_twins
 from tinysplit.split.solvers.chain.beam_pass import Dropped, LabelPass, Rules, caps_below
@@ -97,9 +97,9 @@ class _Incumbent:
 
     def offer(self, assignment: Assignment) -> None:
         """Take `assignment` if it is feasible and better."""
-        value = self.problem.value(assignment)
-        if value < self.value and self.problem.is_feasible(assignment):
-            self.assignment, self.value = assignment, value
+        figures = evaluate(self.problem, assignment)
+        if figures.value < self.value and figures.is_feasible:
+            self.assignment, self.value = assignment, figures.value
 
 
 class _LabelSearch:

@@ -5,6 +5,7 @@ from itertools import product
 from math import inf
 from time import perf_counter
 
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 
 ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
@@ -22,10 +23,10 @@ class Incumbent:
 
     def offer(self, assignment: Assignment) -> None:
         """Keep `assignment` where it is better."""
-        if len(assignment) == len(self.problem.layers) and self.problem.is_feasible(assignment):
-            value = self.problem.value(assignment)
-            if value < self.value:
-                self.assignment, self.value = assignment, value
+        if len(assignment) == len(self.problem.layers):
+            figures = evaluate(self.problem, assignment)
+            if figures.is_feasible and figures.value < self.value:
+                self.assignment, self.value = assignment, figures.value
 
     def offer_runs(self, deadline: float) -> None:
         """Offer pipelines over the first one, two, three, ... boards: runs of about as many seconds, where flash lets.

@@ -5,8 +5,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
+from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
 from tinysplit.split.solvers.bounds import earlier_twins
 from tinysplit.split.solvers.dag.energy import LabelEnergy
 from tinysplit.split.solvers.dag.labels import Labels, undominated

@@ -10,9 +10,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import pair_of
-from tinysplit.split.problem import Cut, Objective, Problem
+from tinysplit.split.problem import Objective, Period, Problem
+from tinysplit.split.topology import Cut, pair_of
 
 LATENCY, BUSY, SHARED, FLASH, ENERGY = "latency", "busy", "shared", "flash", "energy"
 

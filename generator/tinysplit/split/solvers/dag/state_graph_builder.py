@@ -14,13 +14,12 @@ from time import perf_counter
 
 import numpy as np
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.ram import NETWORK_INPUT
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
 from tinysplit.split.solvers.dag.resources import Columns
 from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Step, without_dead_ends
 from tinysplit.split.solvers.dag.transitions import Move, moves_of, readers_on
+from tinysplit.split.topology import NETWORK_INPUT
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
 ARCS_A_LOOK, MOVES_A_LOOK = 4096, 256  # between two looks at the clock

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from tinysplit.split.problem import Cut, Problem
+from tinysplit.split.problem import Problem
 from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
 from tinysplit.split.solvers.dag.resources import Columns
+from tinysplit.split.topology import Cut
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,7 @@ def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *,
             continue
         for needs in _output_needs(problem, layer, is_ordered=is_ordered):
             receivers = [other for need in needs for other in need.devices() if other != device]
-            table = problem.transfer_seconds[layer][device]
-            cuts = [Cut(layer, device, h, problem.layers[layer].out_bytes, table[h]) for h in receivers]
+            cuts = [problem.cut(layer, device, receiver) for receiver in receivers]
             if all(isfinite(cut.seconds) for cut in cuts):
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
                 yield Move(

@@ -13,10 +13,9 @@ from itertools import permutations
 from math import isfinite
 from typing import NamedTuple
 
-from tinysplit.split.evaluate.ram import NETWORK_INPUT
-from tinysplit.split.evaluate.routes import Hop
-from tinysplit.split.problem import Assignment, Cut, Problem
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solvers.milp.model import LinearProgram
+from tinysplit.split.topology import NETWORK_INPUT, Hop
 
 ANY_OTHER = -1  # in place of a receiver
 
@@ -122,9 +121,7 @@ class SplitProgram(LinearProgram):
         return flows
 
     def _hops(self, tensor: int, sender: int, receiver: int) -> tuple[Hop, ...]:
-        problem = self.problem
-        seconds = problem.transfer_seconds[tensor][sender][receiver]
-        return problem.hops(Cut(tensor, sender, receiver, problem.layers[tensor].out_bytes, seconds))
+        return self.problem.hops(self.problem.cut(tensor, sender, receiver))
 
     def _cut(self, ways: Sequence[int]) -> int:
         if len(ways) == 1:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from tinysplit.common.errors import UsageError
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -34,7 +35,7 @@ def milp(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, known:
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(problem.value(assignment), last.lower_bound),
+        lower_bound=min(evaluate(problem, assignment).value, last.lower_bound),
         explored=n_nodes,
         solver="highs",
         spent_s=perf_counter() - start,
@@ -50,7 +51,7 @@ def check_linear(problem: Problem) -> None:
 
 
 def _no_worse_than(known: Assignment, problem: Problem) -> Problem:
-    value = problem.value(known)
+    value = evaluate(problem, known).value
     if problem.objective is Objective.LATENCY:
         return replace(problem, max_latency_s=min(value, problem.max_latency_s))
     if problem.objective is Objective.THROUGHPUT:
@@ -70,6 +71,6 @@ def _solve(program: SplitProgram, deadline: float) -> tuple[Assignment | None, S
         if solution.values is None:
             return None, solution, n_nodes
         assignment = program.assignment(solution.values.tolist())
-        if program.problem.is_feasible(assignment):
+        if evaluate(program.problem, assignment).is_feasible:
             return assignment, solution, n_nodes
         program.exclude(assignment)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from tinysplit.split.evaluate.period import Period
-from tinysplit.split.evaluate.routes import Hop, Pair, pair_of
-from tinysplit.split.problem import ROUNDING, Objective, Problem
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import ROUNDING, Objective, Period, Problem
 from tinysplit.split.solvers.milp.constraints import SplitProgram
 from tinysplit.split.solvers.milp.model import Terms
+from tinysplit.split.topology import Hop, Pair, pair_of
 
 PERIOD_SIZE = 1000.0  # about what the variable of the period becomes: HiGHS lets rows be broken by 1e-6
 
@@ -139,9 +139,9 @@ def _longest_period_s(problem: Problem) -> float:
 
 def _energies_of_one_device(problem: Problem) -> Iterator[float]:
     for device in range(len(problem.devices)):
-        alone = (device,) * len(problem.layers)
-        if problem.is_feasible(alone):
-            yield problem.energy_j(alone)
+        alone = evaluate(problem, (device,) * len(problem.layers))
+        if alone.is_feasible:
+            yield alone.energy_j
 
 
 def _energy(program: SplitProgram, busy: Sequence[Terms], period: _PeriodVariable | None) -> Terms:

@@ -1,0 +1,11 @@
+"""File names in a generated folder and in the PlatformIO project of each board."""
+
+from pathlib import Path
+
+MANIFEST_NAME = "tinysplit.json"
+MODEL_NAME = "model.onnx"
+PARAMETERS_NAME = "parameters.npz"
+SPLIT_NAME = "split.json"
+
+SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
+ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"

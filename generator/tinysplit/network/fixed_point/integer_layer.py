@@ -1,0 +1,54 @@
+"""What the integer reference of a layer reads: formats, constants and the clamp of the output."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IntegerLayer(ABC):
+    """A layer in fixed point, as far as its arithmetic needs it.
+
+    `bounds` are the smallest and largest integer that each input provably takes; empty where none are known.
+    """
+
+    formats: LayerFormats
+    bounds: tuple[Bounds, ...] = ()
+
+    @property
+    @abstractmethod
+    def constants(self) -> Mapping[str, IntArray]:
+        """Integer arrays that the kernel reads, by name."""
+
+    @property
+    @abstractmethod
+    def clamp(self) -> Bounds:
+        """Smallest and largest output integer: the range of `y`, narrowed by the fused activation."""
+
+    @property
+    def x_bounds(self) -> Bounds:
+        """Smallest and largest integer of the first input."""
+        return self.bounds[0] if self.bounds else (self.formats.x.low, self.formats.x.high)
+
+    @property
+    def weights_bytes(self) -> int:
+        """Bytes of all constants."""
+        return sum(array.nbytes for array in self.constants.values())
+
+    def requantize(self, sums: IntArray) -> IntArray:
+        """Requantize accumulators (... x channels) to integers of `y`, clamped.
+
+        Raises ValueError for layers without requantization.
+        """
+        requantization = self.formats.requantization
+        if requantization is None:
+            raise ValueError("this layer has no requantization")
+        return self.clamped(requantization.apply(sums, self.formats.y.zero_point))
+
+    def clamped(self, values: IntArray) -> IntArray:
+        """Saturate integers of the output's format and apply the fused activation."""
+        low, high = self.clamp
+        return values.clip(low, high).astype(self.formats.y.dtype)

@@ -1,0 +1,50 @@
+"""The number formats of one layer: of its inputs, output and weights, and its requantization."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.formats import ValueFormat
+
+Bounds = tuple[int, int]  # smallest and largest integer of a value
+
+
+@dataclass(frozen=True)
+class LayerFormats:
+    """Formats of a layer: of the values in (`inputs`, one an input), of the values out (`y`), and the requantization.
+
+    Weights have `weight_bits` bits (None for a layer without weights) and no zero point. Their scale follows from the
+    requantization, so that the requantization is exact: the accumulator of an output channel counts in steps of
+    y.scale * correction, and a weight in those steps over the input's. Singh 2024 calls the scale of the weights times
+    their range the division factor.
+    """
+
+    inputs: tuple[ValueFormat, ...]
+    y: ValueFormat
+    weight_bits: int | None = None
+    requantization: Requantization | None = None
+
+    @property
+    def x(self) -> ValueFormat:
+        """Format of the first input."""
+        return self.inputs[0]
+
+    @property
+    def sum_scales(self) -> NDArray[np.float64]:
+        """Scale of the accumulator, per output channel or one for all.
+
+        Raises ValueError for layers without requantization.
+        """
+        if self.requantization is None:
+            raise ValueError("this layer has no sums to requantize")
+        return self.y.scale * self.requantization.corrections
+
+    @property
+    def weight_scales(self) -> NDArray[np.float64]:
+        """Scale of the weights, per output channel or one for all.
+
+        Raises ValueError for layers without requantization.
+        """
+        return self.sum_scales / self.x.scale

@@ -1,0 +1,104 @@
+"""The figures of an assignment: latency, period, energy and memory, and whether it is feasible."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+
+from tinysplit.split.evaluate.cuts import cuts, host_transfers
+from tinysplit.split.evaluate.energy import energy_j
+from tinysplit.split.evaluate.memory import flash_bytes, ram_bytes
+from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.problem import Assignment, Objective, Problem, within
+from tinysplit.split.topology import Cut
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of `assignment` in `problem`, feasible or not; each is computed when it is first read.
+
+    L, T and I are Santamaria 2021, formulas 2, 4 and 5.
+    """
+
+    problem: Problem
+    assignment: Assignment
+
+    @cached_property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Tensors that cross between devices."""
+        return cuts(self.problem, self.assignment)
+
+    @cached_property
+    def l_s(self) -> float:
+        """Computational latency L in seconds: all layers on their devices (formula 2)."""
+        return sum(layer.seconds[device] for layer, device in zip(self.problem.layers, self.assignment, strict=True))
+
+    @cached_property
+    def t_s(self) -> float:
+        """Communication latency T in seconds: all cuts (formula 4), and the host's transfers where they count."""
+        cuts_s = sum(cut.seconds for cut in self.cuts)
+        return cuts_s + sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
+
+    @property
+    def i_s(self) -> float:
+        """Inference latency I = L + T in seconds (formula 5)."""
+        return self.l_s + self.t_s
+
+    @cached_property
+    def flash_bytes(self) -> tuple[int, ...]:
+        """Flash of every device: the sum over its layers."""
+        return flash_bytes(self.problem, self.assignment)
+
+    @cached_property
+    def ram_bytes(self) -> tuple[int, ...]:
+        """Peak RAM of every device."""
+        return ram_bytes(self.problem, self.assignment)
+
+    @cached_property
+    def period_s(self) -> float:
+        """Period in seconds, as the problem's `period_definition` has it; throughput is its inverse."""
+        return period_s(self.problem, self.assignment)
+
+    @cached_property
+    def energy_j(self) -> float:
+        """Energy of one inference in joules."""
+        return energy_j(self.problem, self.assignment)
+
+    @property
+    def value(self) -> float:
+        """What the objective minimises: I or the period in seconds, or the energy in joules."""
+        if self.problem.objective is Objective.THROUGHPUT:
+            return self.period_s
+        if self.problem.objective is Objective.ENERGY:
+            return self.energy_j
+        return self.i_s
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether every device has the memory, all times are finite, and all rules and limits hold."""
+        return self._obeys_rules and isfinite(self.i_s) and self._fits_memories and self._is_within_limits
+
+    @property
+    def _obeys_rules(self) -> bool:
+        uses_all = not self.problem.must_use_all or len(set(self.assignment)) == len(self.problem.devices)
+        return uses_all and (not self.problem.keep_last_two or len(set(self.assignment[-2:])) == 1)
+
+    @property
+    def _fits_memories(self) -> bool:
+        devices = self.problem.devices
+        return all(used <= device.flash_bytes for used, device in zip(self.flash_bytes, devices, strict=True)) and all(
+            used <= device.ram_bytes for used, device in zip(self.ram_bytes, devices, strict=True)
+        )
+
+    @property
+    def _is_within_limits(self) -> bool:
+        problem = self.problem
+        return (
+            within(self.i_s, problem.max_latency_s)
+            and (not isfinite(problem.longest_period_s) or within(self.period_s, problem.longest_period_s))
+            and (not isfinite(problem.max_energy_j) or within(self.energy_j, problem.max_energy_j))
+        )
+
+
+def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
+    """Return the figures of `assignment`, the 0-based device of every layer; any assignment is allowed."""
+    return Evaluation(problem, assignment)
