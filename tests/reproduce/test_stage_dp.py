@@ -191,7 +191,7 @@ def test_nothing_holds_the_whole_network() -> None:
     [
         (1e-300, 50, "--frame-rate 1e-300: 50 inputs would come for more than 1e"),
         (0.0, 50, "name a rate above zero"),
-        (25.0, 100_001, "--count 100001: at most 100000 inputs"),
+        (25.0, 100_001, "--input-count 100001: at most 100000 inputs"),
     ],
 )
 def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:

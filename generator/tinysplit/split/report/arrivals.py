@@ -41,7 +41,7 @@ def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: floa
     if not 0 < per_second < float("inf"):
         raise UsageError(f"--frame-rate {per_second:g}: name a rate above zero")
     if count > MAX_INPUTS:
-        raise UsageError(f"--count {count}: at most {MAX_INPUTS} inputs are simulated")
+        raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs are simulated")
     if (count - 1) / per_second > LONGEST_S:
         raise UsageError(
             f"--frame-rate {per_second:g}: {count} inputs would come for more than {LONGEST_S:g} s, and times so long "

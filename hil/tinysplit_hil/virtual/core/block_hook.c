@@ -1,15 +1,15 @@
-/* The inner loop of a virtual board: counts cycles a block, stops in time, and finds loops that repeat themselves.
+/* The inner loop of a virtual board: counts cycles of basic blocks, stops at deadlines, and detects idle loops.
  *
- * Unicorn calls on_block before every block of straight code. What a block costs was computed once by Python
- * (blocks.py) and stands in a table; a block is charged when the next one begins, for only then it is known whether
- * its branch was taken. native.py mirrors the structures.
+ * Unicorn calls on_block before every basic block. Python computes the cycles of a block once (blocks.py) and stores them
+ * in a table. The cycles of a block are added when the next one begins: only then it is known whether its branch was
+ * taken. native.py mirrors the structures.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Of unicorn.h and arm.h. */
+/* Constants of unicorn.h and arm.h. */
 enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
@@ -29,11 +29,11 @@ enum { CORE_REGISTERS = 16, PROBE_BLOCKS = 16, PROBE_PAUSE_MIN = 32, PROBE_PAUSE
 typedef enum {
   RUNNING,
   IN_TIME, /* the deadline or the horizon is reached */
-  LOOPING, /* a loop repeats itself exactly every `period` cycles */
+  LOOPING, /* a loop repeats exactly every `period` cycles */
   SLEEPING, /* WFI */
   RETURNING, /* the end of an exception handler: `fault_address` is EXC_RETURN */
   UNMASKED, /* PRIMASK may have changed while an interrupt is pending */
-  FAILED, /* Python has raised in a callback */
+  FAILED, /* a Python callback has raised an exception */
   BAD_ACCESS, /* fault_kind is Unicorn's uc_mem_type */
   TRAPPED, /* fault_kind is QEMU's exception number */
   REFUSED, /* uc_emu_start has returned fault_kind */
@@ -44,8 +44,8 @@ enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4 }; /* of block_t.flags */
 typedef struct {
   uint32_t address;
   uint32_t end;
-  uint32_t cycles; /* when the next block is the one behind */
-  uint32_t taken; /* more when it is another */
+  uint32_t cycles; /* if the last branch is not taken */
+  uint32_t taken; /* additional cycles if it is taken */
   uint32_t flags;
   uint32_t reserved;
   const uint32_t *before; /* cycles of the block before each of its halfwords */
@@ -65,23 +65,23 @@ struct board {
   const block_t *(*describe)(uint32_t address, uint32_t size);
   uint32_t (*read)(uint32_t address, uint32_t size, uint64_t cycle);
   void (*write)(uint32_t address, uint32_t size, uint32_t value, uint64_t cycle);
-  const block_t **blocks; /* one a halfword of flash */
+  const block_t **blocks; /* one entry per halfword of flash */
   uint32_t code_start;
   uint32_t code_size;
-  uint64_t cycles; /* at the beginning of `current`, or now if there is none */
-  uint64_t deadline; /* stop before the first block that begins then or later */
-  uint64_t horizon; /* stop before a block that might still run then */
+  uint64_t cycles; /* at the start of `current`, or now if there is none */
+  uint64_t deadline; /* stop before the first block that begins at this cycle or later */
+  uint64_t horizon; /* stop before a block that may end after this cycle */
   const block_t *current;
   uint64_t period;
   uint32_t reason;
   uint32_t is_pending; /* an interrupt waits for PRIMASK */
   uint32_t finds_loops;
-  uint32_t touched; /* a peripheral was read that changes on its own, or written */
+  uint32_t touched; /* a peripheral was written, or a register was read that is not steady */
   uint32_t access_pc;
   uint32_t fault_kind;
   uint32_t fault_address;
   uint32_t fault_size;
-  uint32_t may_overrun; /* one block may go past the horizon */
+  uint32_t may_overrun; /* one block may end after the horizon */
   uint32_t reserved;
   const block_t *loop_head; /* while probing */
   uint64_t loop_cycles;
@@ -143,7 +143,7 @@ static void begin_probe(board_t *board, const block_t *block) {
   read_state(board, board->loop_state);
 }
 
-/* True when the code has come back to where it was with nothing changed: it will go on so until the next event. */
+/* True when the code is at the same address with the same registers: it repeats until the next event. */
 static bool is_looping(board_t *board, const block_t *block) {
   if (!board->loop_head) {
     if (board->probe_countdown) {
@@ -166,7 +166,7 @@ static bool is_looping(board_t *board, const block_t *block) {
   return false;
 }
 
-/* Hooks of Unicorn */
+/* Unicorn hooks */
 
 static const block_t *find_block(board_t *board, uint32_t address, uint32_t size) {
   uint32_t offset = address - board->code_start;
@@ -181,7 +181,7 @@ static bool is_too_long(const board_t *board, const block_t *block) {
 void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   (void)uc;
   board_t *board = user;
-  if (board->reason != RUNNING) { /* stopped in the block before, which still had to end */
+  if (board->reason != RUNNING) { /* stopped in the last block, which had to end first */
     board->emu_stop(board->uc);
     return;
   }
@@ -202,7 +202,7 @@ void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   }
 }
 
-/* A branch to EXC_RETURN arrives as a fetch that fails (ARMv6-M) or as a prefetch abort (ARMv7-M). */
+/* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */
 static bool is_exception_return(board_t *board, uint32_t address) {
   if (address < EXCEPTION_RETURN) return false;
   charge(board, address);
@@ -211,7 +211,7 @@ static bool is_exception_return(board_t *board, uint32_t address) {
   return true;
 }
 
-/* Peripherals are mapped without any permission, because Unicorn knows the exact program counter only in this hook. */
+/* Peripherals are mapped without permissions, because only in this hook Unicorn has the exact program counter. */
 bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
   (void)uc;
   (void)value;
@@ -281,8 +281,8 @@ static const int stacked[] = {REG_R0, REG_R0 + 1, REG_R0 + 2, REG_R0 + 3, REG_R0
 
 enum { FRAME_WORDS = 8, FP_DOUBLES = 8, FP_FRAME_WORDS = 26 };
 
-/* Stacks eight words, or 26 if the floating point registers are in use (ARMv7-M, B1.5.7), and goes to the handler.
- * `link` is EXC_RETURN for the basic frame. False when the stack cannot be written.
+/* Pushes the exception frame: 8 words, or 26 with an active FPU context (Arm DDI 0403, B1.5.7). Then jumps to the handler.
+ * `link` is EXC_RETURN for the basic frame. Returns false when the stack cannot be written.
  */
 bool enter_exception(board_t *board, uint32_t handler, uint32_t link, uint32_t has_fpu) {
   uint32_t frame[FP_FRAME_WORDS] = {0};

@@ -1,4 +1,4 @@
-"""The table of block costs: filled as blocks run for the first time, read by the C hook."""
+"""Cycles of all basic blocks: computed when a block runs for the first time, read by the C hook."""
 
 import ctypes
 
@@ -12,18 +12,20 @@ from tinysplit_hil.virtual.errors import NotModelledError
 
 
 class BlockTable:
-    """Blocks of the code in flash, by address."""
+    """Basic blocks of the code in flash, by address."""
 
     def __init__(self, core: Core, start: int, code: bytes) -> None:
         self._core = core
         self._start = start
         self._code = code
-        self._kept: list[Block] = []  # C points to them
-        self._falls_into: dict[int, Instruction] = {}  # last instructions of blocks that end without a branch
+        self._kept: list[Block] = []  # referenced from C
+        self._falls_into: dict[
+            int, Instruction
+        ] = {}  # last instruction of blocks without a branch, by the next address
         self.entries = (ctypes.c_void_p * (len(code) // 2))()
 
     def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
-        """Enter a block into the table; returns its address in memory.
+        """Add a block to the table and return the address of its entry.
 
         Raises NotModelledError when the core lacks one of its instructions.
         """
@@ -32,7 +34,7 @@ class BlockTable:
             raise NotModelledError("code outside flash is not modelled")
         instructions = decode(self._code[offset : offset + size], address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
-            raise NotModelledError("a floating point instruction, but CPACR has not switched the FPU on")
+            raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
         cost = self._cost(instructions)
         before = (ctypes.c_uint32 * (size // 2))()
         for instruction, cycles in zip(instructions, cost.before, strict=True):
@@ -47,7 +49,7 @@ class BlockTable:
         return ctypes.addressof(block)
 
     def _cost(self, instructions: list[Instruction]) -> BlockCost:
-        """Return the cost of a block; where Unicorn cuts straight code must not show."""
+        """Return the cycles of a block, independent of where Unicorn splits code without branches."""
         before = self._falls_into.get(instructions[0].address)
         if before is None:
             return self._core.cost(instructions)

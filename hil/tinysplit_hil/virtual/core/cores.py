@@ -1,4 +1,4 @@
-"""The three cores: what Unicorn calls them, their exceptions, and their cost models."""
+"""The three cores: Unicorn model, exception timing and cycle model."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from tinysplit_hil.virtual.core.cycle_models import CostModel, m0plus_cost, m4_c
 
 @dataclass(frozen=True)
 class Core:
-    """A core; cycles are those of exception entry, exit, and of going from one handler straight to the next."""
+    """A core, with the cycles of exception entry, exit and tail-chaining."""
 
     name: str
     unicorn_model: int
@@ -19,7 +19,7 @@ class Core:
     exit_cycles: int
     tail_chain_cycles: int
     has_fpu: bool
-    has_mainline: bool  # ARMv7-M: DWT and byte access to the registers of priorities
+    has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
     cost: CostModel
     model_note: str
 
@@ -29,7 +29,7 @@ _NO_WAIT_STATES = "no flash wait states"
 CORES = {
     core.name: core
     for core in (
-        # DDI 0484C gives 15 cycles of latency; it does not give the exit.
+        # Arm DDI 0484C: interrupt latency 15 cycles; it gives no cycles for the exit.
         Core(
             name="cortex-m0plus",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
@@ -43,7 +43,7 @@ CORES = {
             cost=m0plus_cost,
             model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
         ),
-        # DDI 0439: 12 cycles of latency, 6 for tail-chaining; DDI 0337 gives 10 for the exit.
+        # Arm DDI 0439: interrupt latency 12 cycles, tail-chaining 6; Arm DDI 0337: exit 10.
         Core(
             name="cortex-m4",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M4,

@@ -1,4 +1,4 @@
-"""Cycles of a block of straight code, by core, from ARM's technical reference manuals, with no flash wait states."""
+"""Cycles of basic blocks on each core by Arm's technical reference manuals, without flash wait states."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tinysplit_hil.virtual.errors import NotModelledError
 
 @dataclass(frozen=True)
 class BlockCost:
-    """Cycles before each instruction, of the whole block, and how many more when its last branch is taken."""
+    """Cycles before each instruction, cycles of the block, and additional cycles if its last branch is taken."""
 
     before: tuple[int, ...]
     cycles: int
@@ -31,7 +31,7 @@ CostModel = Callable[[Sequence[Instruction]], BlockCost]
 
 
 def _sum_up(costs: Sequence[int], last: Instruction, not_taken: int = 1) -> BlockCost:
-    """Add `costs`; a conditional last instruction takes `not_taken` when it does not branch."""
+    """Return the sum of `costs`; a conditional last instruction takes `not_taken` cycles if it does not branch."""
     before = [0]
     for cost in costs:
         before.append(before[-1] + cost)
@@ -53,7 +53,7 @@ _WIDE = 4
 
 
 def m0plus_cost(block: Sequence[Instruction]) -> BlockCost:
-    """Cortex-M0+ (DDI 0484C, table 3-1) with the single-cycle multiplier; the list of POP includes PC."""
+    """Return the cycles on Cortex-M0+ (Arm DDI 0484C, Table 3-1), with the single-cycle multiplier."""
     return _sum_up([_m0plus(each) for each in block], block[-1])
 
 
@@ -67,10 +67,10 @@ def _m0plus(each: Instruction) -> int:
     return 2 if each.writes_pc or each.text == "wfi" else 1
 
 
-# DDI 0439 gives 1 + P for a taken branch with P of 1 to 3: P = 1 agrees with loops measured on parts.
+# Arm DDI 0439 gives 1 + P for a taken branch, with P from 1 to 3: P = 1 agrees with loops measured on devices.
 _M4_REFILL = 1
 _M4_CYCLES = {
-    **dict.fromkeys(DIVISIONS, 7),  # 2 to 12, by the operands: the mean
+    **dict.fromkeys(DIVISIONS, 7),  # 2 to 12, depending on the operands: the mean
     **dict.fromkeys(TABLE_BRANCHES, 2),
     arm.ARM_INS_LDRD: 3,
     arm.ARM_INS_STRD: 3,
@@ -85,9 +85,9 @@ _DOUBLE_EXTRA = 1
 
 
 def m4_cost(block: Sequence[Instruction]) -> BlockCost:
-    """Cortex-M4 (DDI 0439, tables 3-1 and 7-1), loads pipelined as its section on load/store timings says.
+    """Return the cycles on Cortex-M4 (Arm DDI 0439, Tables 3-1 and 7-1; pipelined loads: section Load/store timings).
 
-    Instructions in an IT block cost what they cost when they are executed, but for branches.
+    Instructions in an IT block count as executed, except for branches.
     """
     costs = []
     previous: Instruction | None = None
@@ -109,7 +109,7 @@ def _m4(each: Instruction, previous: Instruction | None) -> int:
 
 _M7_LATENCY_LOAD = 2
 _M7_LATENCY_MULTIPLY = 2
-_M7_TAKEN = 1  # predicted branches; nothing is modelled of mispredicted ones
+_M7_TAKEN = 1  # predicted branches; misprediction is not modelled
 _M7_SLOW = {
     **dict.fromkeys(DIVISIONS, 8),
     arm.ARM_INS_VDIV: 16,
@@ -119,9 +119,9 @@ _M7_SLOW = {
 
 
 def m7_cost(block: Sequence[Instruction]) -> BlockCost:
-    """Cortex-M7, coarse: in order, two at a time unless they depend on each other or both need the same unit.
+    """Return the cycles on Cortex-M7 by a coarse model: in-order dual issue, limited by dependences and units.
 
-    ARM publishes no table. Caches are taken to hit, branches to be predicted.
+    Arm publishes no timing table. The model assumes cache hits and correctly predicted branches.
     """
     ready: dict[int, int] = {}
     before, cycle, partner = [], 0, None

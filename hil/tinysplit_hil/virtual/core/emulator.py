@@ -1,4 +1,4 @@
-"""Unicorn set up as the core of one board: memories, peripherals' pages, and the C hooks."""
+"""A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ _HOOKS = (
     (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
     (unicorn.UC_HOOK_INTR, "on_trap"),
 )
-_POWER_UP = b"\xa5\x5a\xc3\x3c"  # what RAM holds before anything was written: never zero
+_POWER_UP = b"\xa5\x5a\xc3\x3c"  # contents of RAM at power-up, deliberately not zero
 
 
 class Emulator:
@@ -36,9 +36,9 @@ class Emulator:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
-        self._kept: list[object] = []  # what C points to
+        self._kept: list[object] = []  # referenced from C
         self._map_memories(device)
-        self.state = BoardState(uc=self._uc._uch)  # noqa: SLF001 there is no other way to the handle
+        self.state = BoardState(uc=self._uc._uch)  # noqa: SLF001 (the only access to the handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         for kind, name in _HOOKS:
@@ -55,7 +55,7 @@ class Emulator:
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
-        """Flash shows at address 0 too, unless a RAM is there or the core starts elsewhere (Cortex-M7)."""
+        """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
         return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
 
     def _add_hook(self, kind: int, function: c_void_p) -> None:
@@ -71,7 +71,7 @@ class Emulator:
         read: Callable[[int, int, int], int],
         write: Callable[[int, int, int, int], None],
     ) -> None:
-        """Have Python called for unknown blocks and for accesses to peripherals."""
+        """Set the Python callbacks for unknown blocks and for accesses to peripherals."""
         self.state.describe = DescribeCallback(describe)
         self.state.read = ReadCallback(read)
         self.state.write = WriteCallback(write)
@@ -85,15 +85,15 @@ class Emulator:
             self._uc.mem_protect(page, _PAGE, unicorn.UC_PROT_NONE)
 
     def run(self) -> None:
-        """Run until state.reason says why it ended."""
+        """Run until an event; state.reason is the reason for the end."""
         library().run(self.state)
 
     def enter_exception(self, handler: int, link: int, *, has_fpu: bool) -> bool:
-        """Stack and go to a handler; False when the stack cannot be written."""
+        """Push the exception frame and jump to a handler; return False when the stack cannot be written."""
         return bool(library().enter_exception(self.state, handler, link, has_fpu))
 
     def leave_exception(self, link: int) -> bool:
-        """Unstack; False when the stack cannot be read."""
+        """Pop the exception frame; return False when the stack cannot be read."""
         return bool(library().leave_exception(self.state, link))
 
     def read_word(self, address: int) -> int:
@@ -115,13 +115,13 @@ class Emulator:
         return bool(self._uc.reg_read(arm_const.UC_ARM_REG_PRIMASK))
 
     def start_at(self, pc: int, stack: int) -> None:
-        """Set what reset sets."""
+        """Set the registers as after reset."""
         self._uc.reg_write(arm_const.UC_ARM_REG_SP, stack)
         self._uc.reg_write(arm_const.UC_ARM_REG_LR, 0xFFFFFFFF)
         self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
 
     def jump(self, pc: int, link: int) -> None:
-        """Go to a handler without stacking anything."""
+        """Jump to a handler without pushing a frame (tail-chaining)."""
         self._uc.reg_write(arm_const.UC_ARM_REG_LR, link)
         self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
 

@@ -1,11 +1,11 @@
-"""What a core has done when Unicorn ends the emulation by itself."""
+"""Descriptions of faults at which Unicorn ends the emulation."""
 
 from tinysplit_hil.virtual.core.native import Block, BoardState, Reason
 
 _TRAPS = {
     1: "an undefined instruction",
     2: "a supervisor call (SVC), which is not modelled",
-    3: "execution of what is no memory for code",
+    3: "execution outside code memory",
     4: "an unaligned access, which this core cannot make",
     7: "a breakpoint (BKPT)",
 }
@@ -20,16 +20,16 @@ _ACCESSES = {
 
 
 def explain(reason: Reason, state: BoardState) -> tuple[str, int]:
-    """Return what happened and at which program counter."""
+    """Return a description of the fault, and its program counter."""
     if reason == Reason.BAD_ACCESS:
         return _bad_access(state)
     if reason == Reason.TRAPPED:
         return _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"), state.access_pc
-    return "an instruction that this core does not have", state.access_pc
+    return "an instruction that this core lacks", state.access_pc
 
 
 def _bad_access(state: BoardState) -> tuple[str, int]:
-    """Describe a refused access; a jump to nowhere is reported where its block begins."""
+    """Describe an access fault; for a jump to an invalid address the program counter is the start of its block."""
     action, place = _ACCESSES[state.fault_kind]
     address = f"0x{state.fault_address:08x}"
     if action == "execution":

@@ -1,4 +1,4 @@
-"""Thumb instructions as the cost models see them, decoded by capstone."""
+"""Thumb instructions, decoded by capstone, with the properties that the cycle models use."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -63,7 +63,7 @@ _SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask"))
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction; registers are capstone's numbers."""
+    """One instruction; registers have capstone's numbers."""
 
     address: int
     size: int
@@ -90,12 +90,12 @@ def _decoder() -> Any:  # noqa: ANN401 capstone has no types
 
 
 def decode(code: bytes, address: int) -> list[Instruction]:
-    """Return the instructions of a block of straight code. Raises NotModelledError for what is none."""
+    """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
     instructions = [_instruction(each) for each in _decoder().disasm(code, address)]
     end = instructions[-1].address + instructions[-1].size if instructions else address
     if end != address + len(code):
         word = code[end - address : end - address + 4].hex()
-        raise NotModelledError(f"the bytes {word} at 0x{end:08x} are no instruction of this core")
+        raise NotModelledError(f"the bytes {word} at 0x{end:08x} are not an instruction of this core")
     return instructions
 
 

@@ -1,4 +1,4 @@
-"""The C part of the virtual boards: compiled on first use, its structures mirrored for ctypes."""
+"""The C part of the virtual boards (block_hook.c), compiled on first use, and its structures for ctypes."""
 
 import ctypes
 import hashlib
@@ -17,7 +17,7 @@ _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 
 class Reason(IntEnum):
-    """Why the emulation came back."""
+    """Reason for the end of a run, in the order of reason_t."""
 
     RUNNING = 0
     IN_TIME = 1
@@ -32,9 +32,9 @@ class Reason(IntEnum):
 
 
 class BlockFlag(IntFlag):
-    """What a block of code does."""
+    """Properties of a basic block."""
 
-    REPEATABLE = 1  # writes no memory and no floating point register
+    REPEATABLE = 1  # writes neither memory nor floating point registers
     SETS_MASK = 2  # ends with an instruction that may change PRIMASK
     SLEEPS = 4  # ends with WFI
 
@@ -57,7 +57,7 @@ DescribeCallback = CFUNCTYPE(c_void_p, c_uint32, c_uint32)
 ReadCallback = CFUNCTYPE(c_uint32, c_uint32, c_uint32, c_uint64)
 WriteCallback = CFUNCTYPE(None, c_uint32, c_uint32, c_uint32, c_uint64)
 
-# Of Unicorn's library, in the order of board_t.
+# Functions of Unicorn's library, in the order of board_t.
 UNICORN_FUNCTIONS = (
     "uc_emu_start",
     "uc_emu_stop",
@@ -70,7 +70,7 @@ UNICORN_FUNCTIONS = (
 
 
 class BoardState(Structure):
-    """Mirror of board_t, without what only C uses behind `fault_size`."""
+    """Mirror of board_t; the fields that only C uses are `loop_search`."""
 
     _fields_ = (
         ("uc", c_void_p),
@@ -108,7 +108,7 @@ class Region(Structure):
 
 @lru_cache
 def library() -> ctypes.CDLL:
-    """Return the compiled block_hook.c. Raises ToolError when the host has no C compiler."""
+    """Return the compiled block_hook.c. Raises ToolError when gcc is missing or fails."""
     source = _SOURCE.read_bytes()
     name = hashlib.sha256(source + " ".join(_FLAGS).encode()).hexdigest()[:16]
     path = cache_directory() / f"block_hook_{name}.so"
@@ -125,14 +125,14 @@ def library() -> ctypes.CDLL:
 
 
 def _compile(path: Path) -> None:
-    """Compile into `path`; what another process finishes first is the same file."""
+    """Compile to `path`, atomically: another process may do the same at the same time."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         result = Path(folder) / path.name
         command = ["gcc", *_FLAGS, str(_SOURCE), "-o", str(result)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
-            raise ToolError("virtual boards need a C compiler on this machine: install gcc") from None
+            raise ToolError("virtual boards require a C compiler: install gcc") from None
         if done.returncode:
             raise ToolError(f"gcc cannot compile {_SOURCE.name}: {done.stderr.strip().splitlines()[0]}")
         result.replace(path)

@@ -1,14 +1,14 @@
-"""Exceptions: which are pending, enabled and active, and which is next."""
+"""Exceptions: pending, enabled and active ones, and the next to enter."""
 
 from collections.abc import Callable
 
 SYSTICK, PENDSV = 15, 14
 FIRST_INTERRUPT = 16
-LOWEST = 0x100  # lower than every priority: no handler runs
+THREAD_PRIORITY = 0x100  # no handler is active
 
 
 class Nvic:
-    """Numbers are those of exceptions: interrupt n is 16 + n. All priority bits pre-empt."""
+    """The interrupt controller by exception numbers: interrupt n is 16 + n. All priority bits are pre-emption bits."""
 
     def __init__(self, priority_bits: int) -> None:
         self._mask = 0xFF & ~(0xFF >> priority_bits)
@@ -24,7 +24,7 @@ class Nvic:
         self._lines.setdefault(number, []).append(line)
 
     def look(self, number: int) -> None:
-        """Look at the lines of an exception: pending when they rise, or are still high after the handler."""
+        """Update an exception from its lines: pending on a rising edge, or if still high after the handler."""
         is_high = any(line() for line in self._lines[number])
         if is_high and (number not in self._high or number not in self.active):
             self.pending.add(number)
@@ -35,14 +35,14 @@ class Nvic:
         self.priorities[number] = priority & self._mask
 
     def next(self) -> int | None:
-        """Return the exception that pre-empts what runs now, leaving PRIMASK aside."""
+        """Return the exception to enter next, regardless of PRIMASK, or None."""
         if not self.pending:
             return None
         candidates = self.pending & self.enabled
         if not candidates:
             return None
         best = min(candidates, key=lambda number: (self.priorities.get(number, 0), number))
-        current = min((self.priorities.get(number, 0) for number in self.active), default=LOWEST)
+        current = min((self.priorities.get(number, 0) for number in self.active), default=THREAD_PRIORITY)
         return best if self.priorities.get(best, 0) < current else None
 
     def enter(self, number: int) -> None:
@@ -57,5 +57,5 @@ class Nvic:
             self.look(number)
 
     def clear(self, numbers: set[int]) -> None:
-        """Take back what is pending, but for lines that are high."""
+        """Clear pending exceptions, except those whose lines are high."""
         self.pending -= numbers - self._high

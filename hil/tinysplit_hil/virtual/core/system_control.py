@@ -1,4 +1,4 @@
-"""The core's own peripherals: NVIC and SCB registers, SysTick, DWT."""
+"""The core's own registers: NVIC, SCB, SysTick and DWT (Arm DDI 0403 and DDI 0419, part B)."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ class SysTick:
         else:
             self._value = self.read(_VAL, now)
             if value & _ENABLE and not value & _CORE_CLOCK:
-                raise NotModelledError("SysTick on another clock than the core's is not modelled")
+                raise NotModelledError("SysTick with an external clock is not modelled")
             self._control = value & (_ENABLE | _TICKINT | _CORE_CLOCK)
             self._restart(now)
 
@@ -59,7 +59,7 @@ class SysTick:
         return self._zero_at
 
     def advance(self, now: int) -> None:
-        """Count down."""
+        """Count down to `now`, and raise the interrupt at 0."""
         while self._zero_at is not None and self._zero_at <= now:
             self._zero_at += self._load + 1
             self._has_counted = True
@@ -80,7 +80,7 @@ _FPU_ACCESS = 0xF << 20
 
 
 class SystemControl(Peripheral):
-    """The page at 0xE000E000."""
+    """The system control space at 0xE000E000."""
 
     def __init__(self, core: Core, nvic: Nvic, reset: Callable[[], None]) -> None:
         super().__init__("the system control space")
@@ -99,7 +99,7 @@ class SystemControl(Peripheral):
 
     @property
     def fpu_is_on(self) -> bool:
-        """CPACR gives full access to the FPU."""
+        """Whether CPACR gives full access to the FPU."""
         return self._words.get(_CPACR, 0) & _FPU_ACCESS == _FPU_ACCESS
 
     @property
@@ -211,7 +211,7 @@ _CYCCNTENA = 1
 
 
 class Dwt(Registers):
-    """The cycle counter of ARMv7-M; it stands still while the core sleeps."""
+    """The cycle counter of ARMv7-M, which does not count while the core sleeps."""
 
     def __init__(self, control: SystemControl, slept: Callable[[], int]) -> None:
         super().__init__("the DWT", {_DWT_CTRL: 0, _CYCCNT: 0, _LAR: 0})

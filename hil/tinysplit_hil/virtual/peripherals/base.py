@@ -1,4 +1,4 @@
-"""What every peripheral of a virtual board has in common."""
+"""Base classes of the peripherals of a virtual board."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -11,13 +11,13 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class Peripheral(ABC):
-    """A group of registers; offsets are those of words, `now` counts core cycles.
+    """A group of registers; offsets are in bytes, of whole words, and `now` counts core cycles.
 
-    What changes by itself changes in `advance`, at the cycles that `next_event` announces; registers for which that
-    does not hold, or whose reading has an effect, are not `is_steady`.
+    State changes by itself only in `advance`, at the cycles that `next_event` returns. Registers that change at other
+    times, or whose reading has side effects, are not steady (`is_steady`).
     """
 
-    merges_bytes = True  # a byte is written into the word that is read back
+    merges_bytes = True  # a byte write is a read-modify-write of the word
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,16 +31,16 @@ class Peripheral(ABC):
         """Write a register."""
 
     def is_steady(self, offset: int) -> bool:
-        """Say whether reading has no effect and gives the same until the next event."""
+        """Return whether reading has no side effect and the value does not change before the next event."""
         del offset
         return True
 
     def next_event(self) -> int | None:
-        """Return the cycle at which something changes by itself, or None."""
+        """Return the cycle of the next change by itself, or None."""
         return None
 
     def advance(self, now: int) -> None:
-        """Do what is due at `now` or before; nothing where nothing changes by itself."""
+        """Process the changes that are due at `now` or before."""
         del now
 
     def unknown(self, offset: int) -> NotModelledError:
@@ -49,7 +49,7 @@ class Peripheral(ABC):
 
 
 class Registers(Peripheral):
-    """Registers that keep what is written, with changes that follow later."""
+    """Registers that store written values, with delayed changes."""
 
     def __init__(self, name: str, reset: Mapping[int, int]) -> None:
         super().__init__(name)
@@ -70,7 +70,7 @@ class Registers(Peripheral):
         self.store(offset, value, now)
 
     def store(self, offset: int, value: int, now: int) -> None:
-        """Take `value`; families add what follows from it."""
+        """Store `value`; subclasses add side effects."""
         del now
         self.words[offset] = value
 
@@ -83,7 +83,7 @@ class Registers(Peripheral):
         return self.words[offset] >> position & ((1 << bits) - 1)
 
     def later(self, cycle: int, change: Callable[[int], None]) -> None:
-        """Have `change` called with the cycle when that is reached."""
+        """Call `change` with the cycle when `cycle` is reached."""
         self._later.append((cycle, change))
 
     @override

@@ -1,4 +1,4 @@
-"""Which peripherals a board's part has, and where."""
+"""The peripherals of each device family and their addresses (memory maps of RM0444, RM0368, RM0390, RM0394, RM0433)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _ON_APB2 = ("USART1", "USART6")
 
 @dataclass(frozen=True)
 class _Family:
-    """The part of a chip that differs from family to family."""
+    """The family-specific peripherals of a chip."""
 
     rcc: Rcc
     plain: tuple[tuple[int, Peripheral], ...]  # by base address
@@ -29,7 +29,7 @@ class _Family:
     gpio_base: int
     ports: str
     usart: type[Usart]
-    check: Callable[[], None]  # raises when the supply does not allow the clock
+    check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
     port_is_powered: Callable[[str], bool] = lambda _port: True
     timer_base: int | None = None
 
@@ -37,7 +37,7 @@ class _Family:
 class Chip:
     """The peripherals of one board.
 
-    `uart_changed` is called when a UART's interrupt may have changed, `expecting` when a byte is on its way to one.
+    `uart_changed` is called when a UART's interrupt line may have changed, `expecting` when a UART will receive a byte.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Chip:
         clock.change(self._frequencies.core_hz, 0)
 
     def eventful(self) -> Iterable[Peripheral]:
-        """Return the peripherals in which something may happen by itself."""
+        """Return the peripherals with events of their own."""
         return [
             each for _, each in self.peripherals if isinstance(each, Usart | Registers) and not isinstance(each, Gpio)
         ]
@@ -85,7 +85,7 @@ class Chip:
 
     def _timer_divider(self, bus: str) -> int:
         divider = self._frequencies.core_hz // self._frequencies.bus_hz[bus]
-        return divider if divider == 1 else divider // 2  # timers run at twice the clock of a divided bus
+        return divider if divider == 1 else divider // 2  # timers have twice the clock of a divided bus
 
     def _cycle_after(self, now: int, ps: int) -> int:
         return self._clock.cycle(self._clock.ps(now) + ps)
@@ -98,13 +98,13 @@ class Chip:
         self.check_clock()
 
     def check_clock(self) -> None:
-        """Raise NotModelledError when flash or supply do not bear the clock."""
+        """Raise NotModelledError when wait states or supply voltage do not allow the clock."""
         self._family.limits.check(self._frequencies.ahb_hz, self._family.flash.words[0] & _LATENCY_BITS)
         self._family.check()
 
 
 class _Flash(Registers):
-    """ACR, and whatever else a family's firmware reads."""
+    """ACR, and other registers that the firmware of a family reads."""
 
     def __init__(self, extra: dict[int, int] | None = None) -> None:
         super().__init__("FLASH", {0: 0, **(extra or {})})
@@ -169,7 +169,7 @@ def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     syscfg = stm32h7.SyscfgH7(has_overdrive=is_h743)
     by_scale = stm32h7.CORE_HZ_H743 if is_h743 else stm32h7.CORE_HZ_H723
     pwr = stm32h7.PwrH7(syscfg, by_scale, stm32h7.OVERDRIVE_HZ)
-    # CPUFREQ_BOOST: an option bit that whoever owns a board with `boost` has set.
+    # CPUFREQ_BOOST: an option bit that must be set on boards with `boost`.
     flash = _Flash(None if is_h743 else {0x70: dict(board.clock.settings)["boost"] << 2})
     return _Family(
         rcc=rcc,

@@ -1,4 +1,4 @@
-"""A GPIO port: only what decides whether a UART's pin is connected."""
+"""A GPIO port, as far as it connects the pins of UARTs."""
 
 from tinysplit_hil.virtual.peripherals.base import Registers
 
@@ -10,14 +10,14 @@ _PINS_PER_AFR = 8
 
 
 class Gpio(Registers):
-    """MODER, OTYPER, OSPEEDR, PUPDR, IDR, ODR and AFR keep what is written; inputs read 0."""
+    """MODER, OTYPER, OSPEEDR, PUPDR, IDR, ODR and AFR store written values; inputs read as 0."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, dict.fromkeys(_OFFSETS, 0))
-        self.is_powered = True  # ports with a supply of their own may be off
+        self.is_powered = True  # False while a separate supply is off
 
     def carries(self, number: int, alternate_function: int) -> bool:
-        """Say whether a pin is in this alternate function."""
+        """Return whether a pin has this alternate function."""
         afr = _AFRL + 4 * (number // _PINS_PER_AFR)
         is_alternate = self.field(_MODER, 2 * number, 2) == _ALTERNATE
         return self.is_powered and is_alternate and self.field(afr, 4 * (number % 8), 4) == alternate_function

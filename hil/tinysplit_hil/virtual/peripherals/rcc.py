@@ -1,4 +1,4 @@
-"""Clock trees: what the firmware writes into RCC, FLASH and PWR decides how fast a board runs."""
+"""Clock trees: frequencies that follow from RCC, FLASH and PWR registers."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from tinysplit_hil.virtual.peripherals.base import Registers
 
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
-_DIVIDED = 8  # prescaler fields from here on divide
+_DIVIDED = 8  # prescaler fields below it do not divide
 _AHB_DIVIDERS = (2, 4, 8, 16, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Clocks of a board in Hz; the buses are those of the UARTs and timers."""
+    """Clocks of a board in Hz; `bus_hz` by the name of the bus of UARTs and timers."""
 
     core_hz: int
     ahb_hz: int
@@ -29,7 +29,7 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class Oscillator:
-    """A clock source that is ready some time after its bit in RCC_CR is set."""
+    """A clock source: bits in RCC_CR, and the time from enabling to ready."""
 
     on_bit: int
     ready_bit: int
@@ -38,7 +38,7 @@ class Oscillator:
 
 @dataclass(frozen=True)
 class Gate:
-    """The bit that switches a peripheral's clock on."""
+    """The enable bit of a peripheral's clock."""
 
     offset: int
     bit: int
@@ -46,7 +46,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class SwitchFields:
-    """Where SW and SWS are."""
+    """Positions of SW and SWS."""
 
     offset: int  # of CFGR
     bits: int
@@ -55,33 +55,33 @@ class SwitchFields:
 
 @dataclass(frozen=True)
 class Limits:
-    """Highest AHB clock by flash wait states, in Hz."""
+    """Highest AHB clock in Hz by flash wait states."""
 
     by_wait_states: tuple[int, ...]
 
     def check(self, ahb_hz: int, wait_states: int) -> None:
-        """Raise NotModelledError when the flash is too slow."""
+        """Raise NotModelledError when the flash has too few wait states for the clock."""
         if wait_states >= len(self.by_wait_states):
-            raise NotModelledError(f"FLASH_ACR asks for {wait_states} wait states, more than this part has")
+            raise NotModelledError(f"FLASH_ACR sets {wait_states} wait states, more than this device has")
         if ahb_hz > self.by_wait_states[wait_states]:
             raise NotModelledError(
                 f"a clock of {ahb_hz} Hz needs more than the {wait_states} flash wait states of FLASH_ACR,"
-                f" which serve up to {self.by_wait_states[wait_states]} Hz"
+                f" which allow up to {self.by_wait_states[wait_states]} Hz"
             )
 
 
 def ahb_divider(field: int) -> int:
-    """Return what a 4-bit HPRE field divides by."""
+    """Return the divider of a 4-bit HPRE field."""
     return 1 if field < _DIVIDED else _AHB_DIVIDERS[field - _DIVIDED]
 
 
 def apb_divider(field: int) -> int:
-    """Return what a 3-bit PPRE field divides by."""
+    """Return the divider of a 3-bit PPRE field."""
     return 1 << max(0, field - 3)
 
 
 def pll_hz(source_hz: int, m: int, n: int, r: int, input_range: tuple[int, int], vco_range: tuple[int, int]) -> int:
-    """Return a PLL's output. Raises NotModelledError where a real one would not lock; all in Hz."""
+    """Return the output of a PLL in Hz. Raises NotModelledError when input or VCO are out of range (Hz)."""
     vco = source_hz * n // m
     if not input_range[0] <= source_hz // m <= input_range[1]:
         raise NotModelledError(f"the PLL's input of {source_hz // m} Hz is outside {input_range[0]}..{input_range[1]}")
@@ -91,7 +91,7 @@ def pll_hz(source_hz: int, m: int, n: int, r: int, input_range: tuple[int, int],
 
 
 class Rcc(Registers):
-    """Clock control of one family: subclasses decode its fields."""
+    """Clock control; the subclass of each family decodes its fields."""
 
     oscillators: tuple[Oscillator, ...]
     switch: SwitchFields
@@ -99,20 +99,20 @@ class Rcc(Registers):
 
     def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int]) -> None:
         super().__init__("RCC", reset)
-        self._cycle_of = cycle_of  # the cycle that comes some ps after a cycle
+        self._cycle_of = cycle_of  # (cycle, ps): the cycle ps after a cycle
         self.changed: Callable[[int], None] = lambda _now: None
 
     @abstractmethod
     def frequencies(self) -> Frequencies:
-        """Return the clocks that the registers make."""
+        """Return the clocks that the registers select."""
 
     @abstractmethod
     def source_hz(self, selection: int) -> int:
-        """Return the system clock that a value of SW selects."""
+        """Return the system clock in Hz for a value of SW."""
 
     @abstractmethod
     def source_is_ready(self, selection: int) -> bool:
-        """Say whether a value of SW selects a clock that runs."""
+        """Return whether the system clock for a value of SW is ready."""
 
     @property
     def selection(self) -> int:
@@ -120,7 +120,7 @@ class Rcc(Registers):
         return self.field(self.switch.offset, self.switch.status_position, self.switch.bits)
 
     def is_clocked(self, name: str) -> bool:
-        """Say whether a peripheral's clock is on."""
+        """Return whether a peripheral's clock is enabled."""
         gate = self.gates.get(name)
         return gate is None or bool(self.words[gate.offset] >> gate.bit & 1)
 
@@ -159,7 +159,7 @@ class Rcc(Registers):
         if wanted == self.selection:
             return
         if not self.source_is_ready(wanted):
-            raise NotModelledError(f"RCC_CFGR selects the system clock {wanted}, which does not run")
+            raise NotModelledError(f"RCC_CFGR selects the system clock {wanted}, which is not ready")
         self.later(
             now + _SWITCH_CYCLES, lambda cycle: self._switched(wanted << self.switch.status_position, mask, cycle)
         )

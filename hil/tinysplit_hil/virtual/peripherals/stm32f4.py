@@ -30,7 +30,7 @@ _PLLSRC = 22
 
 
 class RccF4(Rcc):
-    """HSI and the PLL's P output."""
+    """HSI and PLL output P."""
 
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
     switch = SwitchFields(_CFGR, 2, 2)
@@ -59,7 +59,7 @@ class RccF4(Rcc):
         if selection == _SELECTS_HSI:
             return HSI_HZ
         if self.field(_PLLCFGR, _PLLSRC, 1):
-            raise NotModelledError("a PLL from HSE is not modelled")
+            raise NotModelledError("HSE as PLL source is not modelled")
         m, n, p = self.field(_PLLCFGR, 0, 6), self.field(_PLLCFGR, 6, 9), 2 * (self.field(_PLLCFGR, 16, 2) + 1)
         return pll_hz(HSI_HZ, max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
 
@@ -78,7 +78,7 @@ _OVERDRIVE_CYCLES = 1000
 
 
 class PwrF4(Registers):
-    """Voltage scale and over-drive: how fast the core may run."""
+    """Voltage scale and over-drive, which limit the clock."""
 
     def __init__(self, *, has_overdrive: bool) -> None:
         super().__init__("PWR", {_PWR_CR: 0xC000 if has_overdrive else 0x8000, _PWR_CSR: 1 << _VOSRDY})
@@ -89,7 +89,7 @@ class PwrF4(Registers):
         if offset == _PWR_CSR:
             return
         if value >> _ODEN & 3 and not self._has_overdrive:
-            raise NotModelledError("PWR_CR of this part has no over-drive")
+            raise NotModelledError("this device has no over-drive (PWR_CR)")
         self.words[offset] = value
         for on_bit, ready_bit in ((_ODEN, _ODRDY), (_ODSWEN, _ODSWRDY)):
             if not value >> on_bit & 1:

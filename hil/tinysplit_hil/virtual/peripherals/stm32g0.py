@@ -29,7 +29,7 @@ _PLLREN = 28
 
 
 class RccG0(Rcc):
-    """HSI16 and the PLL's R output; HSE, LSI and LSE are not on these boards."""
+    """HSI16 and PLL output R; the firmware uses neither HSE, LSI nor LSE."""
 
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
@@ -59,7 +59,7 @@ class RccG0(Rcc):
         if selection == _SELECTS_HSI:
             return HSI_HZ >> self.field(_CR, 11, 3)
         if self.field(_PLLCFGR, 0, 2) != _FROM_HSI:
-            raise NotModelledError("a PLL from another source than HSI16 is not modelled")
+            raise NotModelledError("a PLL source other than HSI16 is not modelled")
         m, n, r = self.field(_PLLCFGR, 4, 3) + 1, self.field(_PLLCFGR, 8, 7), self.field(_PLLCFGR, 29, 3) + 1
         return pll_hz(HSI_HZ, m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
 

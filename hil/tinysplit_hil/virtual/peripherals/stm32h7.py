@@ -47,7 +47,7 @@ _INPUT_RANGES = ((1, 2), (2, 4), (4, 8), (8, 16))  # MHz, by PLL1RGE
 
 
 class RccH7(Rcc):
-    """HSI at 64 MHz and PLL1's P output."""
+    """HSI at 64 MHz and PLL1 output P."""
 
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLL1RDY, 50))
     switch = SwitchFields(_CFGR, 3, 3)
@@ -78,7 +78,7 @@ class RccH7(Rcc):
         if selection == _SELECTS_HSI:
             return HSI_HZ >> self.field(_CR, 3, 2)
         if self.field(_PLLCKSELR, 0, 2):
-            raise NotModelledError("a PLL from another source than HSI is not modelled")
+            raise NotModelledError("a PLL source other than HSI is not modelled")
         m = max(self.field(_PLLCKSELR, 4, 6), 1)
         n, p = self.field(_PLL1DIVR, 0, 9) + 1, self.field(_PLL1DIVR, 9, 7) + 1
         low, high = _INPUT_RANGES[self.field(_PLLCFGR, _RGE, 2)]
@@ -101,7 +101,7 @@ _VOS1 = 3
 
 
 class PwrH7(Registers):
-    """Voltage scale; it is locked until CR3 has been written once."""
+    """Voltage scale, which is locked until CR3 has been written."""
 
     def __init__(self, syscfg: "SyscfgH7", core_hz_by_scale: dict[int, int], overdrive_hz: int) -> None:
         reset = {0x00: 0xF000C000, _PWR_CSR1: 0x4000, 0x08: 0, _PWR_CR3: 0x46, 0x10: 0, _PWR_D3CR: 0x4000}
@@ -117,7 +117,7 @@ class PwrH7(Registers):
             self.later(now + _SCALE_CYCLES, self._unlock)
         elif offset == _PWR_D3CR:
             if not self.field(_PWR_CSR1, _ACTVOSRDY, 1):
-                raise NotModelledError("PWR_D3CR is written before the supply in PWR_CR3, and locked")
+                raise NotModelledError("PWR_D3CR is written while locked: PWR_CR3 has to be written first")
             self.words[offset] = value & ~(1 << _VOSRDY)
             self.later(now + _SCALE_CYCLES, self._scaled)
         elif offset != _PWR_CSR1:

@@ -46,7 +46,7 @@ _PLLREN = 24
 
 
 class RccL4(Rcc):
-    """MSI at 4 MHz, HSI16 and the PLL's R output."""
+    """MSI at 4 MHz, HSI16 and PLL output R."""
 
     oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 2, 2)
@@ -77,12 +77,12 @@ class RccL4(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_MSI:
             if self.field(_CR, _MSI_RANGE, 4) != _MSI_RANGE_4_MHZ:
-                raise NotModelledError("MSI at another frequency than 4 MHz is not modelled")
+                raise NotModelledError("MSI frequencies other than 4 MHz are not modelled")
             return MSI_HZ
         if selection == _SELECTS_HSI:
             return HSI_HZ
         if self.field(_PLLCFGR, 0, 2) != _FROM_HSI:
-            raise NotModelledError("a PLL from another source than HSI16 is not modelled")
+            raise NotModelledError("a PLL source other than HSI16 is not modelled")
         m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
         return pll_hz(HSI_HZ, m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
@@ -101,7 +101,7 @@ _IOSV, _R1MODE = 9, 8
 
 
 class PwrL4(Registers):
-    """Core voltage range, boost of the L4+, supply of port G."""
+    """Core voltage range, boost (L4+) and supply of port G."""
 
     def __init__(self, *, is_plus: bool) -> None:
         reset = {_PWR_CR1: 0x200, _PWR_CR2: 0, _PWR_SR2: 0x100}

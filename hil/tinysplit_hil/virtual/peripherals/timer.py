@@ -54,4 +54,4 @@ class Timer(Peripheral):
         elif offset != _ARR:
             raise self.unknown(offset)
         elif value != WORD_MASK:
-            raise NotModelledError(f"{self.name} with another period than all 32 bits is not modelled")
+            raise NotModelledError(f"{self.name} with a period of less than 32 bits is not modelled")

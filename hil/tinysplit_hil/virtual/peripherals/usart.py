@@ -1,4 +1,4 @@
-"""UARTs with a shift register and a holding register; a byte takes ten bits of real time."""
+"""UARTs with a shift register and a holding register; a byte takes ten bit times (8N1)."""
 
 from abc import abstractmethod
 from collections import deque
@@ -12,30 +12,30 @@ from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import Peripheral
 
 BITS_PER_BYTE = 10
-TOLERANCE_PERCENT = 4  # of the byte time; about what oversampling by 16 with 8N1 bears
+TOLERANCE_PERCENT = 4  # of the byte time: approximately the tolerance of 8N1 with oversampling by 16
 FE, NE, ORE, RXNE, TC, TXE = 1 << 1, 1 << 2, 1 << 3, 1 << 5, 1 << 6, 1 << 7
 _RE, _TE = 1 << 2, 1 << 3
-_INTERRUPT_ENABLES = RXNE | TC | TXE  # the enable bits of CR1 stand where the flags do
+_INTERRUPT_ENABLES = RXNE | TC | TXE  # the enable bits in CR1 have the positions of the flags
 _CR1_MODELLED = _INTERRUPT_ENABLES | _RE | _TE
 _SMALLEST_BRR, _SMALLEST_LOW_POWER_BRR = 16, 0x300
 
-Sink = Callable[[int, int, int], None]  # when the byte has arrived (ps), how long it took (ps), its value
+Sink = Callable[[int, int, int], None]  # arrival time (ps), duration (ps), value
 
 
 @dataclass(frozen=True)
 class UartPorts:
-    """How a UART is connected inside its board."""
+    """Connections of a UART inside its board."""
 
     clock: Clock
     cycles_per_clock: Callable[[], int]  # core cycles in one cycle of the UART's kernel clock
     sends: Callable[[], bool]  # TX pin in its alternate function
     receives: Callable[[], bool]
-    changed: Callable[[], None]  # the level of the interrupt may have changed
-    expecting: Callable[[], None]  # a byte is on its way to here
+    changed: Callable[[], None]  # the interrupt line may have changed
+    expecting: Callable[[], None]  # this UART will receive a byte
 
 
 class Usart(Peripheral):
-    """What both generations share; a subclass says where the registers are."""
+    """Base of both USART generations; subclasses define the registers."""
 
     merges_bytes = False
     enable_bit = 0
@@ -56,12 +56,12 @@ class Usart(Peripheral):
     # The line
 
     def receive(self, arrival_ps: int, byte_ps: int, value: int) -> None:
-        """Take a byte that will have arrived at `arrival_ps`."""
+        """Schedule the arrival of a byte at `arrival_ps`, sent at `byte_ps` per byte."""
         self._arrivals.append((arrival_ps, byte_ps, value))
         self._ports.expecting()
 
     def byte_ps(self) -> int | None:
-        """Return how long a byte takes, in picoseconds, or None while the UART is off."""
+        """Return the duration of a byte in picoseconds, or None while the UART is disabled."""
         if not self.cr1 & self.enable_bit or not self.brr:
             return None
         return self._byte_ticks() * PS_PER_S // (self._ports.clock.hz * TICKS_PER_CYCLE)
@@ -130,7 +130,7 @@ class Usart(Peripheral):
         """Write a register."""
 
     def put(self, value: int, now: int) -> None:
-        """Take a byte to send."""
+        """Send a byte: to the shift register if it is empty, else to the holding register."""
         if not self.cr1 & self.enable_bit or not self.cr1 & _TE:
             return
         self.flags &= ~TC
@@ -141,13 +141,13 @@ class Usart(Peripheral):
             self._holding = value & 0xFF
 
     def take(self) -> int:
-        """Return the byte that was received."""
+        """Return the received byte and clear RXNE."""
         self.flags &= ~RXNE
         self._ports.changed()
         return self.received
 
     def configure(self, cr1: int) -> None:
-        """Take CR1."""
+        """Set CR1. Raises NotModelledError for unmodelled bits and for a BRR out of range."""
         if cr1 & ~(_CR1_MODELLED | self.enable_bit):
             raise NotModelledError(f"bits of {self.name} CR1 = 0x{cr1:x} are not modelled")
         smallest = _SMALLEST_LOW_POWER_BRR if self._is_low_power else _SMALLEST_BRR
@@ -157,12 +157,12 @@ class Usart(Peripheral):
 
 
 def is_misread(sender_ps: int, receiver_ps: int) -> bool:
-    """Say whether the byte times of both ends differ too much."""
+    """Return whether sender and receiver differ by more than TOLERANCE_PERCENT."""
     return abs(sender_ps - receiver_ps) * 100 > TOLERANCE_PERCENT * receiver_ps
 
 
 def misread(value: int) -> int:
-    """Return what a receiver at the wrong baud rate makes of a byte: something else, always the same."""
+    """Return the value received at a wrong baud rate: another one, deterministic."""
     return (value ^ value << 1) & 0xFF ^ 0x80
 
 
@@ -174,7 +174,7 @@ class UsartV1(Usart):
 
     def __init__(self, name: str, ports: UartPorts, *, is_low_power: bool) -> None:
         super().__init__(name, ports, is_low_power=is_low_power)
-        self._seen = 0  # error flags that were read from SR: reading DR clears them
+        self._seen = 0  # error flags read from SR, cleared by reading DR
 
     @override
     def is_steady(self, offset: int) -> bool:
