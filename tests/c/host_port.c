@@ -34,7 +34,7 @@ static frame_transmitter_t *transmitter;
 
 bool schedule_start(void) { return true; }
 
-void schedule_command(uint8_t type, uint8_t sequence) { host_send_reply(type, sequence); }
+void schedule_command(uint8_t type, uint8_t sequence) { schedule_on_command(type, sequence); }
 
 void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *to, frame_transmitter_t *from) {
   (void)uart;

@@ -11,11 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from test_cli import CALIBRATION, MODEL, TWO_G0, run
 
+import example
+from command_line import BAD_INPUT, TOOL, run
 from tinysplit.__main__ import main
 
-BAD_INPUT, TOOL, INTERRUPTED = 3, 4, 130
+MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
+TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
+INTERRUPTED = 130
 # A process inherits an ignored SIGINT, as from a background job of a shell.
 PROGRAM = """
 import signal

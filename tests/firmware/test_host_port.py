@@ -5,23 +5,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_link import COMMON, ROOT, SANITIZED, WARNINGS, frame
 
+from firmware_on_host import compile_host, frame
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
 
-STUB = ROOT / "tests" / "c" / "stub"
 REPLY = 0x80
 LOAD, READ_OUTPUT, READ_TIMES = MessageType.LOAD, MessageType.READ_OUTPUT, MessageType.READ_TIMES
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("host_port") / "host_port"
-    sources = [ROOT / "tests" / "c" / "host_port.c", COMMON / "host.c", COMMON / "frames.c"]
-    flags = (*SANITIZED, *WARNINGS, f"-I{STUB}", f"-I{COMMON}")
-    subprocess.run(["gcc", *flags, *map(str, sources), "-o", str(program)], check=True)
-    return program
+    return compile_host(tmp_path_factory.mktemp("host_port"), "host_port", "host.c", "frames.c")
 
 
 def ask(port: Path, *requests: tuple[int, bytes]) -> list[Frame]:

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_link import compile_host
+
+from firmware_on_host import compile_host
 
 DATA, ACK, NAK = "40", "41", "42"
 

@@ -1,25 +1,21 @@
 """Kernels whose outputs are the sums themselves (no shift, no factor), so that a sum that is off by one shows."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_kernels import run_on_host
-from test_kernels_m0plus import run_on_virtual_board
 
+from kernels_on_board import run_on_virtual_board
+from kernels_on_host import all_kernels, run_on_host
 from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.kernels import candidates
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.packed import Packed, Packing
-from tinysplit.kernels.unpacked import Unpacked
-from tinysplit.network.bit_widths import Widths
+from tinysplit.kernels.armv6m.packed import Packed, Packing
+from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Conv, Dense, Layer, Pads, Shape, Window
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
-CORES = (CORE, "cortex-m4", "cortex-m7")
 BYTES, WORDS = ValueFormat(8, 1.0), ValueFormat(16, 1.0)  # integers stand for themselves
 AS_IT_IS = LayerFormats((BYTES,), WORDS, 8, Requantization((1,), 0))
 # The largest products of either sign, side by side, and small ones; two pairs of output channels.
@@ -37,7 +33,7 @@ def dense() -> QuantizedLayer:
         weights=WEIGHTS.astype(np.float32),
         bias=BIAS.astype(np.float32),
     )
-    return QuantizedLayer(layer, AS_IT_IS, ((-128, 127),))
+    return QuantizedLayer.of(layer, AS_IT_IS, ((-128, 127),))
 
 
 def pointwise() -> QuantizedLayer:
@@ -50,17 +46,11 @@ def pointwise() -> QuantizedLayer:
         bias=BIAS.astype(np.float32),
         window=Window((1, 1)),
     )
-    return QuantizedLayer(layer, AS_IT_IS, ((-128, 127),))
-
-
-def sources(quantized: QuantizedLayer) -> Iterator[LayerSource]:
-    """Yield every kernel that a core has for the layer, once."""
-    kernels = {each.name: each for core in CORES for each in candidates(quantized.layer, core, Widths.of(AS_IT_IS))}
-    return (LayerSource(quantized, kernel) for kernel in kernels.values())
+    return QuantizedLayer.of(layer, AS_IT_IS, ((-128, 127),))
 
 
 def assert_sums(folder: Path, quantized: QuantizedLayer, x: IntArray, expected: IntArray) -> None:
-    kernels = dict(enumerate(sources(quantized), 1))
+    kernels = all_kernels([quantized])
     output = run_on_host(folder, kernels, [[x]] * len(kernels))
     for source, sums in zip(kernels.values(), np.frombuffer(output, "<i2").reshape(len(kernels), -1), strict=True):
         assert sums.tolist() == expected.ravel().tolist(), source.kernel.name
@@ -76,7 +66,7 @@ def test_sums_of_largest_products_are_exact_on_the_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kernel", [Packed(), Unpacked()], ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("low", [-128, 0])
 def test_sums_of_largest_products_are_exact_in_assembler(kernel: Packed | Unpacked, low: int, tmp_path: Path) -> None:
-    quantized = QuantizedLayer(pointwise().layer, AS_IT_IS, ((low, 127),))
+    quantized = QuantizedLayer.of(pointwise().layer, AS_IT_IS, ((low, 127),))
     x = INPUTS.clip(low, 127)
     output = run_on_virtual_board(tmp_path, LayerSource(quantized, kernel), x.reshape(1, 2, 4, 2).astype(np.int8))
     assert np.frombuffer(output, "<i2").reshape(8, 4).tolist() == (x @ WEIGHTS.T + BIAS).tolist()
@@ -119,7 +109,7 @@ def test_groups_of_several_inputs_with_one_output_or_more(
     layer = grouped(groups, outputs, window)
     x = np.random.default_rng(0).integers(-128, 128, (3, 4, 6)).astype(np.int8)
     expected = sums_by_loops(layer, x)
-    quantized = QuantizedLayer(layer, AS_IT_IS, ((-128, 127),))
+    quantized = QuantizedLayer.of(layer, AS_IT_IS, ((-128, 127),))
     assert layer.integer_reference(quantized, x[np.newaxis]).tolist() == [expected.tolist()]
     assert_sums(tmp_path, quantized, x[np.newaxis], expected)
 
@@ -135,7 +125,7 @@ def test_groups_of_packed_products_fit_16_bits() -> None:
             bias=np.zeros(4, np.float32),
             window=Window((1, 1)),
         )
-        return len(Packing.of(QuantizedLayer(layer, AS_IT_IS, ((-128, high),))).groups)
+        return len(Packing.of(QuantizedLayer.of(layer, AS_IT_IS, ((-128, high),))).groups)
 
     # Values up to 255: 255 * 257 = 65535 is the largest 16-bit sum.
     assert groups_of([127, 127, 2, 1], 127) == 1

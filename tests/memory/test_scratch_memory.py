@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tinysplit.kernels import Optimize
+from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.direct import Direct
-from tinysplit.kernels.packed import Packed
-from tinysplit.memory.layout import Place, layer_ram_bytes
+from tinysplit.memory.layout import BufferId, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -47,7 +47,7 @@ def test_a_copy_of_the_input_lies_beside_input_and_output(inputs: int) -> None:
     memory = plan_memory(graph, widths, M0PLUS, steps, 1 << 20, Optimize.CYCLES)
     assert [memory.kernels[number].name for number in range(2)] == ["packed", "packed"]
     assert memory.arena.size_bytes == inputs + 8 + inputs
-    places = {Place(0, is_scratch=True): inputs, Place(-1): inputs, Place(0): 8}
+    places = {BufferId(0, is_scratch=True): inputs, BufferId(-1): inputs, BufferId(0): 8}
     taken = sorted((memory.arena.offsets[place], size) for place, size in places.items())
     assert all(offset + size <= after for (offset, size), (after, _) in pairwise(taken))
-    assert Place(1, is_scratch=True) in memory.arena.offsets
+    assert BufferId(1, is_scratch=True) in memory.arena.offsets

@@ -6,9 +6,10 @@ from numpy.typing import ArrayLike
 
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Add, Dense, Mul, Shape
 from tinysplit.network.layers.joining import Alignment
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedLayer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 ONE = ValueFormat(8, 1.0)  # integers stand for themselves
 
@@ -61,7 +62,7 @@ def test_both_shifts_of_a_layer_round_halves_up(x: int, expected: int) -> None:
         weights=np.array([[3]], np.float32),
         bias=np.array([2], np.float32),
     )
-    quantized = QuantizedLayer(layer, formats)
+    quantized = QuantizedLayer.of(layer, formats)
     assert (quantized.constants["weights"].tolist(), quantized.constants["bias"].tolist()) == ([[3]], [2 + 2])
     output = layer.integer_reference(quantized, np.array([[[[x]]]], np.int8))
     assert output.tolist() == [[[[expected]]]]
@@ -71,7 +72,7 @@ def test_sums_of_values_round_halves_up() -> None:
     add = Add(
         name="a", inputs=("x", "z"), output="y", in_shape=Shape(1, 1, 1), other_shapes=(Shape(1, 1, 1),), signs=(1, 1)
     )
-    quantized = QuantizedLayer(add, LayerFormats((ONE, ONE), ValueFormat(8, 2.0)))
+    quantized = QuantizedLayer.of(add, LayerFormats((ONE, ONE), ValueFormat(8, 2.0)))
     pairs = [(1, 2), (1, 4), (-1, -2), (-2, -3), (3, 3)]  # halves: 1.5, 2.5, -1.5, -2.5 and 3
     outputs = [
         add.integer_reference(quantized, *(np.array([[[[value]]]], np.int8) for value in pair)).item() for pair in pairs
@@ -88,7 +89,7 @@ def test_an_alignment_holds_half_a_step_and_the_zero_points() -> None:
 
 def test_products_round_halves_up() -> None:
     mul = Mul(name="m", inputs=("x", "z"), output="y", in_shape=Shape(1, 1, 1), other_shapes=(Shape(1, 1, 1),))
-    quantized = QuantizedLayer(mul, LayerFormats((ONE, ONE), ValueFormat(8, 4.0)))
+    quantized = QuantizedLayer.of(mul, LayerFormats((ONE, ONE), ValueFormat(8, 4.0)))
     pairs = [(2, 1), (3, 2), (-2, 1), (-3, 2), (3, 3), (1, 1)]  # quarters: 0.5, 1.5, -0.5, -1.5, 2.25, 0.25
     outputs = [
         mul.integer_reference(quantized, *(np.array([[[[value]]]], np.int8) for value in pair)).item() for pair in pairs

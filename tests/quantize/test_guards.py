@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from test_quantize import chain, dense
 
+from networks import chain, dense
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.quantized_graph import LayerFormats, QuantizedGraph, QuantizedLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.rounding import compensate, round_together
 from tinysplit.quantize.weight_scales import keep
 
@@ -22,7 +23,7 @@ def network(weight: float, bias: float) -> QuantizedGraph:
     formats = LayerFormats((WORDS,), ValueFormat(16, 2.0**17), 8, Requantization((1,), 17))
     layer = dense([[weight]], [bias])
     bounds = ((0, 32767),)
-    return QuantizedGraph(chain(layer), 16, (QuantizedLayer(layer, formats, bounds),))
+    return QuantizedGraph(chain(layer), 16, (QuantizedLayer.of(layer, formats, bounds),))
 
 
 def test_a_bias_correction_that_could_overflow_is_left_out() -> None:
