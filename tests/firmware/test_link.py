@@ -1,6 +1,5 @@
 """frames.c and link.c on the host with sanitizers: against Python's CRC, and a pair of links with line errors."""
 
-import binascii
 import random
 import struct
 import subprocess
@@ -8,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-COMMON = ROOT / "firmware" / "common"
-SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-
-
-def compile_host(folder: Path, program: str, *firmware: str) -> Path:
-    sources = [ROOT / "tests" / "c" / f"{program}.c", *(COMMON / name for name in firmware)]
-    command = ["gcc", *SANITIZED, *WARNINGS, f"-I{COMMON}", *map(str, sources), "-o", str(folder / program)]
-    subprocess.run(command, check=True)
-    return folder / program
+from firmware_on_host import compile_host, frame
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +18,6 @@ def frames_filter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def link_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_host(tmp_path_factory.mktemp("link"), "link_pair", "frames.c", "link.c")
-
-
-def frame(kind: int, tag: int, sequence: int, payload: bytes) -> bytes:
-    body = struct.pack("<BBBH", kind, tag, sequence, len(payload)) + payload
-    return b"\xa5" + body + struct.pack("<H", binascii.crc_hqx(body, 0xFFFF))
 
 
 def random_frames(seed: int, count: int) -> list[tuple[int, int, int, bytes]]:

@@ -94,6 +94,12 @@ def test_waiting_for_a_silent_board_ends(client: BoardClient, port: FakePort) ->
     assert port.clock_s == pytest.approx(12.3, rel=0.001)
 
 
+def test_a_read_that_ends_early_is_the_last_one(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
+    board.sent += b"\xa5\xe0\x00"  # what begins like a frame takes its part of the time, too
+    client.check_events(0.3)
+    assert port.clock_s == pytest.approx(0.3)
+
+
 def test_garbage_before_a_reply_is_skipped(client: BoardClient, board: FakeBoard) -> None:
     board.sent += b"\xa5\x81\x00\x01\xf0\x00boot messages\r\n\xa5\xa5"
     assert client.identify() == make_identity()

@@ -83,6 +83,22 @@ def test_two_independent_instructions_pair_on_m7_and_dependent_ones_do_not(tmp_p
     assert dependent >= 39
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (("b 1f", "nop", "nop", "1:"), 1 + 1),  # a taken branch takes one cycle more
+        # SUBS and BNE go together, the first SUBS behind MOVS; the last BNE is not taken.
+        (("movs r0, #5", "1: subs r0, #1", "bne 1b"), 1 + 5 + 4),
+        (("movs r0, #0", "cbz r0, 1f", "nop", "nop", "1:"), 2 + 1),  # it waits for r0
+        (("movs r0, #1", "cbz r0, 1f", "nop", "1:"), 2),  # NOP goes with WFI
+        (("bl 1f", "b 2f", "1: bx lr", "2:"), 3 * (1 + 1)),
+    ],
+    ids=lambda value: "; ".join(value) if isinstance(value, tuple) else "",
+)
+def test_branches_of_m7(tmp_path: Path, lines: tuple[str, ...], expected: int) -> None:
+    assert cycles(tmp_path, M7, *lines) == expected
+
+
 COUNTED = """#include "device.h"
 void reset(void) {
   %s

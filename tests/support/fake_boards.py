@@ -18,6 +18,7 @@ from tinysplit_hil.protocol import (
 CORE_HZ = 64_000_000
 ALL = 1_000_000
 NO_ERROR = BoardError(0, 0)
+LONGEST_S = 600.0  # a client that still reads then would never return
 
 
 @dataclass
@@ -113,6 +114,7 @@ class FakePort:
         data = bytes(self.board.sent[:size])
         del self.board.sent[:size]
         self.clock_s += self.timeout if len(data) < size else size * 10 / self.baudrate
+        assert self.clock_s < LONGEST_S, "the client goes on reading"
         return data
 
     def reset_input_buffer(self) -> None:
