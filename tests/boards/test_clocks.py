@@ -1,4 +1,4 @@
-"""Clock trees: exact frequencies, and every limit of PLL, buses and flash as a property."""
+"""Clock trees: exact frequencies within all limits of PLL, buses and flash, for random PLLs."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def test_a_frequency_out_of_reach_is_refused() -> None:
 
 @st.composite
 def reachable(draw: st.DrawFn) -> tuple[PllRules, int]:
-    """Rules with a frequency that one of their settings makes exactly."""
+    """Return PLL limits with a frequency that they allow exactly."""
     oscillator_mhz = draw(st.sampled_from([8, 16, 64]))
     m = draw(st.sampled_from([value for value in (1, 2, 4, 8, 16) if value <= oscillator_mhz]))
     r = draw(st.sampled_from([1, 2, 4, 8]))

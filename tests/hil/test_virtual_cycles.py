@@ -1,4 +1,4 @@
-"""Cycles of virtual boards against counts by hand from ARM's technical reference manuals."""
+"""Cycles of virtual boards against hand counts by Arm's technical reference manuals."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def run_to_sleep(folder: Path, board_name: str, *lines: str) -> int:
 
 
 def cycles(folder: Path, board_name: str, *lines: str) -> int:
-    """Return what `lines` cost: WFI takes 2 cycles on M0+ (DDI 0484C) and 1 on the others."""
+    """Return the cycles of `lines`: WFI takes 2 cycles on M0+ (Arm DDI 0484C) and 1 on the others."""
     return run_to_sleep(folder, board_name, *lines) - (2 if board_name == M0PLUS else 1)
 
 
