@@ -1,7 +1,6 @@
 """The arithmetic of firmware/common/fixed_point.h, compiled for the host, with ties and limits by hand."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
