@@ -29,13 +29,13 @@ def test_what_link_says() -> None:
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (("1-2",), "write BOARD-BOARD:BAUD"),
-        (("1-2:fast",), "write BOARD-BOARD:BAUD"),
-        (("1-2:none:half",), "write BOARD-BOARD:BAUD"),
-        (("1-3:9600",), "name two different boards of 1 to 2"),
-        (("0-1:9600",), "name two different boards of 1 to 2"),
-        (("2-2:9600",), "name two different boards of 1 to 2"),
-        (("1-2:9600", "2-1:none"), "names the boards 1-2 twice"),
+        (("1-2",), "expected BOARD-BOARD:BAUD"),
+        (("1-2:fast",), "expected BOARD-BOARD:BAUD"),
+        (("1-2:none:half",), "expected BOARD-BOARD:BAUD"),
+        (("1-3:9600",), "give two different boards from 1 to 2"),
+        (("0-1:9600",), "give two different boards from 1 to 2"),
+        (("2-2:9600",), "give two different boards from 1 to 2"),
+        (("1-2:9600", "2-1:none"), "names the boards 1-2 more than once"),
     ],
 )
 def test_what_link_may_not_say(texts: tuple[str, ...], words: str) -> None:
@@ -103,7 +103,7 @@ def test_links_that_a_search_gave_up_stay_away() -> None:
 
 def test_boards_that_nothing_reaches() -> None:
     links = (LinkSetting((0, 2), None), LinkSetting((1, 2), None))
-    with pytest.raises(InputError, match=r"no link leads from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
+    with pytest.raises(InputError, match=r"no route from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
         make_problem(GRAPH, (F4, F4, G0), CostSettings(links=links))
 
 
