@@ -20,7 +20,7 @@ from tinysplit.common.errors import InputError, UsageError
 KB = 1024
 MHZ = 1_000_000
 
-# Seed 000, Table 3: flash KB, RAM KB, MHz, CpM.
+# Santamaria 2021, Table 3: flash KB, RAM KB, MHz, CpM.
 TABLE_3 = {
     "nucleo_h743zi": (2048, 1024, 480, 6),
     "nucleo_h723zg": (1024, 564, 550, 6),

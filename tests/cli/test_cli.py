@@ -45,8 +45,8 @@ def test_split_json_is_the_file(tmp_path: Path) -> None:
     assert printed["proved"]
 
 
-@pytest.mark.parametrize("solver", ["full", "branch-and-bound"])
-def test_both_solvers_find_the_same_split(solver: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("solver", ["exhaustive", "chain-labels"])
+def test_solvers_find_the_same_split(solver: str, tmp_path: Path) -> None:
     printed = json.loads(run("split", MODEL, *SHARED, "--solver", solver, "-o", str(tmp_path / "s.json"), "--json"))
     assert printed["assignment"] == [1, 1, 1, 1, 1, 1, 2]
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import remedies
 from tinysplit.kernels import Optimize
 from tinysplit.network.graph import Graph
-from tinysplit.pipeline import split_graph
+from tinysplit.pipeline import Context, Search, split_network
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
@@ -39,6 +40,10 @@ def shrunk(monkeypatch: pytest.MonkeyPatch, flash_bytes: int, ram_bytes: int) ->
 
 def boards(count: int) -> list[Board]:
     return [load_board("nucleo_g071rb")] * count
+
+
+def context(graph: Graph, boards: list[Board], settings: CostSettings) -> Context:
+    return Context(model=Path("unused.onnx"), graph=graph, boards=tuple(boards), settings=settings, messages=QUIET)
 
 
 def test_one_more_board_or_just_enough_flash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,17 +107,17 @@ def test_one_more_board_may_keep_a_limit() -> None:
     alone_s = evaluate(make_problem(tiny_cnn(), boards(1), CostSettings()), (0,) * 7).l_s
     settings = CostSettings(max_period_s=alone_s * 0.9, baud=2_000_000)
     with pytest.raises(CheckFailedError, match=r"no split answers every .* ms.*1 more nucleo_g071rb"):
-        split_graph(tiny_cnn(), ("nucleo_g071rb",), settings, "auto", QUIET)
+        split_network(context(tiny_cnn(), boards(1), settings), Search())
 
 
 @pytest.mark.parametrize("graph", [mobilenet_v1(0.25), yamnet_256()], ids=["mobilenet", "yamnet"])
 def test_more_boards_are_really_enough(graph: Graph) -> None:
-    names = ("nucleo_l433rc_p",)
+    board = load_board("nucleo_l433rc_p")
     with pytest.raises(CheckFailedError) as caught:
-        split_graph(graph, names, CostSettings(), "auto", QUIET)
+        split_network(context(graph, [board], CostSettings()), Search())
     found = re.search(r"(one|\d) more nucleo_l433rc_p", str(caught.value))
     if found:
         count = 1 if found[1] == "one" else int(found[1])
-        problem = make_problem(graph, [load_board(name) for name in names * (count + 1)], CostSettings())
+        problem = make_problem(graph, [board] * (count + 1), CostSettings())
         assert evaluate(problem, solve(problem).assignment).is_feasible
     assert "\n" not in str(caught.value)

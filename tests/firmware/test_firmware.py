@@ -21,8 +21,6 @@ CHECK_REGISTERS = ROOT / "firmware" / "check_registers"
 BOTH_LAYERS = (SubModel(1, 2),)
 CORE_ENTRIES = 16
 
-pytestmark = pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is missing")
-
 
 def symbols(elf: ELFFile) -> dict[str, int]:
     return {symbol.name: symbol["st_value"] for symbol in elf.get_section_by_name(".symtab").iter_symbols()}

@@ -2,7 +2,6 @@
 
 import binascii
 import random
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -13,8 +12,6 @@ ROOT = Path(__file__).parents[2]
 COMMON = ROOT / "firmware" / "common"
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-
-pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is missing")
 
 
 def compile_host(folder: Path, program: str, *firmware: str) -> Path:

@@ -1,6 +1,5 @@
 """The independent check: an emulator that others wrote runs the same ELF file and gets the same bytes."""
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -53,7 +52,7 @@ def connect(url: str, process: subprocess.Popen[bytes]) -> serial.SerialBase:
     raise AssertionError("QEMU does not listen")
 
 
-@pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"{QEMU} is not installed")
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [8, 16])
 def test_qemu_computes_the_bytes_of_the_integer_reference(bits: int, tmp_path: Path) -> None:
     out = tmp_path / "out"

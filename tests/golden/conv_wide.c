@@ -114,7 +114,7 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
         "  multiply 28\n"
         "  multiply 32\n"
         "  b 4f\n"
-        ".ltorg @ the function is too long for one at its end\n"
+        ".ltorg @ the end of the function is out of reach\n"
         "4:\n"
         "  mov r2, r8\n"
         "  mov r3, r9\n"

@@ -61,7 +61,7 @@ TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows
       const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
 #pragma GCC unroll 4
       for (int32_t column = 0; column < columns; column++) {
-sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
+        sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
       }
     }
     output[channel] = (int8_t)requantize(sum, channel);
@@ -79,7 +79,7 @@ TINYSPLIT_INLINE void compute_border(const int8_t *x, int32_t first, int32_t row
       const int8_t *w_row = w + row * KERNEL_WIDTH * IN_CHANNELS + channel;
 #pragma GCC unroll 4
       for (int32_t column = 0; column < columns; column++) {
-sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
+        sum += x_row[column * DILATION_WIDTH * IN_CHANNELS] * w_row[column * IN_CHANNELS];
       }
     }
     output[channel] = (int8_t)requantize(sum, channel);

@@ -73,12 +73,12 @@ def test_all_boards_are_silent_before_the_last_listens(fake: FakeRig) -> None:
     [
         (
             {"project_hash": 0xABCD},
-            "board 2 (nucleo_g071rb) on fake://2 runs firmware of project 0000abcd, not",
+            "board 2 (nucleo_g071rb) on fake://2 runs firmware of project 0000abcd instead",
         ),
-        ({"board_index": 0}, "runs the firmware of board 1: are the ports in board order?"),
-        ({"clock_ok": False}, "could not raise its clock to 64 MHz"),
-        ({"core_hz": 16_000_000}, "runs at 16 MHz, not at the planned 64 MHz"),
-        ({"protocol": 9}, "speaks protocol 9, not 1"),
+        ({"board_index": 0}, "runs the firmware of board 1: check that the ports are in board order"),
+        ({"clock_ok": False}, "could not set its clock to 64 MHz"),
+        ({"core_hz": 16_000_000}, "runs at 16 MHz instead of 64 MHz"),
+        ({"protocol": 9}, "has protocol version 9 instead of 1"),
     ],
 )
 def test_wrong_board(fake: FakeRig, change: dict[str, Any], message: str) -> None:
@@ -91,13 +91,13 @@ def test_wrong_board(fake: FakeRig, change: dict[str, Any], message: str) -> Non
 
 
 def test_wrong_input_size(fake: FakeRig) -> None:
-    with pytest.raises(ToolError, match="board 1 takes inputs of 300 bytes, not 150"):
+    with pytest.raises(ToolError, match="board 1 expects inputs of 300 bytes, the samples have 150"):
         measure(make_project(), fake.rig, make_inputs()[:, :5])
 
 
 def test_silent_last_board(fake: FakeRig) -> None:
     fake.boards[1].frames_to_lose = ALL
-    with pytest.raises(ToolError, match=r"board 2 .* does not answer"):
+    with pytest.raises(ToolError, match=r"board 2 .* does not reply"):
         measure(make_project(), fake.rig, make_inputs())
 
 
@@ -122,7 +122,7 @@ def test_line_errors_are_told(fake: FakeRig) -> None:
     first, last = fake.boards
     first.run = lambda _: None
     last.identity = replace(last.identity, line_errors=12)
-    with pytest.raises(ToolError, match=r"board 2 .* saw 12 line errors: are pins, ground and baud rate right"):
+    with pytest.raises(ToolError, match=r"board 2 .* counted 12 line errors: check pins, ground and baud rate"):
         measure(make_project(), fake.rig, make_inputs())
 
 
@@ -147,7 +147,7 @@ def test_late_time_stamps_are_waited_for(fake: FakeRig) -> None:
 
 def test_missing_time_stamps(fake: FakeRig) -> None:
     fake.boards[0].records.pop()
-    with pytest.raises(ToolError, match=r"board 1 .* sent 2 time stamps that are not those of its layers and cuts"):
+    with pytest.raises(ToolError, match=r"board 1 .* sent 2 time records that do not match its layers and cuts"):
         measure(make_project(), fake.rig, make_inputs())
 
 

@@ -10,7 +10,8 @@ import serial
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, native, open_registered
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig, open_registered
+from tinysplit_hil.virtual.core import native
 from virtual_firmware import assembler, build
 
 BAUD = 115108  # 16 MHz / 139
@@ -76,14 +77,14 @@ def test_a_host_at_another_baud_rate_gets_garbage(echo: VirtualRig) -> None:
 @pytest.mark.parametrize("url", ["virtual://other/0", "virtual://test/1", "virtual://test/x"])
 def test_an_unknown_rig_or_board_is_named(echo: VirtualRig, url: str) -> None:
     assert echo.board_count == 1
-    with pytest.raises(serial.SerialException, match=f"{url}: there is no such virtual board"):
+    with pytest.raises(serial.SerialException, match=f"{url}: no such virtual board"):
         serial.serial_for_url(url)
 
 
 def test_waiting_for_ever_for_a_board_that_waits_for_ever_is_an_error(tmp_path: Path) -> None:
     board = load_board("nucleo_g071rb")
     rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))])
-    with open_registered("asleep", rig), pytest.raises(ToolError, match="nothing will ever happen"):
+    with open_registered("asleep", rig), pytest.raises(ToolError, match="deadlock"):
         serial.serial_for_url("virtual://asleep/0").read(1)
 
 

@@ -17,7 +17,7 @@ from tinysplit.network.layers import (
     Window,
 )
 
-CORE = "cortex-m4"
+CORTEX_M0PLUS = "cortex-m4"
 CASES = 12
 
 
@@ -39,7 +39,7 @@ CASES = 12
 def test_c_equals_the_integer_reference(maker: Maker, kernel: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     layers = [quantized(rng, maker(rng), bits) for _ in range(CASES)]
-    assert {candidates(each.layer, CORE, Widths.all(bits))[0].name for each in layers} == {kernel}
+    assert {candidates(each.layer, CORTEX_M0PLUS, Widths.all(bits))[0].name for each in layers} == {kernel}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
@@ -72,7 +72,7 @@ def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
         bias=np.zeros(4, np.float32),
         window=Window((1, 1)),
     )
-    assert {candidates(layer, CORE, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
+    assert {candidates(layer, CORTEX_M0PLUS, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
 
 
 @pytest.mark.parametrize("has_zero_points", [False, True])
@@ -81,8 +81,8 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
     layers = [quantized(rng, tiled_conv(rng), 8) for _ in range(CASES)]
     if has_zero_points:
         layers = [with_zero_points(rng, each) for each in layers]
-    assert all(choose(each.layer, CORE, Widths.all(8), name="winograd").name == "winograd" for each in layers)
-    assert "winograd" not in {choose(each.layer, CORE, Widths.all(8)).name for each in layers}
+    assert all(choose(each.layer, CORTEX_M0PLUS, Widths.all(8), name="winograd").name == "winograd" for each in layers)
+    assert "winograd" not in {choose(each.layer, CORTEX_M0PLUS, Widths.all(8)).name for each in layers}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
@@ -90,5 +90,7 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
 def test_c_compiles_at_every_optimisation_level(level: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     makers = (conv, dense, depthwise_conv, max_pool, average_pool)
-    kernels = all_kernels([quantized(rng, maker(rng), bits) for maker in makers for bits in (8, 16)], (CORE,))
-    compile_all(("arm-none-eabi-gcc", f"-mcpu={CORE}", "-mthumb", level), tmp_path, write_layers(tmp_path, kernels))
+    kernels = all_kernels([quantized(rng, maker(rng), bits) for maker in makers for bits in (8, 16)], (CORTEX_M0PLUS,))
+    compile_all(
+        ("arm-none-eabi-gcc", f"-mcpu={CORTEX_M0PLUS}", "-mthumb", level), tmp_path, write_layers(tmp_path, kernels)
+    )

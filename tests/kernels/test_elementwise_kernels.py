@@ -12,9 +12,10 @@ from kernels_on_host import run_on_host
 from layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.lanes import Lanes, LaneSum, run_bits
-from tinysplit.kernels.swar import Swar
+from tinysplit.kernels.armv6m.swar import Swar
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.dsp.lanes import Lanes
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -96,7 +97,7 @@ def test_values_side_by_side(kernel: Kernel, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     ratios = ((1.0, 0.5, 2.0), (4.0, 0.25, 1.0), (1.0, 1 / 64, 0.3), (0.125, 1.0, 1.0))
     layers = [concat(bits, each, ACTIVATIONS[turn % 3]) for turn, each in enumerate(ratios)]
-    assert [run_bits(each) for each in layers] == [[0, 1, -1], [-2, 2, 0], [0, 6, None], [3, 0, 0]]
+    assert [concat_shifts(each) for each in layers] == [(0, 1, -1), (-2, 2, 0), (0, 6, None), (3, 0, 0)]
     kernels = [LayerSource(each, kernel) for each in layers]
     assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, each) for each in layers])
 
@@ -136,7 +137,7 @@ def test_pools_of_words_on_cortex_m0plus(is_positive: bool, tmp_path: Path) -> N
     bounds = ((0, 127),) if is_positive else ()
     layers = [replace(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), 8), bounds=bounds) for layer in pools(rng)]
     kernels = [LayerSource(each, Swar()) for each in layers]
-    assert all(Swar().fits(each.layer, CORE, Widths.all(8)) for each in layers)
+    assert all(Swar().fits(each.layer, CORTEX_M0PLUS, Widths.all(8)) for each in layers)
     inputs = [[x.clip(*each.x_bounds) for x in hard_inputs(rng, each)] for each in layers]
     assert_equals_the_reference(tmp_path, kernels, inputs)
     for number, (source, [x]) in enumerate(zip(kernels[:4], inputs[:4], strict=True)):

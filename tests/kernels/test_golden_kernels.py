@@ -9,13 +9,13 @@ import pytest
 from layer_cases import quantize_one
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.lanes import Lanes
-from tinysplit.kernels.packed import Packed
-from tinysplit.kernels.sliding import Sliding
-from tinysplit.kernels.swar import Swar
-from tinysplit.kernels.unpacked import Unpacked
-from tinysplit.kernels.wide import Wide
+from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.swar import Swar
+from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.wide import Wide
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Activation, Add, Conv, DepthwiseConv, Layer, Pads, Shape, Window
 
@@ -45,11 +45,11 @@ def add() -> Layer:
 
 
 CASES: dict[str, tuple[Layer, Kernel, str, int]] = {
-    "packed": (conv(), Packed(), CORE, 8),
-    "unpacked": (conv(), Unpacked(), CORE, 8),
-    "wide": (conv(), Wide(), CORE, 16),
-    "sliding": (depthwise(), Sliding(), CORE, 8),
-    "swar": (add(), Swar(), CORE, 8),
+    "packed": (conv(), Packed(), CORTEX_M0PLUS, 8),
+    "unpacked": (conv(), Unpacked(), CORTEX_M0PLUS, 8),
+    "wide": (conv(), Wide(), CORTEX_M0PLUS, 16),
+    "sliding": (depthwise(), Sliding(), CORTEX_M0PLUS, 8),
+    "swar": (add(), Swar(), CORTEX_M0PLUS, 8),
     "lanes": (add(), Lanes(), "cortex-m4", 16),
 }
 

@@ -18,7 +18,7 @@ from layer_cases import (
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.common import resources
 from tinysplit.kernels import Direct, candidates
-from tinysplit.kernels.dual_mac import DualMac
+from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -146,7 +146,7 @@ def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
     for quantized in large:
         assert_promises_hold(quantized, "cortex-m4")
         assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")
-    widths = [DualMac().facts(quantized)["layout"] for quantized in large]
+    widths = [DualMac().context(quantized).weight_layout for quantized in large]
     assert {"packed", "wide"} == set(widths)
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from layer_cases import hard_inputs, quantize_one
 from m0plus_layers import MAKERS, allowed_inputs, common, floats, random_kernels, reference
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Direct, candidates
-from tinysplit.kernels.armv6m import CORE, UnsignedLayer
-from tinysplit.kernels.packed import HALF_WORD, Packed
-from tinysplit.kernels.sliding import Sliding
+from tinysplit.kernels.armv6m.common import UnsignedLayer
+from tinysplit.kernels.armv6m.packed import HALF_WORD, Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -59,7 +59,7 @@ def test_no_group_of_packed_products_leaves_its_half_of_the_word(x_low: int) -> 
         layer = Conv(**common(rng, 1, 1, 64), weights=weights, bias=np.zeros(8, np.float32), window=Window((1, 1)))
         packed = replace(quantize_one(layer, (-1, 1), (-1, 1), 8), bounds=((x_low, 127),))
         unsigned = UnsignedLayer.of(packed)
-        groups: Any = Packed().facts(packed)["groups"]
+        groups = Packed().context(packed).groups
         assert sorted(place for group in groups for place in group) == list(range(32))
         for group in groups:
             for loop in (0, 32):
@@ -71,9 +71,9 @@ def test_layers_that_no_kernel_of_the_core_suits_are_left_to_the_plain_one() -> 
     rng = np.random.default_rng(3)
     odd = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 3, 8), bias=floats(rng, 3))
     wide = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 4, 8), bias=floats(rng, 4))
-    assert [each.name for each in candidates(odd, CORE, Widths.all(8))] == ["direct"]
-    assert [each.name for each in candidates(wide, CORE, Widths.all(16))] == ["wide", "direct"]
-    assert [each.name for each in candidates(wide, CORE, Widths.all(8))] == ["packed", "direct"]
+    assert [each.name for each in candidates(odd, CORTEX_M0PLUS, Widths.all(8))] == ["direct"]
+    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(16))] == ["wide", "direct"]
+    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(8))] == ["packed", "direct"]
     assert "packed" not in [each.name for each in candidates(wide, "cortex-m4", Widths.all(8))]
 
 
@@ -85,4 +85,4 @@ def test_windows_of_other_sizes_do_not_slide() -> None:
         bias=floats(rng, 4),
         window=Window((5, 5)),
     )
-    assert not Sliding().fits(layer, CORE, Widths.all(8))
+    assert not Sliding().fits(layer, CORTEX_M0PLUS, Widths.all(8))

@@ -5,13 +5,12 @@ import pytest
 
 from example import MODEL
 from layer_cases import MAKERS
-from tinysplit import kernels
 from tinysplit.boards.catalog import load_board
 from tinysplit.cli.options import parse_kernels
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize, candidates, choose
+from tinysplit.kernels import Optimize, candidates, choose, selection
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
@@ -192,7 +191,7 @@ def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
 def test_the_table_decides_where_both_were_measured(
     kinds: dict[str, KernelCosts], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernels, "load_cycle_table", lambda: table_with(kinds))
+    monkeypatch.setattr(selection, "load_cycle_table", lambda: table_with(kinds))
     assert choose(conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
 
 
@@ -200,7 +199,7 @@ def test_little_flash_counts_before_cycles_and_a_tenth_more_is_little(monkeypatc
     layer = conv(Shape(8, 8, 8), 8, 3)
     for code_bytes, chosen in ((1000, "dual_mac"), (1300, "direct")):
         kinds = {"conv": costs(2, 1000), "conv/dual_mac": costs(1, code_bytes)}
-        monkeypatch.setattr(kernels, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
+        monkeypatch.setattr(selection, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
         assert choose(layer, "cortex-m4", BYTES, Optimize.FLASH).name == chosen
         assert choose(layer, "cortex-m4", BYTES).name == "dual_mac"
 
@@ -227,7 +226,7 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert [own.memory.kernels[number].name for number in (0, 2)] == ["dual_mac", "direct"]
     described = describe_memory(import_model(MODEL), BitWidths.all(import_model(MODEL), 8), own, 2)
     assert (described.kernel, described.scheme) == ("direct", "interleaved")
-    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was asked for")
+    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was requested")
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
 
 
@@ -243,18 +242,21 @@ def test_elementwise_layers_say_whether_they_work_in_place() -> None:
     shape = Shape(4, 4, 8)
     tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
     [alone] = described(tanh)
-    assert (alone.scheme, alone.why) == ("elementwise", "elementwise: value by value; over the network's input")
+    assert (alone.scheme, alone.why) == (
+        "elementwise",
+        "elementwise: one value at a time; in place over the network's input",
+    )
     add = Add(name="add", inputs=("y", "x"), output="z", in_shape=shape, other_shapes=(shape,), signs=(1, 1))
     branch, joined = described(tanh, add)
-    assert branch.why == "elementwise: value by value; not in place: layer 2 reads its input, too"
+    assert branch.why == "elementwise: one value at a time; not in place: layer 2 also reads its input"
     assert joined.scheme == "elementwise"
-    assert joined.why.startswith("elementwise: value by value; ")
-    assert "; over the " in joined.why
+    assert joined.why.startswith("elementwise: one value at a time; ")
+    assert "; in place over the " in joined.why
 
 
 def test_layers_that_move_values_say_so() -> None:
     [upsample] = described(Upsample(name="up", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), factors=(2, 2)))
-    assert (upsample.scheme, upsample.why.split(";")[0]) == ("copy", "copy: values only move")
+    assert (upsample.scheme, upsample.why.split(";")[0]) == ("copy", "copy: values are only moved")
 
 
 def test_a_layer_is_named_once() -> None:

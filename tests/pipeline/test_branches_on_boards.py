@@ -44,7 +44,9 @@ def run(
     project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
-    return pipeline.measure_folder(project, out, folder / "samples.npz", "virtual", len(x), QUIET)
+    return pipeline.measure_folder(
+        project, out, folder / "samples.npz", rig="virtual", sample_count=len(x), messages=QUIET
+    )
 
 
 def branches(folder: Path) -> tuple[Path, NDArray[np.float32]]:

@@ -20,9 +20,9 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    graph, out = import_model(MODEL), tmp_path / "out"
-    split = pipeline.split_graph(graph, ["nucleo_g071rb"], CostSettings(bits=8), "auto", QUIET)
-    pipeline.generate_folder(graph, split.file, CALIBRATION, 20, MODEL, out, QUIET)
+    out, context = tmp_path / "out", pipeline.Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    pipeline.generate_folder(context, split, CALIBRATION, out, calibration_count=20)
     return out
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.armv6m import CORE
-from tinysplit.kernels.packed import Packed
-from tinysplit.kernels.sliding import Sliding
-from tinysplit.kernels.unpacked import Unpacked
-from tinysplit.kernels.wide import Wide
+from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.wide import Wide
+from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
@@ -118,7 +118,7 @@ def random_kernels(kind: str) -> dict[int, LayerSource]:
     rng = np.random.default_rng(0)
     maker, kernel, bits = MAKERS[kind]
     drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * len(CASES)))
-    fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORE, Widths.of(q.formats))]
+    fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORTEX_M0PLUS, Widths.of(q.formats))]
     assert len(fitting) >= len(CASES)
     return dict(enumerate(fitting[: len(CASES)], 1))
 

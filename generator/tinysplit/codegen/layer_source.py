@@ -1,4 +1,4 @@
-"""C of single layers: a layer in fixed point and the kernel that computes it, from the kernel's template."""
+"""C source of single layers: a quantized layer and its kernel, rendered from the kernel's template."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,27 +10,29 @@ from numpy.typing import NDArray
 
 from tinysplit.common.templates import render
 from tinysplit.kernels import Kernel, choose
+from tinysplit.kernels.base import KernelContext
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 if TYPE_CHECKING:
     from tinysplit.network.layers import Layer, Window
 
-LONGEST_TITLE = 100  # exporters join the names of all fused operators
-NUMBERS_A_LINE = 16
+LONGEST_TITLE = 100  # characters: exporters join the names of all fused operators
+NUMBERS_IN_LINE = 16
 
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A constant of a kernel as C prints it."""
+    """A constant array of a kernel as C text."""
 
     symbol: str
     values: IntArray
 
     @property
     def c_type(self) -> str:
-        """Type of an element."""
+        """C type of an element."""
         return f"{self.values.dtype.name}_t"
 
     @property
@@ -40,24 +42,24 @@ class ConstantArray:
 
     @property
     def rows(self) -> Iterator[str]:
-        """Lines of numbers; the first axis (output channels, kernel rows) begins new lines."""
+        """Lines of numbers; every index of the first axis (output channels, kernel rows) begins a new line."""
         rows = self.values.reshape(1 if self.values.ndim == 1 else len(self.values), -1)
         width = max(len(str(limit)) for limit in (rows.min(), rows.max()))
         for row in rows.tolist():
-            for start in range(0, len(row), NUMBERS_A_LINE):
-                yield " ".join(f"{value:{width}}," for value in row[start : start + NUMBERS_A_LINE])
+            for start in range(0, len(row), NUMBERS_IN_LINE):
+                yield " ".join(f"{value:{width}}," for value in row[start : start + NUMBERS_IN_LINE])
 
 
 @dataclass(frozen=True, eq=False)
 class LayerSource:
-    """What computes one layer on one core."""
+    """A quantized layer and the kernel that computes it."""
 
     quantized: QuantizedLayer
     kernel: Kernel
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
-        """Return the fastest kernel on `core` (GCC's -mcpu name), of those of that name where there are any."""
+        """Choose the fastest kernel on `core` (GCC's -mcpu name), among those of that name if there are any."""
         return cls(quantized, choose(quantized.layer, core, Widths.of(quantized.formats), name=name))
 
     @cached_property
@@ -72,7 +74,7 @@ class LayerSource:
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of RAM that the kernel needs beside input and output; its function takes them as a third argument."""
+        """Bytes of the kernel's scratch buffer, the third argument of its function; 0 if it needs none."""
         return self.kernel.scratch_bytes(self.quantized.layer, Widths.of(self.quantized.formats))
 
 
@@ -86,50 +88,90 @@ def function_name(number: int) -> str:
     return f"layer_{number}"
 
 
+@dataclass(frozen=True)
+class LayerContext:
+    """What the template of every layer knows; `kernel` has the facts of its kernel alone."""
+
+    title: str
+    description: tuple[str, ...]
+    layer: "Layer"
+    formats: LayerFormats
+    kernel: KernelContext
+    window: "Window | None"
+    function: str
+    parameters: tuple[str, ...]
+    x_type: str
+    y_type: str
+    w_type: str
+    sizes: Mapping[str, int]
+    low: int  # limits of the fused activation
+    high: int
+    offset: int  # what requantization adds before its last shift
+    constants: Mapping[str, ConstantArray]
+
+    @classmethod
+    def of(cls, source: LayerSource, number: int) -> Self:
+        """Return the facts of the layer with this number."""
+        quantized, function = source.quantized, function_name(number)
+        formats, (low, high) = quantized.formats, quantized.clamp
+        return cls(
+            title=_title(quantized, number),
+            description=tuple(_description(source)),
+            layer=quantized.layer,
+            formats=formats,
+            kernel=source.kernel.context(quantized),
+            window=_window(quantized.layer),
+            function=function,
+            parameters=_parameters(source),
+            x_type=c_type(formats.x),
+            y_type=c_type(formats.y),
+            w_type=f"int{formats.weight_bits or formats.x.bits}_t",
+            sizes=_sizes(quantized),
+            low=low,
+            high=high,
+            offset=_offset(quantized),
+            constants={name: ConstantArray(f"{function}_{name}", values) for name, values in source.constants.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A layer's function as `layers.h` declares it."""
+
+    title: str
+    function: str
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HeaderContext:
+    """What the template of `layers.h` knows."""
+
+    layers: tuple[Prototype, ...]
+
+
 def render_layer(source: LayerSource, number: int) -> str:
     """Return the C file of a layer: its constants in flash and `void layer_<number>(input, output[, scratch])`."""
-    quantized, function = source.quantized, function_name(number)
-    layer, (low, high) = quantized.layer, quantized.clamp
-    return render(
-        source.kernel.template(layer),
-        layer=layer,
-        formats=quantized.formats,
-        function=function,
-        **_types(quantized),
-        input_types=[c_type(x) for x in quantized.formats.inputs],
-        offset=_offset(quantized),
-        window=_window(layer),
-        title=_title(quantized, number),
-        description=_description(source),
-        sizes=_sizes(quantized),
-        low=low,
-        high=high,
-        constants={name: ConstantArray(f"{function}_{name}", values) for name, values in source.constants.items()},
-        **source.kernel.facts(quantized),
-    )
+    return render(source.kernel.template(source.quantized.layer), LayerContext.of(source, number))
 
 
 def render_header(kernels: Mapping[int, LayerSource]) -> str:
     """Return `layers.h`: the prototypes of layers by number, in their order."""
-    prototypes = [
-        {
-            "title": _title(source.quantized, number),
-            "function": function_name(number),
-            "parameters": _parameters(source),
-        }
+    prototypes = tuple(
+        Prototype(_title(source.quantized, number), function_name(number), _parameters(source))
         for number, source in kernels.items()
-    ]
-    return render("layers.h.j2", layers=prototypes)
+    )
+    return render("layers.h.j2", HeaderContext(prototypes))
 
 
-def _parameters(source: LayerSource) -> list[str]:
-    """Return the parameters of a kernel's function; the output may lie over the input."""
+def _parameters(source: LayerSource) -> tuple[str, ...]:
+    """Return the parameters of a kernel's function; the output may overlap the input."""
     formats = source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
     if len(formats.inputs) > 1:
-        return [*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output"]
-    scratch = ["void *restrict scratch"] if source.scratch_bytes else []
-    return [f"const {x_type} *input", f"{y_type} *output", *scratch]
+        return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
+    scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
+    return (f"const {x_type} *input", f"{y_type} *output", *scratch)
 
 
 def _window(layer: "Layer") -> "Window | None":
@@ -143,21 +185,14 @@ def c_type(values: ValueFormat) -> str:
     return f"int{values.bits}_t"
 
 
-def _types(quantized: QuantizedLayer) -> dict[str, str]:
-    """Return the C types of the layer's input, output and weights."""
-    formats = quantized.formats
-    w_bits = formats.weight_bits or formats.x.bits
-    return {"x_type": c_type(formats.x), "y_type": c_type(formats.y), "w_type": f"int{w_bits}_t"}
-
-
 def _offset(quantized: QuantizedLayer) -> int:
-    """Return what is added before the last shift, 0 for a layer that does not requantize."""
+    """Return what requantization adds before its last shift, 0 for a layer that does not requantize."""
     formats = quantized.formats
     return formats.requantization.offset(formats.y.zero_point) if formats.requantization else 0
 
 
 def _title(quantized: QuantizedLayer, number: int) -> str:
-    """Return number, kind and name, the latter such that it cannot end a comment."""
+    """Return number, kind and name of a layer; the name is changed so that it cannot end a comment."""
     name = "".join(c if c.isascii() and c.isprintable() else "?" for c in quantized.layer.name)
     name = name.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
     if len(name) > LONGEST_TITLE:
@@ -166,7 +201,7 @@ def _title(quantized: QuantizedLayer, number: int) -> str:
 
 
 def _description(source: LayerSource) -> Iterator[str]:
-    """Yield what the head of the C file says about shapes, formats and kernel."""
+    """Yield the lines of the C file's first comment: shapes, formats, kernel."""
     quantized = source.quantized
     layer, formats = quantized.layer, quantized.formats
     window = _window(layer)
@@ -183,7 +218,7 @@ def _description(source: LayerSource) -> Iterator[str]:
 
 
 def _steps(scales: NDArray[np.float64]) -> str:
-    """Return how large the steps of all channels are."""
+    """Return the range of the channels' scales."""
     low, high = f"{scales.min():.3g}", f"{scales.max():.3g}"
     return f"in steps of {low}" if low == high else f"in steps of {low} to {high} a channel"
 

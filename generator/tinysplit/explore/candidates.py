@@ -39,7 +39,7 @@ class Space:
         if self.max_boards > MAX_DEVICES:
             raise UsageError(f"--max-boards {self.max_boards}: a split has at most {MAX_DEVICES} boards")
         if len({board.name for board in self.boards}) < len(self.boards):
-            raise UsageError("--boards-from names a board twice: --max-boards limits how often it is used")
+            raise UsageError("--board names a board twice: --max-boards limits how often it is used")
         if len(set(self.models)) < len(self.models):
             raise InputError("two of the models are the same file: name each network once")
 

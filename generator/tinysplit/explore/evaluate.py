@@ -10,7 +10,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Against, pareto_front
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solve import AUTO
+from tinysplit.split.solvers.dispatch import AUTO
 
 TableKey = tuple[str, int, int]  # model, bits, baud
 Tables = Mapping[TableKey, CostTable]

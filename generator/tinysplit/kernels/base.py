@@ -1,10 +1,11 @@
-"""What every kernel says about itself: the layers and cores it suits, its packed constants and its scratch buffer.
+"""The interface of a kernel: the layers and cores it supports, its packed constants, its scratch buffer, its costs.
 
-A kernel is one way to compute a kind of layer: one file in this package plus one C template a kind.
+A kernel is one way to compute a kind of layer: one module of this package, and one C template for each kind.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from tinysplit.kernels.cost_table import Work, plain_work, pool_work
@@ -20,20 +21,25 @@ from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # GCC's names of the cores with SMLAD and friends
 BIAS_BYTES = 4
 
 
-class Kernel(ABC):
-    """One way to compute layers of some kinds; `name` is also its file's, its templates' folder's and its costs' name.
+@dataclass(frozen=True)
+class KernelContext:
+    """What the templates of a kernel know as `kernel`, beside what every layer's template knows."""
 
-    `fits` and `scratch_bytes` must not depend on the weights: splits are chosen before there are any integers.
+
+class Kernel(ABC):
+    """One way to compute layers of some kinds.
+
+    `name` is also the name of the module, of the folder of its templates and of its entries in the cost table. `fits`,
+    `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the weights are quantized.
     """
 
     name: ClassVar[str]
-    is_automatic: ClassVar[bool] = True  # chosen without being named
-    straight: ClassVar[int] = 5  # columns of a pool's window that the compiler makes no loop of
-    walks_rows: ClassVar[bool] = True  # a few rows at a time take no longer than all at once
+    is_automatic: ClassVar[bool] = True  # considered without being named on the command line
+    unrolled_columns: ClassVar[int] = 5  # of a pool's window: the compiler unrolls loops of up to so many
+    suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time takes no longer than all at once
 
     @abstractmethod
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -41,61 +47,61 @@ class Kernel(ABC):
 
     @abstractmethod
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of RAM, aligned to a word, that the kernel needs beside input and output while it runs."""
+        """Return the bytes of RAM, a multiple of 4, that the kernel needs beside input and output while it runs."""
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """Return how the output may lie over input k while that is read; None where it must lie elsewhere.
+        """Return how far before input k the output must begin to share its memory; None if it must not share any.
 
-        `widths.x` is that of input k. It must not depend on the weights either.
+        `widths.x` is the width of input k.
         """
         return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
 
     def span_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of the first input, the output over it as far as it may, and the scratch buffer."""
+        """Return the bytes of the first input, the output in place of it as far as allowed, and the scratch buffer."""
         lead, in_bytes = self.lead(layer, 0, widths), layer.in_shape.size * widths.x // 8
         out_bytes = layer.out_shape.size * widths.y // 8
         distance = out_bytes if lead is None else min(max(lead.least_bytes, 0), out_bytes)
         return max(in_bytes + distance, out_bytes) + self.scratch_bytes(layer, widths)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of `constants` in flash, at most: whatever the factors and zero points will be."""
+        """Return an upper bound of the bytes of `constants` in flash, for any scales and zero points."""
         if isinstance(layer, Lookup):
             return layer.table_bytes(widths.x, widths.y)
         border_bytes = BIAS_BYTES * layer.out_shape.channels if layer.has_padding else 0
         return layer.weights_bytes(widths.w) + border_bytes
 
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """Return the arrays that the kernel reads, in the order in which it reads them."""
+        """Return the arrays that the kernel reads from flash, by name, in the layout in which it reads them."""
         return quantized.constants
 
     def scheme(self, layer: Layer) -> Scheme:
-        """Return how the kernel of `layer` walks its values."""
+        """Return the processing scheme of the kernel (Singh 2024)."""
         return usual_scheme(layer)
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """Return what the kernel reads: one output after the other, unless the kernel says otherwise."""
+        """Return the bytes that the kernel reads; by default for one output at a time."""
         if isinstance(layer, Lookup | Softmax):
             return table_loads(layer, widths)
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
-    def facts(self, quantized: QuantizedLayer) -> dict[str, object]:  # noqa: ARG002 - what kernels override
-        """Return what the template prints beside what all templates know."""
-        return {}
+    def context(self, quantized: QuantizedLayer) -> KernelContext:  # noqa: ARG002 - what kernels override
+        """Return what the template of this kernel knows as `kernel`."""
+        return KernelContext()
 
     def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what kernels override
-        """Return how the names begin of functions that `layer` brings along and may share with others, if it does."""
+        """Return the prefix of the functions that the C file of `layer` defines for several layers, None if none."""
         return None
 
     def template(self, layer: Layer) -> str:
-        """Return the template of `layer`."""
+        """Return the path of the template of `layer` in templates/."""
         return f"layers/{self.name}/{layer.kind}.c.j2"
 
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """Return how often the parts of the kernel of `layer` run, which its cycles follow from."""
+        """Return how often each part of the kernel runs for `layer`; the cost table has the cycles of each part."""
         if isinstance(layer, MaxPool | AveragePool):
-            return pool_work(layer, layer.window, self.straight)
+            return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
 
     def cost_kind(self, layer: Layer) -> str:
-        """Return the key of `layer` in the table of cycles."""
+        """Return the key of `layer` and this kernel in the cost table."""
         return f"{layer.cost_kind}/{self.name}"

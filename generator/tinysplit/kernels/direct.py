@@ -1,4 +1,4 @@
-"""The plain loops: they compute every layer of every width on every core."""
+"""Plain C loops, the fallback for every layer, width and core (like the s8 reference kernels of TFLite Micro)."""
 
 from typing import ClassVar
 
@@ -14,10 +14,10 @@ from tinysplit.network.layers.max_pool import MaxPool
 
 
 class Direct(Kernel):
-    """Portable C straight from the layer's formula, with the constants as the layer itself gives them."""
+    """Portable C straight from the layer's formula, with the constants in the layout of the layer itself."""
 
     name: ClassVar[str] = "direct"
-    straight: ClassVar[int] = 3
+    unrolled_columns: ClassVar[int] = 3
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
         """See `Kernel.fits`."""
@@ -39,9 +39,9 @@ class Direct(Kernel):
         return super().lead(layer, k, widths)
 
     def template(self, layer: Layer) -> str:
-        """Return the template of the kind's name."""
+        """See `Kernel.template`: plain loops lie in the folder itself."""
         return f"layers/{layer.kind}.c.j2"
 
     def cost_kind(self, layer: Layer) -> str:
-        """Return the kind: it is what layers that no other kernel suits are known by."""
+        """See `Kernel.cost_kind`: the kind alone, under which layers without another kernel are measured."""
         return layer.cost_kind

@@ -51,7 +51,7 @@ def smallest_subset(
 def kernels_support(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
     """Return whether the kernels chosen for a producer and its consumer can compute them a few rows at a time."""
     (reader,), kernels = readers_of(schedule.graph, number), schedule.kernels
-    return kernels[number].walks_rows and all(
+    return kernels[number].suits_fused_rows and all(
         kernels[each].fits(layer, core, schedule.widths.of_layer(schedule.graph.layers[each]))
         for each, layer in ((number, fused.producer), (reader, fused.consumer))
     )

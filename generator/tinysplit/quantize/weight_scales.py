@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
+from tinysplit.network.fixed_point.clipping import CLIPPED_SHARES
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.layers.base import Layer
@@ -21,7 +22,6 @@ SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
 HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
-CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's range
 NEAREST_BITS = (12, 16)  # of factors that only approach scales of others
 SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
 NO_INTEGER = 0.01  # what float32 may take from weight / step

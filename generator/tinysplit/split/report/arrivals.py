@@ -44,7 +44,7 @@ def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: floa
     if not 0 < per_second < float("inf"):
         raise UsageError(f"--frame-rate {per_second:g}: give a positive, finite rate")
     if count > MAX_INPUTS:
-        raise UsageError(f"--count {count}: at most {MAX_INPUTS} inputs can be simulated")
+        raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs can be simulated")
     if (count - 1) / per_second > LONGEST_S:
         raise UsageError(
             f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, too long for exact times: "

@@ -6,12 +6,12 @@ where that matters, one is dropped that is nowhere better; of the others those w
 
 from collections.abc import Collection
 from math import inf
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.split import clock
 from tinysplit.split.solvers.chain.knapsack_choice import Packing
 from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, RunBounds, Runs
@@ -129,7 +129,7 @@ class LabelPass:
         step = self.rows.step(layer)
         size = BLOCK_NUMBERS // step[0].size + 1
         for first in range(0, len(labels), size):
-            if perf_counter() > self.deadline:
+            if clock.now() > self.deadline:
                 return None
             children = self._children(layer, step, labels, slice(first, first + size))
             chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen

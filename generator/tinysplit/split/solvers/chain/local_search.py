@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import inf
-from time import perf_counter
 
 import numpy as np
 
+from tinysplit.split import clock
 from tinysplit.split.solvers.chain.beam_pass import LabelPass, Rules
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, Runs
 from tinysplit.split.solvers.chain.resources import Bools, ChainRows, Floats
@@ -31,7 +31,7 @@ class Neighbours:
     @property
     def is_time_over(self) -> bool:
         """Whether nothing more may begin."""
-        return perf_counter() > self.deadline
+        return clock.now() > self.deadline
 
     def ended(self, devices: Sequence[int], multipliers: Floats, best: float) -> Found:
         """Return a good end for the first layers on `devices`."""

@@ -12,21 +12,21 @@ powered, and the one with the least bound goes on.
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import inf
-from time import perf_counter
 
 import numpy as np
 
 from tinysplit.common.errors import UsageError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.bounds import earlier_twins
 from tinysplit.split.solvers.chain.beam_pass import Dropped, LabelPass, Rules, caps_below
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, Completions, Runs, States
 from tinysplit.split.solvers.chain.local_search import Found, Neighbours
 from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
 from tinysplit.split.solvers.chain.subgradient import Ascent
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
+from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 FIRST_WIDTH = 32
 WIDENING = 6
@@ -41,44 +41,44 @@ NEIGHBOURS_BOUNDS = 3
 MAX_DEVICES_IN_SETS = 10  # 2^10 sets
 
 
-def label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+def chain_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
     """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
 
     The first pass, of milliseconds, is always finished. CheckFailedError says why nothing fits, UsageError what is for
     other solvers: branches, periods other than `load`, and idle power on more than ten boards.
     """
     _check_scope(problem)
-    check_memories(problem)
-    start = perf_counter()
+    check_capacity(problem)
+    start = clock.now()
     search = _LabelSearch(problem, start + time_limit_s)
     search.run()
     if not search.best.assignment:
-        raise explain(problem) if search.lower_bound == inf else explain_timeout(problem, time_limit_s)
+        raise NoSplitError(proved=search.lower_bound == inf)
     return Split(
         problem=problem,
         assignment=search.best.assignment,
         lower_bound=min(search.lower_bound, search.best.value),
         explored=search.explored,
-        solver="labels",
-        spent_s=perf_counter() - start,
+        solver="chain-labels",
+        spent_s=clock.now() - start,
     )
 
 
 def _check_scope(problem: Problem) -> None:
     if not problem.is_chain:
-        raise UsageError("labels knows chains only, and this network has branches: take --solver graph")
+        raise UsageError("chain-labels solves chains only, and this network has branches: take --solver dag-labels")
     if problem.asks_for_period and problem.period_definition is not Period.LOAD:
         raise UsageError(
-            f"labels knows the period load only, not {problem.period_definition}: take --solver branch-and-bound"
+            f"chain-labels knows the period load only, not {problem.period_definition}: take --solver dag-labels"
         )
-    if has_too_many_sets(problem):
+    if has_too_many_powered_sets(problem):
         raise UsageError(
-            f"labels looks at each set of boards where they draw idle power, and has too many with more than "
-            f"{MAX_DEVICES_IN_SETS} boards: take --solver branch-and-bound"
+            f"chain-labels solves once for each set of powered boards where idle power counts, and more than "
+            f"{MAX_DEVICES_IN_SETS} boards have too many sets: take --solver dag-labels"
         )
 
 
-def has_too_many_sets(problem: Problem) -> bool:
+def has_too_many_powered_sets(problem: Problem) -> bool:
     """Return whether there are too many sets of boards that may be powered, each of which labels would look at."""
     return _idle_counts(problem) and len(problem.devices) > MAX_DEVICES_IN_SETS
 
@@ -108,13 +108,13 @@ class _LabelSearch:
     def __init__(self, problem: Problem, deadline: float) -> None:
         self.best = _Incumbent(problem)
         self.deadline = deadline
-        costs, rules = StepCosts(problem), Rules(problem.must_use_all, earlier_twins(problem))
+        costs, rules = StepCosts(problem), Rules(problem.must_use_all, earlier_interchangeable(problem))
         self.parts = [_Part(self.best, costs, rules, powered) for powered in _powered_sets(problem, rules)]
 
     def run(self) -> None:
         """Widen passes of the part with the least bound until none can be better, or the time is over."""
         self.parts[0].advance(inf, self.deadline)
-        while perf_counter() <= self.deadline:
+        while clock.now() <= self.deadline:
             part = min(self.parts, key=lambda part: part.lower_bound)
             if part.is_done:
                 return
@@ -178,7 +178,7 @@ class _Part:
         return self.lower_bound >= self.best.value * (1 - ROUNDING)
 
     def _pass(self, runs: Runs, pass_deadline: float, deadline: float) -> None:
-        start = perf_counter()
+        start = clock.now()
         packed = self.packed if self.width > PACKED_WIDTH * runs.rows.n_devices**2 else ()
         done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline, packed)
         done.run()
@@ -194,7 +194,7 @@ class _Part:
         self.multipliers = self.multipliers[np.argsort(-done.wins, kind="stable")[: MAX_BOUNDS - MAX_LEARNED]]
         most = LABEL_MEMORY_BYTES // (5 * runs.rows.n_layers + 50 * len(runs.rows.limits) + 200)
         self.width = min(self.width * WIDENING, most)
-        now = perf_counter()
+        now = clock.now()
         took_s = now - start
         is_last = now + WIDENING * took_s > deadline  # a pass that does not end proves nothing
         self._look_around(runs, deadline if is_last else now + took_s)
@@ -232,7 +232,7 @@ class _Part:
         ascent = Ascent(runs, states, before, caps_below(runs, self.best.value), self.best.value)
         for ways in ascent.steps(steps):
             self._look_at(runs.rows, prefixes, ways)
-            if perf_counter() > deadline:
+            if clock.now() > deadline:
                 break
         self.lower_bound = max(self.lower_bound, min(self.best.value, float(ascent.values[0])))
         self.multipliers = np.vstack([ascent.multipliers, self.multipliers])

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from time import perf_counter
 
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 
@@ -35,16 +35,16 @@ class Incumbent:
         """
         for n_devices in range(1, min(len(self.problem.devices), len(self.problem.layers)) + 1):
             self.offer(_runs(self.problem, n_devices))
-            if perf_counter() > deadline:
+            if clock.now() > deadline:
                 return
 
     def improve(self, deadline: float) -> None:
         """Move single layers to other devices while that helps."""
-        while self.assignment != self._improved_from and perf_counter() < deadline:
+        while self.assignment != self._improved_from and clock.now() < deadline:
             self._improved_from = self.assignment
             for layer, device in product(range(len(self.assignment)), range(len(self.problem.devices))):
                 self.offer((*self.assignment[:layer], device, *self.assignment[layer + 1 :]))
-                if perf_counter() > deadline:
+                if clock.now() > deadline:
                     return
 
     def is_proved_by(self, lower_bound: float) -> bool:

@@ -9,11 +9,11 @@ bound, and a wider pass follows with more bounds, fitted to what was dropped.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.split import clock
 from tinysplit.split.problem import Assignment
 from tinysplit.split.solvers.dag.incumbent import Incumbent
 from tinysplit.split.solvers.dag.labels import Labels, join
@@ -76,7 +76,7 @@ class _Search:
             n_passes += 1
             # What the incumbent cut off is not better than it, whatever it costs.
             self.lower_bound = max(self.lower_bound, min(self.incumbent.value, done.lower_bound))
-            late = perf_counter() > self.deadline
+            late = clock.now() > self.deadline
             if self.incumbent.is_proved_by(self.lower_bound) or late or n_passes >= most_passes:
                 return
             self.incumbent.improve(self.deadline)
@@ -86,7 +86,7 @@ class _Search:
     def _learn(self, states: Sequence[State]) -> None:
         """Fit bounds to some states, and take splits that turn up on the way."""
         for state in states[:LEARNED_A_PASS]:
-            if perf_counter() < self.deadline:
+            if clock.now() < self.deadline:
                 self.incumbent.offer(self.bounds.learn(state, self.incumbent.value, self.deadline))
         self.lower_bound = max(self.lower_bound, min(self.incumbent.value, self.bounds.least_value()))
 
@@ -113,7 +113,7 @@ class _Search:
         blocks = np.cumsum(first[labels.node + 1] - first[labels.node]) // ARCS_A_BLOCK
         parents, children = np.zeros(0, dtype=np.intp), labels.take(np.zeros(0, dtype=np.intp))
         for block in range(int(blocks[-1]) + 1):
-            if perf_counter() > result.deadline:
+            if clock.now() > result.deadline:
                 return None
             rows = np.flatnonzero(blocks == block)
             opened, found = self.bounds.children(done, labels.take(rows), self.incumbent.value)
@@ -132,7 +132,7 @@ class _Search:
         for position, row in enumerate(order):
             if self.incumbent.is_proved_by(float(labels.bounds[row])):
                 return
-            if perf_counter() > result.deadline:
+            if clock.now() > result.deadline:
                 result.leave(labels.take(order[position:]))
                 return
             self.incumbent.offer(_devices(history, int(row)))

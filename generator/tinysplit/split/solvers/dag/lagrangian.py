@@ -8,11 +8,11 @@ ones: what the cheapest way uses too much of becomes dearer.
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.split import clock
 from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Ints
 
 PATIENCE = 4  # steps that did not raise the bound before steps become shorter
@@ -102,7 +102,7 @@ def raise_bound(
             stride, misses = stride * SHORTENING, 0
         total = state.values + frontier.cheapest(weights, price.rest, state.done, state.node)[0]
         goal = aim if isfinite(aim) else max(best, 0.0) * AIM_WITHOUT_INCUMBENT
-        if bound >= goal or perf_counter() > deadline:
+        if bound >= goal or clock.now() > deadline:
             break
         turned = _turn(weights, total, objective, stride)
         weights = np.where(priced, _dearer(weights, total, target, stride * (goal - bound)), turned)

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.bounds import earlier_twins
 from tinysplit.split.solvers.dag.energy import LabelEnergy
 from tinysplit.split.solvers.dag.labels import Labels, undominated
 from tinysplit.split.solvers.dag.lagrangian import Price, State, Target, raise_bound, root_of
 from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Columns
 from tinysplit.split.solvers.dag.spans import LabelSpans
 from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Ints, Masks
+from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 STEPS = 40
 MOST_PRICES = 8  # the last ones learned
@@ -31,7 +31,9 @@ class LabelBounds:
         self.counting = self._counting()
         self.prices = [Price.at(frontier, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
-        self.twins = np.array([sum(1 << i for i in twins) for twins in earlier_twins(problem)], dtype=np.uint64)
+        self.twins = np.array(
+            [sum(1 << i for i in twins) for twins in earlier_interchangeable(problem)], dtype=np.uint64
+        )
         self.saturation = self._saturation()
 
     def start(self) -> Labels:

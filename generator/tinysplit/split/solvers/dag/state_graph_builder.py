@@ -10,10 +10,10 @@ from functools import reduce
 from itertools import product
 from math import inf, isfinite
 from operator import and_
-from time import perf_counter
 
 import numpy as np
 
+from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
 from tinysplit.split.solvers.dag.resources import Columns
@@ -70,7 +70,7 @@ class FrontierBuilder:
             for count, (origin, node, move) in enumerate(self._arcs(layer, alive, behind, kept)):
                 if (target := numbers.of(node)) is not None:
                     arcs.append((origin, target, move))
-                if not count % ARCS_A_LOOK and perf_counter() > deadline:
+                if not count % ARCS_A_LOOK and clock.now() > deadline:
                     return None
             if not arcs:
                 return Frontier(entry, begun, (), left_out)
@@ -86,7 +86,7 @@ class FrontierBuilder:
             held_bytes = self.bytes[layer]
             for move in moves_of(self.problem, self.columns, layer, held_bytes, is_ordered=self.is_ordered):
                 moves.append(move)
-                if not len(moves) % MOVES_A_LOOK and perf_counter() > deadline:
+                if not len(moves) % MOVES_A_LOOK and clock.now() > deadline:
                     return False
             self.moves.append(moves)
             self.costs.append(np.array([move.costs for move in moves]))

@@ -1,0 +1,152 @@
+"""Parts of the Cortex-M0+ kernels: unsigned values, copies to the scratch buffer, and their costs.
+
+These kernels read 8-bit values as unsigned: unchanged where none is negative, otherwise as x + 128, from 0 to 255. The
+bias then subtracts 128 * sum(w).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.kernels.base import KernelContext
+from tinysplit.kernels.cost_table import Work
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+if TYPE_CHECKING:
+    from tinysplit.network.layers.window import Window
+
+BITS = 8
+_SIGN = 1 << (BITS - 1)
+WORD_BYTES = 4
+LARGEST_UNROLLED_COPY = 4  # values that are copied without a loop
+COPIED_TOGETHER = 12  # words that one iteration copies: templates/copy_values.j2
+
+
+@dataclass(frozen=True)
+class UnsignedLayer:
+    """The integers of a layer for unsigned 8-bit inputs from 0 to `x_high`, or for signed 16-bit inputs."""
+
+    weights: NDArray[np.int64]  # output channels x weights of a channel
+    bias: NDArray[np.int64]
+    factors: NDArray[np.int64] | None  # of the requantization, one a channel; None if all are 1
+    x_high: int
+
+    @classmethod
+    def of(cls, quantized: QuantizedLayer) -> "UnsignedLayer":
+        """Return the integers of a layer, with a bias for x + 128 where inputs may be negative."""
+        layer, constants = quantized.layer, quantized.constants
+        weights = layer.by_channel(constants["weights"]).astype(np.int64)
+        shift = _sign(quantized)
+        bias = constants["bias"].astype(np.int64) - shift * weights.sum(axis=1)
+        requantization = quantized.formats.requantization
+        factors = np.array(requantization.factors if requantization else 1, np.int64)
+        every_factor = np.broadcast_to(factors, len(weights)) if factors.max() > 1 else None
+        return cls(weights, bias, every_factor, quantized.x_bounds[1] + shift)
+
+
+@dataclass(frozen=True)
+class ValueCopy:
+    """How values are copied to the scratch buffer; `sign` and `zero` are C literals for one unit of the copy."""
+
+    by_words: bool  # units are words: all channels of a pixel fill whole words; else single values
+    sign: str  # what x ^ sign makes x + 128 of; empty if values are copied unchanged
+    zero: str  # the padding
+
+    @classmethod
+    def of(cls, quantized: QuantizedLayer) -> Self:
+        """Return how the inputs of a layer are copied."""
+        x = quantized.formats.x
+        by_words = quantized.layer.in_shape.channels * x.bits // 8 % WORD_BYTES == 0
+        unit = sum(1 << place for place in range(0, 8 * WORD_BYTES, x.bits)) if by_words else 1
+        sign = _sign(quantized)
+        return cls(
+            by_words=by_words,
+            sign=hex(sign * unit) if sign else "",
+            zero=hex((x.zero_point ^ sign) % (1 << x.bits) * unit),
+        )
+
+
+@dataclass(frozen=True)
+class Armv6mContext(KernelContext):
+    """What the templates of all kernels in assembler print."""
+
+    copy: ValueCopy
+    has_factors: bool  # whether the requantization of a channel has a factor other than 1
+
+
+def has_factors(quantized: QuantizedLayer) -> bool:
+    """Return whether the requantization of a channel has a factor other than 1."""
+    requantization = quantized.formats.requantization
+    return bool(requantization and max(requantization.factors) > 1)
+
+
+def is_signed(quantized: QuantizedLayer) -> bool:
+    """Return whether inputs may be negative, so that they are copied as x + 128."""
+    return _sign(quantized) > 0
+
+
+def may_be_signed(layer: Layer, widths: Widths) -> bool:
+    """Return whether inputs are copied as x + 128, as far as the graph tells."""
+    return widths.x == BITS and layer.x_clamp.low < 0
+
+
+def expected_high(layer: Layer) -> int:
+    """Return the largest unsigned input, as far as the graph tells."""
+    return 2 * _SIGN - 1 if layer.x_clamp.low < 0 else _SIGN - 1
+
+
+def copy_work(layer: Layer, widths: Widths, values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:
+    """Return the work of copying `runs` runs of `values` consecutive values.
+
+    Parts: `twelves` are words copied twelve at a time; `words` and `values` are copied one at a time, the values of a
+    `straight_` run without a loop; `signed_` ones are copied as x + 128.
+    """
+    sign = "signed_" if signed else ""
+    if layer.in_shape.channels * widths.x // 8 % WORD_BYTES:
+        return {f"{sign}{'straight_' if values <= LARGEST_UNROLLED_COPY else ''}values": runs * values}
+    words = values * widths.x // 8 // WORD_BYTES
+    twelves = 0 if signed else words // COPIED_TOGETHER
+    return {"twelves": runs * twelves, f"{sign}words": runs * (words - COPIED_TOGETHER * twelves)}
+
+
+def windows_work(layer: Layer, widths: Widths, passes: int) -> dict[str, float]:
+    """Return the work of copying the windows of all output pixels `passes` times.
+
+    Parts: `run` is a kernel row inside the map, copied as a whole; `piece` is a single kernel position of another row;
+    `outside` is a position in the padding, with its `filled_` words or values.
+    """
+    window: Window | None = getattr(layer, "window", None)
+    signed = may_be_signed(layer, widths)
+    if window is None:
+        return copy_work(layer, widths, layer.in_shape.size, passes, signed=signed)
+    rows, columns = window.covered(layer.in_shape)
+    whole = (columns == window.kernel[1]) & (window.dilation[1] == 1)
+    runs, pieces = float(passes * rows.sum() * whole.sum()), float(passes * rows.sum() * columns[~whole].sum())
+    outside = float(passes * rows.size * whole.size * window.elements) - runs * window.kernel[1] - pieces
+    channels = layer.in_shape.channels
+    filled = copy_work(layer, widths, channels, outside, signed=True)
+    every = (
+        {"run": runs, "piece": pieces, "outside": outside},
+        copy_work(layer, widths, window.kernel[1] * channels, runs, signed=signed),
+        copy_work(layer, widths, channels, pieces, signed=signed),
+        {name.replace("signed", "filled"): count for name, count in filled.items()},
+    )
+    return sum_of(*every)
+
+
+def sum_of(*works: Work) -> dict[str, float]:
+    """Return the counts of every part, added up over `works`."""
+    total: dict[str, float] = {}
+    for work in works:
+        for part, count in work.items():
+            total[part] = total.get(part, 0.0) + count
+    return total
+
+
+def _sign(quantized: QuantizedLayer) -> int:
+    """Return what is added to the inputs: 128 where 8-bit ones may be negative, else 0."""
+    return _SIGN if quantized.formats.x.bits == BITS and quantized.x_bounds[0] < 0 else 0

@@ -1,0 +1,334 @@
+"""Convolutions and fully connected layers of 8 bits on Cortex-M0+: two products in one 32-bit multiplication.
+
+A word holds the weights of two output channels, `w0 + (w1 << 16)`, so its product with a value x >= 0 holds two
+products (operand packing). Sums over a group of inputs keep both halves apart as long as each fits 16 bits: a sum that
+starts at `offset = x_high * sum(-w for w < 0)` stays between 0 and `x_high * sum(|w|)` for all inputs. Groups are as
+long as this bound is at most 65535 in every channel; groups of two always are: 2 * 128 * 255 = 65280. For each pair
+of channels, one word adds up the sums of the groups modulo 2^32, another one their upper halves.
+
+Four output channels are computed at a time, as im2col does it: the window of an output pixel is copied first.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.common.alignment import aligned
+from tinysplit.kernels.armv6m import common
+from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.in_place import Lead, window_lead
+from tinysplit.kernels.memory_traffic import Loads, block_loads
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+CHANNELS = 4  # output channels at a time
+LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
+HALF_WORD = (1 << 16) - 1
+ORDERS = 300  # random orders of the inputs that are tried
+EXPECTED_ORDERS = 10  # before weights are quantized, where one group more or less changes little
+LARGEST_WEIGHT = 127
+MOST_WEIGHTS = 5120  # of a layer whose packed words lie in flash, where they take more than twice the bytes
+MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM would not pay
+FEW_PIXELS = 32
+PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
+
+Integers = NDArray[np.int64]
+
+
+Group = tuple[int, ...]  # positions, in an iteration of the loop, of inputs whose sums of products fit 16 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The words of four output channels: initial sums, weights and offsets of each group, factors."""
+
+    start: Integers
+    weights: tuple[Integers, ...]  # channels x inputs of a group
+    offsets: tuple[Integers, ...]
+    factors: Integers | None
+
+    def packed(self) -> Iterator[Integers]:
+        """Yield the words in the order in which they are read: a group's offsets follow its first two inputs."""
+        yield from self.head()
+        for weights, offset in zip(self.weights, self.offsets, strict=True):
+            words = _pair(weights).T.reshape(-1)
+            yield from (words[:4], _pair(offset)[::-1], words[4:])
+        yield from self.tail()
+
+    def head(self) -> tuple[Integers, ...]:
+        """Return the initial values of the packed sums and of their upper halves."""
+        return _pair(self.start), self.start[1::2]
+
+    def tail(self) -> tuple[Integers, ...]:
+        """Return the factors of the requantization, if there are any."""
+        return () if self.factors is None else (self.factors,)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The loop over the inputs of a layer: `inputs` with padding, `unroll` of them an iteration, in `groups`."""
+
+    inputs: int
+    unroll: int
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, quantized: QuantizedLayer) -> "Packing":
+        """Return the packing of a layer with the fewest groups that were found."""
+        return _packing(quantized)
+
+    @classmethod
+    def search(cls, quantized: QuantizedLayer) -> "Packing":
+        """Find groups: in the order of the inputs or, if that gives fewer, in one of `ORDERS` random orders.
+
+        An order that mixes large and small weights gives long groups. It is the same for all channels and iterations.
+        """
+        layer = common.UnsignedLayer.of(quantized)
+        inputs, unroll = padded_inputs(quantized.layer)
+        magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
+        return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
+
+    def blocks(self, quantized: QuantizedLayer) -> Iterator[Block]:
+        """Yield the blocks of four output channels in order."""
+        layer = common.UnsignedLayer.of(quantized)
+        all_weights = _padded(layer.weights, self.inputs)
+        for first in range(0, len(all_weights), CHANNELS):
+            block = slice(first, first + CHANNELS)
+            weights = tuple(all_weights[block][:, places] for places in self._places())
+            offsets = tuple(layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
+            factors = None if layer.factors is None else layer.factors[block]
+            yield Block(layer.bias[block] - sum(offsets), weights, offsets, factors)
+
+    def _places(self) -> Iterator[list[int]]:
+        for loop in range(0, self.inputs, self.unroll):
+            for group in self.groups:
+                yield [loop + place for place in group]
+
+
+@lru_cache(maxsize=64)
+def _packing(quantized: QuantizedLayer) -> Packing:
+    return Packing.search(quantized)
+
+
+@dataclass(frozen=True)
+class PixelsContext(common.Armv6mContext):
+    """What the templates print of kernels that compute all channels of a window, four at a time."""
+
+    pixels_template: str  # that has the function of pixels
+    element: str  # C type of the inputs as that function reads them
+    inputs: int  # of an output, with padding
+    used_inputs: int  # of them
+    unroll: int  # inputs that an iteration of the inner loop takes
+    channels: int  # output channels that a call of the function of pixels computes
+    stream_words: int  # words of four output channels
+    copies_windows: bool  # to the scratch buffer; else windows are read from the input
+    buffers_outputs: bool  # of a pixel in the scratch buffer, so that the output may replace the input
+    unpacks: bool  # weights to the scratch buffer
+
+    @property
+    def loops(self) -> int:
+        """Iterations of the inner loop."""
+        return self.inputs // self.unroll
+
+
+@dataclass(frozen=True)
+class PackedContext(PixelsContext):
+    """What the templates of kernels with packed products print."""
+
+    groups: tuple[Group, ...]
+    x_high: int  # the largest input as unsigned value
+
+
+class OneWindow(Kernel):
+    """Base of kernels that copy the window of one output pixel and compute four of its channels at a time."""
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Kernel.scratch_bytes`: the values of one window, or the outputs of one pixel."""
+        return aligned(max(padded_inputs(layer)[0] * widths.x // 8, layer.out_shape.channels * widths.y // 8))
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Kernel.lead`: the window of a pixel is copied, or its outputs are buffered."""
+        if not isinstance(layer, Conv):
+            return super().lead(layer, k, widths)
+        return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Kernel.loads`: windows are copied, or read from the input."""
+        weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
+        return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
+
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Kernel.work`: windows are copied once."""
+        return pixels_work(layer, widths, 1)
+
+
+@lru_cache(maxsize=256)
+def expected_groups(layer: Layer) -> int:
+    """Return the expected number of groups in an iteration of the loop, for values that use their whole format."""
+    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
+    magnitudes = np.ceil(
+        LARGEST_WEIGHT * weights / np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    ).astype(np.int64)
+    inputs, unroll = padded_inputs(layer)
+    x_high = common.expected_high(layer)
+    return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), x_high, EXPECTED_ORDERS))
+
+
+class Packed(OneWindow):
+    """Convolutions and fully connected layers of 8 bits with few weights: flash holds the packed words."""
+
+    name: ClassVar[str] = "packed"
+
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Kernel.work`: `group` is a group of inputs of four channels."""
+        work = pixels_work(layer, widths, 1)
+        return {**work, "group": work["loop"] * expected_groups(layer)}
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS
+        most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
+        return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Kernel.weights_bytes`."""
+        return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
+
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
+        """See `Kernel.constants`."""
+        blocks = Packing.of(quantized).blocks(quantized)
+        words = np.concatenate([words for block in blocks for words in block.packed()])
+        return {"weights": words.astype(np.uint32).view(np.int32)}
+
+    def context(self, quantized: QuantizedLayer) -> PackedContext:
+        """See `Kernel.context`."""
+        return packed_context(quantized, quantized.layer.out_shape.channels, unpacks=False)
+
+
+def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
+    """Return the work of a kernel that goes over all output pixels `passes` times, each time for other channels.
+
+    Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them; `pixel`: output pixels, once a
+    pass; `buffered` outputs; and those of copying the windows (`common.windows_work`).
+    """
+    (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
+    blocks = pixels * layer.out_shape.channels // CHANNELS
+    copies = not is_pointwise(layer) or common.may_be_signed(layer, widths) or inputs != inputs_of(layer)
+    work = {
+        "pairs": blocks * inputs // 2,
+        "loop": blocks * inputs // unroll,
+        "block": blocks,
+        "pixel": pixels * passes,
+        "buffered": 0 if copies else layer.out_shape.size,
+    }
+    return work | (common.windows_work(layer, widths, passes) if copies else {})
+
+
+def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
+    """Return whether products of `layer` can be made in pairs."""
+    has_width = widths.x == widths.w == common.BITS
+    if core != CORTEX_M0PLUS or not has_width or layer.out_shape.channels % CHANNELS:
+        return False
+    return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
+
+
+def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -> PackedContext:
+    """Return the context of a kernel with packed products, `channels` output channels at a time."""
+    layer, packing, unsigned = quantized.layer, Packing.of(quantized), common.UnsignedLayer.of(quantized)
+    used, has_factors = inputs_of(layer), unsigned.factors is not None
+    copies = common.is_signed(quantized) or packing.inputs != used or not is_pointwise(layer)
+    loops = packing.inputs // packing.unroll
+    return PackedContext(
+        copy=common.ValueCopy.of(quantized),
+        has_factors=has_factors,
+        pixels_template="layers/packed/packed.c.j2",
+        element="uint8_t",
+        inputs=packing.inputs,
+        used_inputs=used,
+        unroll=packing.unroll,
+        channels=channels,
+        stream_words=4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + 4 * has_factors,
+        copies_windows=copies,
+        buffers_outputs=isinstance(layer, Conv) and not copies and not unpacks,
+        unpacks=unpacks,
+        groups=packing.groups,
+        x_high=unsigned.x_high,
+    )
+
+
+def largest_block_bytes(layer: Layer) -> int:
+    """Return the bytes of four channels' words if all groups had two inputs: biases, weights, offsets, factors."""
+    inputs, _ = padded_inputs(layer)
+    return 4 * (4 + 2 * inputs + inputs + 4)
+
+
+def is_pointwise(layer: Layer) -> bool:
+    """Return whether the windows of a layer lie one behind the other in its input, so that none has to be copied."""
+    if not isinstance(layer, Conv):
+        return True
+    window = layer.window
+    return window.elements == 1 and window.stride == (1, 1) and not window.is_clipped
+
+
+def inputs_of(layer: Layer) -> int:
+    """Return the number of inputs that an output sums up."""
+    return int(layer.parameters["weights"][0].size)
+
+
+def windows_bytes(layer: Layer, widths: Widths) -> int:
+    """Return the bytes that are read to copy the windows of all pixels."""
+    height, width, _ = layer.out_shape
+    return 0 if is_pointwise(layer) else height * width * inputs_of(layer) * widths.x // 8
+
+
+def padded_inputs(layer: Layer) -> tuple[int, int]:
+    """Return the inputs of an output, padded for the fastest inner loop, and how many of them an iteration takes."""
+    used = inputs_of(layer)
+    choices = [
+        (inputs, unroll)
+        for inputs in range(used + used % 2, used + LONGEST_UNROLL, 2)
+        for unroll in range(2, LONGEST_UNROLL + 1, 2)
+        if inputs % unroll == 0
+    ]
+    return min(choices, key=lambda choice: PAIR_CYCLES * choice[0] // 2 + LOOP_CYCLES * (choice[0] // choice[1]))
+
+
+def _padded(weights: Integers, inputs: int) -> Integers:
+    padded: Integers = np.pad(weights, ((0, 0), (0, inputs - weights.shape[1])))
+    return padded
+
+
+def _fewest_groups(magnitudes: Integers, x_high: int, tries: int) -> tuple[Group, ...]:
+    """Return the groups of the best of `tries` random orders of the inputs (columns) and the given one."""
+    unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
+    rng = np.random.default_rng(0)
+    orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]
+    return min((tuple(_groups(magnitudes, order, most)) for order in orders), key=len)
+
+
+def _groups(magnitudes: Integers, order: Integers, most: int) -> Iterator[Group]:
+    """Yield the longest groups of inputs (columns) whose magnitudes sum to at most `most` in every channel (row)."""
+    sums = np.pad(magnitudes[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
+    first, unroll = 0, len(order)
+    while first < unroll:
+        end = first + 2
+        while end < unroll and (sums[:, end + 2] - sums[:, first]).max() <= most:
+            end += 2
+        yield tuple(order[first:end].tolist())
+        first = end
+
+
+def _pair(channels: Integers) -> Integers:
+    """Return words of two channels (rows) each: an even one, plus 2^16 times the next one."""
+    packed: Integers = channels[0::2] + (channels[1::2] << 16)
+    return packed

@@ -1,0 +1,74 @@
+"""Add, Concat and pools of 8-bit values on Cortex-M0+, four in a word: SIMD within a register (SWAR) in plain C.
+
+The arithmetic is that of firmware/common/swar.h.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tinysplit.kernels.armv6m import common
+from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.copy_maps import copies_lead
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.in_place import Lead, channelwise_lead
+from tinysplit.kernels.lane_sums import BYTES_IN_WORD, LARGEST_BYTE_WINDOW, LaneSum, concat_shifts
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.average_pool import AveragePool
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+ANY_BYTE, POSITIVE_BYTE = (-128, 127), (0, 127)  # clamps that words are brought to
+
+
+@dataclass(frozen=True)
+class SwarContext(KernelContext):
+    """What the templates print: the sum of words of an Add (None: element by element), shifts of a Concat's inputs."""
+
+    sum: LaneSum | None
+    shifts: tuple[int | None, ...]
+    is_signed: bool  # whether values of a pool may be negative
+
+
+class Swar(Kernel):
+    """Words of four channels or elements; where scales or signs do not allow it, one value after the other."""
+
+    name: ClassVar[str] = "swar"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        if core != CORTEX_M0PLUS or widths != Widths.all(common.BITS):
+            return False
+        if isinstance(layer, MaxPool | AveragePool):
+            return layer.in_shape.channels % BYTES_IN_WORD == 0 and layer.window.elements <= LARGEST_BYTE_WINDOW
+        if isinstance(layer, Concat):
+            return all(shape.channels % BYTES_IN_WORD == 0 for shape in layer.in_shapes)
+        return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
+        """See `Kernel.scratch_bytes`."""
+        return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
+        if isinstance(layer, MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
+
+    def context(self, quantized: QuantizedLayer) -> SwarContext:
+        """See `Kernel.context`."""
+        lane_sum, has_any_byte = LaneSum.of(quantized), quantized.clamp == ANY_BYTE
+        suits = (
+            lane_sum is not None
+            and lane_sum.coarse_bits >= 0
+            and lane_sum.doublings == 0
+            and quantized.clamp in {ANY_BYTE, POSITIVE_BYTE}
+        )
+        shifts = concat_shifts(quantized)
+        return SwarContext(
+            sum=lane_sum if suits else None,
+            shifts=tuple(bits if has_any_byte and bits is not None and bits >= 0 else None for bits in shifts),
+            is_signed=common.is_signed(quantized),
+        )

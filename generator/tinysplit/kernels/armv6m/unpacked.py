@@ -1,0 +1,111 @@
+"""The kernel `packed` for layers with many weights: packed words are made in RAM, for some output channels at a time.
+
+Flash holds four weights a word, as w + 128, in the order 0, 2, 1, 3 of their channels, so that two masks extract the
+packed words. The offsets of groups follow from the weights. All pixels are computed for the channels in RAM before the
+next channels are unpacked.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from tinysplit.common.alignment import aligned
+from tinysplit.kernels.armv6m.packed import (
+    CHANNELS,
+    Block,
+    Integers,
+    PackedContext,
+    Packing,
+    expected_groups,
+    is_pointwise,
+    largest_block_bytes,
+    may_pack,
+    packed_context,
+    padded_inputs,
+    pixels_work,
+    windows_bytes,
+)
+from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.memory_traffic import Loads, block_loads
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+FEWEST_PIXELS = 8  # with fewer, unpacking takes longer than it saves
+MOST_BYTES = 4096  # of packed words in RAM, where windows are copied once for all channels in RAM
+ORDER = (0, 2, 1, 3)
+MIDDLE = 128
+
+
+class Unpacked(Kernel):
+    """Convolutions and fully connected layers of 8 bits with many weights."""
+
+    name: ClassVar[str] = "unpacked"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        return may_pack(layer, core, widths) and layer.out_shape.height * layer.out_shape.width >= FEWEST_PIXELS
+
+    def template(self, layer: Layer) -> str:
+        """See `Kernel.template`: `packed` has the same one, and reads its words from flash."""
+        return f"layers/packed/{layer.kind}.c.j2"
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Kernel.scratch_bytes`: packed words, and the values of one window."""
+        return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Kernel.loads`: weights are read once from flash, and as packed words from RAM for every pixel."""
+        weights_bytes = self.weights_bytes(layer, widths)
+        copied_bytes = _passes(layer) * windows_bytes(layer, widths)
+        words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
+        return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
+
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Kernel.work`: `unpacked` weights, in `unpacked_groups`; windows are copied once a pass."""
+        groups, blocks = expected_groups(layer), layer.out_shape.channels // CHANNELS
+        (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
+        loops = blocks * inputs // unroll
+        own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
+        return {**pixels_work(layer, widths, _passes(layer)), **own}
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""
+        return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
+
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
+        """See `Kernel.constants`."""
+        blocks = Packing.of(quantized).blocks(quantized)
+        words = np.concatenate([words for block in blocks for words in _words(block)])
+        return {"weights": words.astype(np.uint32).view(np.int32)}
+
+    def context(self, quantized: QuantizedLayer) -> PackedContext:
+        """See `Kernel.context`."""
+        return packed_context(quantized, CHANNELS * _blocks_at_once(quantized.layer), unpacks=True)
+
+
+def _passes(layer: Layer) -> int:
+    """Return how often all windows are copied."""
+    return layer.out_shape.channels // CHANNELS // _blocks_at_once(layer)
+
+
+def _blocks_at_once(layer: Layer) -> int:
+    """Return how many blocks of four channels RAM holds at a time: a window that is copied serves all of them."""
+    blocks = layer.out_shape.channels // CHANNELS
+    most = 1 if is_pointwise(layer) else max(1, MOST_BYTES // largest_block_bytes(layer))
+    return max(count for count in range(1, min(blocks, most) + 1) if blocks % count == 0)
+
+
+def _words(block: Block) -> Iterator[Integers]:
+    yield from block.head()
+    yield from (_bytes(weights + MIDDLE) for weights in block.weights)
+    yield from block.tail()
+
+
+def _bytes(channels: Integers) -> Integers:
+    """Return words of four channels (rows) each, one for every column."""
+    words: Integers = sum(channels[channel] << 8 * place for place, channel in enumerate(ORDER))
+    return words

@@ -1,0 +1,88 @@
+"""Convolutions and fully connected layers of 16-bit values on Cortex-M0+: four output channels for each loaded value.
+
+The register blocking of im2col and matrix multiplication (1 pixel x 4 channels), with one multiplication a product.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from tinysplit.kernels.armv6m import common
+from tinysplit.kernels.armv6m.packed import (
+    CHANNELS,
+    HALF_WORD,
+    Integers,
+    OneWindow,
+    PixelsContext,
+    inputs_of,
+    is_pointwise,
+    padded_inputs,
+)
+from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+BITS = 16
+LONGEST_UNROLL = 16  # keeps the literal pool within reach of the instructions that load from it
+
+
+class Wide(OneWindow):
+    """Convolutions and fully connected layers of 16-bit values; windows are copied as `Packed` does it."""
+
+    name: ClassVar[str] = "wide"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        if core != CORTEX_M0PLUS or widths.x != BITS or layer.out_shape.channels % CHANNELS:
+            return False
+        return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
+
+    def template(self, layer: Layer) -> str:
+        """See `Kernel.template`: that of `packed`, which extends `PixelsContext.pixels_template`."""
+        return f"layers/packed/{layer.kind}.c.j2"
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 8-bit weights take 16 bits, too
+        """See `Kernel.weights_bytes`."""
+        return layer.out_shape.channels * (4 + 4 + 2 * padded_inputs(layer)[0])
+
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
+        """See `Kernel.constants`: for each block of four channels its biases, pairs of weights, and factors."""
+        layer = common.UnsignedLayer.of(quantized)
+        inputs, _ = padded_inputs(quantized.layer)
+        weights = np.pad(layer.weights, ((0, 0), (0, inputs - layer.weights.shape[1])))
+        words: list[Integers] = []
+        for first in range(0, len(weights), CHANNELS):
+            block = slice(first, first + CHANNELS)
+            pairs = (weights[block][0::2] & HALF_WORD) | (weights[block][1::2] << BITS)
+            words.extend((layer.bias[block], pairs.T.reshape(-1)))
+            if layer.factors is not None:
+                words.append(layer.factors[block])
+        return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
+
+    def context(self, quantized: QuantizedLayer) -> PixelsContext:
+        """See `Kernel.context`."""
+        layer, has_factors = quantized.layer, common.has_factors(quantized)
+        inputs, unroll = padded_inputs(layer)
+        if unroll > LONGEST_UNROLL and unroll % 4 == 0:
+            unroll //= 2
+        used = inputs_of(layer)
+        copies = inputs != used or not is_pointwise(layer)
+        return PixelsContext(
+            copy=common.ValueCopy.of(quantized),
+            has_factors=has_factors,
+            pixels_template="layers/wide/wide.c.j2",
+            element="int16_t",
+            inputs=inputs,
+            used_inputs=used,
+            unroll=unroll,
+            channels=layer.out_shape.channels,
+            stream_words=4 + 2 * inputs + 4 * has_factors,
+            copies_windows=copies,
+            buffers_outputs=isinstance(layer, Conv) and not copies,
+            unpacks=False,
+        )

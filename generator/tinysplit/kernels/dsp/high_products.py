@@ -1,0 +1,76 @@
+"""Requantization of a sum by the upper half of a 64-bit product, which SMMLAR computes and rounds.
+
+`(sum * factor + half a step) >> post_shift` is the upper half of `sum * (factor << (32 - post_shift))`, rounded: the
+same integer, without a shift instruction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinysplit.kernels.cost_table import Work
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+PRODUCT_BITS = 32  # below the upper half
+LARGEST_FACTOR = (1 << 31) - 1
+LARGEST_HALF = (1 << 15) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Epilogue:
+    """How the sums of a layer become outputs on a DSP core.
+
+    `factors` has one value for each output channel, or one for all. `is_high`: they are shifted for the upper half of
+    the product, for sums that are 2^extra_bits times too large by as much less. `is_narrow`: outputs are bytes from 0
+    on, and are proved to fit 16 bits before the clamp; `is_whole`: the same for bytes from -128 to 127. `is_capped`:
+    the clamp has an upper limit below 127.
+    """
+
+    factors: IntArray
+    is_high: bool
+    is_narrow: bool
+    is_capped: bool
+    is_whole: bool
+
+    @classmethod
+    def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None, *, may_mask: bool = False) -> "Epilogue":
+        """Return the epilogue of `quantized`; `extra_bits` has one value for each output channel.
+
+        With `may_mask` the kernel clears the bits that the first shift drops, so that the product needs no such shift.
+        """
+        formats, (low, high) = quantized.formats, quantized.clamp
+        requantization = formats.requantization
+        if requantization is None:
+            raise ValueError(f"{quantized.layer.kind} has no requantization")
+        factors = np.array(requantization.factors, np.int64)
+        if extra_bits is not None and extra_bits.any():
+            factors = np.broadcast_to(factors, extra_bits.shape)
+        shift = requantization.post_shift + (requantization.pre_shift if may_mask else 0)
+        shifts = PRODUCT_BITS - shift - (0 if extra_bits is None else extra_bits)
+        shifted = factors << np.maximum(shifts, 0)
+        is_high = (
+            (may_mask or requantization.pre_shift == 0) and np.all(shifts >= 0) and np.all(shifted <= LARGEST_FACTOR)
+        )
+        bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
+        largest = bounds * np.array(requantization.factors, np.int64) >> requantization.post_shift
+        fits_half = int(largest.max()) + 1 + abs(formats.y.zero_point) <= LARGEST_HALF
+        is_byte = formats.y.bits == 8 and low == 0  # noqa: PLR2004
+        return cls(
+            factors=shifted if is_high else np.array(requantization.factors, np.int64),
+            is_high=bool(is_high),
+            is_narrow=bool(is_high and is_byte and fits_half),
+            is_whole=bool(is_high and fits_half and (low, high) == (-128, 127)),
+            is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
+        )
+
+
+def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
+    """Return `work` with every part a second time, named by the clamp: `free_`, `positive_` (ReLU), `capped_` (ReLU6).
+
+    So a part has a cost that all clamps share, and one of its clamp.
+    """
+    activation = layer.activation
+    clamp = "capped" if np.isfinite(activation.high) else "free" if activation.low < 0 else "positive"
+    return {**work, **{f"{clamp}_{part}": count for part, count in work.items()}}

@@ -1,0 +1,76 @@
+"""Add, Mul and Concat, and pools of 16 bits: four bytes or two halfwords of a word in one SIMD instruction.
+
+CMSIS-NN adds element by element in 32 bits (arm_elementwise_add_s8); here sums whose ratios of scales are powers of
+two stay in their lanes (`tinysplit.kernels.lane_sums`).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.copy_maps import copies_lead
+from tinysplit.kernels.cores import DSP_CORES
+from tinysplit.kernels.in_place import Lead, channelwise_lead
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.average_pool import AveragePool
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.mul import Mul
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+WORD_BITS = 32
+POOL_BITS, POOL_LANES = 16, 2
+LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum always fits 32 bits
+
+
+@dataclass(frozen=True)
+class LanesContext(KernelContext):
+    """What the templates print: how an Add sums lanes (None: element by element), and the shifts of a Concat."""
+
+    sum: LaneSum | None
+    shifts: tuple[int | None, ...]
+    lane_count: int  # values in a word
+
+
+class Lanes(Kernel):
+    """Words of all inputs in order; where scales or widths do not allow lanes, element by element."""
+
+    name: ClassVar[str] = "lanes"
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        if core not in DSP_CORES or widths.x != widths.y:
+            return False
+        if isinstance(layer, MaxPool | AveragePool):
+            has_sums = layer.window.elements <= LARGEST_WINDOW
+            return widths.x == POOL_BITS and layer.in_shape.channels % POOL_LANES == 0 and has_sums
+        lane_count = WORD_BITS // widths.x
+        if isinstance(layer, Concat):
+            return all(shape.channels % lane_count == 0 for shape in layer.in_shapes)
+        are_alike = layer.in_shapes == (layer.out_shape, layer.out_shape)
+        if isinstance(layer, Mul):
+            return are_alike or layer.out_shape.channels % lane_count == 0
+        return isinstance(layer, Add) and are_alike
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
+        """See `Kernel.scratch_bytes`."""
+        return 0
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
+        if isinstance(layer, MaxPool | AveragePool):
+            return channelwise_lead(layer, layer.window, widths)
+        if isinstance(layer, Concat):
+            return copies_lead(layer, k, widths)
+        return super().lead(layer, k, widths)
+
+    def context(self, quantized: QuantizedLayer) -> LanesContext:
+        """See `Kernel.context`."""
+        return LanesContext(
+            sum=LaneSum.of(quantized),
+            shifts=concat_shifts(quantized),
+            lane_count=WORD_BITS // quantized.formats.y.bits,
+        )

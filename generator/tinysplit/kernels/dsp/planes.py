@@ -1,0 +1,202 @@
+"""Depthwise convolutions with kernels 3 wide by SMLAD: two channel planes at a time, two neighbours of one in a word.
+
+The non-interleaved scheme of Singh 2024: channels are computed one after the other, from a buffer in RAM. CMSIS-NN
+(arm_depthwise_conv_wrapper_s8) keeps channels interleaved; TinyEngine's in-place depthwise kernels buffer a plane, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import ClassVar
+
+import numpy as np
+
+from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.cores import DSP_CORES
+from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
+from tinysplit.kernels.in_place import Lead, lead_of_blocks
+from tinysplit.kernels.memory_traffic import Loads
+from tinysplit.kernels.scheme import Scheme
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.window import Window
+from tinysplit.network.quantized_graph import QuantizedLayer
+
+SHARED_CODE = "dsp_planes_"
+KERNEL_WIDTH = 3
+LARGEST_KERNEL_HEIGHT = 5
+WORDS_OF_FOUR = 5  # words that hold the inputs of a kernel row of four outputs
+PLANES = 2  # channels that are read together
+LARGEST_SCRATCH_BYTES = 8192
+LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row: LDR reaches 4095
+TILE_BYTES = 1600  # of the rows in the scratch buffer, unless one row of outputs needs more
+
+
+@dataclass(frozen=True)
+class PlanesContext(KernelContext):
+    """What the template prints."""
+
+    epilogue: Epilogue
+    shared: str  # prefix of the functions that layers of the same shape share
+    tile_rows: int  # rows of outputs of a tile
+    plane_rows: int  # rows of inputs under them
+    pitch: int  # elements of a row of a plane
+
+
+class Planes(Kernel):
+    """Two planes are gathered into the scratch buffer, tile by tile of rows, with their padding; then computed by rows.
+
+    All inputs of a tile are gathered before its outputs are written, so that the output may replace the input.
+    """
+
+    name: ClassVar[str] = "planes"
+    suits_fused_rows: ClassVar[bool] = False  # rows that tiles share would be gathered twice
+
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        """See `Kernel.fits`."""
+        if core not in DSP_CORES or not isinstance(layer, DepthwiseConv) or layer.in_shape.channels % PLANES:
+            return False
+        height, width = layer.window.kernel
+        return (
+            widths.w <= widths.x
+            and _tile_bytes(layer, 1) <= LARGEST_SCRATCH_BYTES
+            and 2 * (height - 1) * _pitch(layer) <= LARGEST_OFFSET_BYTES
+            and width == KERNEL_WIDTH
+            and height <= LARGEST_KERNEL_HEIGHT
+            and layer.window.dilation == (1, 1)
+            and layer.window.stride[0] <= height
+            and layer.window.stride[1] <= 2  # noqa: PLR2004 - larger strides skip words of the plane
+        )
+
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - planes are 16 bits
+        """See `Kernel.scratch_bytes`: a tile of two planes."""
+        return _tile_bytes(layer, _tile_rows(layer))
+
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
+        """See `Kernel.lead`: a pixel of the output must lie on one of the input, so that it touches no other channel.
+
+        A tile is gathered before its outputs are written, except the rows that it shares with the tile above.
+        """
+        if widths.x != widths.y:
+            return None
+        window, (height, width, channels) = _window(layer), layer.out_shape
+        starts = np.arange(0, height, _tile_rows(layer))
+        shared = np.where(starts > 0, window.kernel[0] - window.stride[0], 0)
+        tops = np.maximum(starts * window.stride[0] - window.pads.top + shared, 0)
+        ends = np.minimum(starts + _tile_rows(layer), height) * width * channels
+        least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
+        return Lead(least_bytes, channels * widths.x // 8)
+
+    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+        """See `Kernel.work`: padding is computed like other values.
+
+        Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs stored together;
+        `row` of an output channel; `gathered`: pairs of values, in `gathered_rows` of two planes, the `last` ones in a
+        loop that is not unrolled; `band`: tiles of two planes; `shared` elements lie in two tiles, `zeroed` ones are
+        padding.
+        """
+        window, (height, width, channels) = _window(layer), layer.out_shape
+        tiles, rows, fours = -(-height // _tile_rows(layer)), height * channels, width // 4
+        stride = "strided_" if window.stride[1] > 1 else ""
+        last = "one" if width % 4 == 1 else "looped_one"  # the compiler makes no loop of a single one
+        planes, overlap = channels // PLANES, max(0, window.kernel[0] - window.stride[0])
+        outside = tiles * _rows(layer, _tile_rows(layer)) - (tiles - 1) * overlap - layer.in_shape.height
+        pairs = (layer.in_shape.width - window.pads.left % 2) // 2
+        return {
+            f"{stride}four_rows": rows * fours * window.kernel[0],
+            f"{last}_rows": rows * (width % 4) * window.kernel[0],
+            "row": rows,
+            "gathered": layer.in_shape.height * planes * pairs,
+            "last": layer.in_shape.height * planes * (pairs % 4),
+            "gathered_rows": layer.in_shape.height * planes,
+            "band": tiles * planes,
+            "shared": (tiles - 1) * planes * PLANES * overlap * _pitch(layer),
+            "zeroed": (tiles > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
+        } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
+
+    def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
+        """See `Kernel.scheme`."""
+        return Scheme.NON_INTERLEAVED
+
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
+        """See `Kernel.loads`: a kernel row of four outputs takes five words; weights are read once a tile."""
+        tiles = -(-layer.out_shape.height // _tile_rows(layer))
+        gathered_bytes = layer.in_shape.size * widths.x // 8
+        ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
+        return Loads(tiles * self.weights_bytes(layer, widths), ram_bytes)
+
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Kernel.weights_bytes`: bytes of weights, words of biases and factors."""
+        return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
+
+    def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
+        """See `Kernel.constants`: the weights as channels x kernel rows x kernel columns."""
+        weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
+        factors = Epilogue.of(quantized).factors.astype(np.int32)
+        constants = {"weights": weights, "bias": quantized.constants["bias"]}
+        return constants | ({"factors": factors} if len(factors) > 1 else {})
+
+    def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - of all
+        """See `Kernel.shared_code`."""
+        return SHARED_CODE
+
+    def context(self, quantized: QuantizedLayer) -> PlanesContext:
+        """See `Kernel.context`."""
+        layer, epilogue = quantized.layer, _epilogue(quantized)
+        return PlanesContext(
+            epilogue=epilogue,
+            shared=f"{SHARED_CODE}{_digest(quantized, epilogue)}",
+            tile_rows=_tile_rows(layer),
+            plane_rows=_rows(layer, _tile_rows(layer)),
+            pitch=_pitch(layer),
+        )
+
+
+def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
+    """Return a hash that is the same for layers whose code differs only in its constants."""
+    layer, formats = quantized.layer, quantized.formats
+    requantization = formats.requantization
+    shifts = (requantization.pre_shift, requantization.post_shift) if requantization and not epilogue.is_high else ()
+    one_factor = epilogue.factors.tolist() if len(epilogue.factors) == 1 else None
+    values = [(each.bits, each.zero_point) for each in (formats.x, formats.y)]
+    outputs = (quantized.clamp, shifts, one_factor, epilogue.is_high, epilogue.is_narrow, epilogue.is_capped)
+    shape = (layer.in_shape, layer.out_shape, _window(layer), formats.weight_bits)
+    return sha256(repr((shape, values, outputs)).encode()).hexdigest()[:8]
+
+
+def _epilogue(quantized: QuantizedLayer) -> Epilogue:
+    """Return how sums become outputs: one by one, as neighbours are not adjacent; capped ones four at a time."""
+    epilogue = Epilogue.of(quantized)
+    return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
+
+
+def _window(layer: Layer) -> Window:
+    if not isinstance(layer, DepthwiseConv):
+        raise TypeError(f"{layer.kind} has no planes")
+    return layer.window
+
+
+def _pitch(layer: Layer) -> int:
+    """Return the elements of a row of a plane: even, with its padding and what reading whole words needs."""
+    window, width = _window(layer), layer.out_shape.width
+    read = (width - 1) * window.stride[1] + KERNEL_WIDTH + 1
+    return (max(read, window.pads.left + layer.in_shape.width) + 1) // 2 * 2
+
+
+def _rows(layer: Layer, outputs: int) -> int:
+    """Return how many rows of inputs `outputs` rows of outputs need."""
+    window = _window(layer)
+    return (outputs - 1) * window.stride[0] + window.kernel[0]
+
+
+def _tile_bytes(layer: Layer, outputs: int) -> int:
+    return PLANES * _rows(layer, outputs) * _pitch(layer) * 2
+
+
+def _tile_rows(layer: Layer) -> int:
+    """Return the rows of outputs of a tile: as many as fit, at least one."""
+    height = layer.out_shape.height
+    return next((rows for rows in range(height, 1, -1) if _tile_bytes(layer, rows) <= TILE_BYTES), 1)

@@ -1,0 +1,184 @@
+"""Strips: the im2col buffer of `dual_mac` for a run of neighbouring pixels, widened from 8 to 16 bits.
+
+Unlike im2col, values that several windows of a row share are stored once.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from tinysplit.kernels.cost_table import Work
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.layers.window import Window
+
+SHORT_PAIRS = 24
+STRIP_BYTES = 640  # longer strips save little: only columns that two strips share are widened twice
+
+
+class StripLayout(StrEnum):
+    """How a strip holds its values: functions `dsp_conv_fill_<layout>` of firmware/common/dsp_conv.h."""
+
+    ROWS = "rows"
+    ROWS_TWICE = "rows_twice"
+    INTERLEAVED_GROUPED = "interleaved_grouped"
+    INTERLEAVED_HALVES = "interleaved_halves"
+    INTERLEAVED = "interleaved"
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The strips of a layer: a pointwise layer is one row of all pixels, a fully connected layer a single pixel.
+
+    A strip holds, for every kernel row, the values under that row of `pixels` neighbouring outputs. Elements are
+    16-bit values. `value_bytes` is the width of the layer's inputs.
+    """
+
+    layer: Layer
+    value_bytes: int
+
+    @cached_property
+    def window(self) -> Window:
+        """The window of a convolution, 1x1 for a fully connected layer."""
+        window: Window = getattr(self.layer, "window", Window((1, 1)))
+        return window
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all pixels may be treated as one row."""
+        return self.window == Window((1, 1))
+
+    @cached_property
+    def in_size(self) -> tuple[int, int, int]:
+        """Height, width, channels of the input."""
+        if isinstance(self.layer, Dense):
+            return 1, 1, self.layer.in_shape.size
+        height, width, channels = self.layer.in_shape
+        return (1, height * width, channels) if self.is_flat else (height, width, channels)
+
+    @cached_property
+    def out_size(self) -> tuple[int, int]:
+        """Height and width of the output."""
+        height, width, _ = self.layer.out_shape
+        return (1, height * width) if self.is_flat else (height, width)
+
+    @property
+    def are_interleaved(self) -> bool:
+        """Whether two pixels are stored word by word in turn, for windows that share no values and need no padding."""
+        return self.window.kernel == (1, 1) and not self.window.is_clipped
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the pairs of a window are so few that the inner loop is unrolled completely."""
+        return self.window.kernel[0] * self.pairs <= SHORT_PAIRS
+
+    @property
+    def suffix(self) -> str:
+        """The end of the C name of the inner loop for two pixels: all that its code depends on."""
+        if self.are_interleaved:
+            return "interleaved"
+        size = f"_{self.window.kernel[0]}x{self.pairs}_{self.row_length}" if self.is_short else ""
+        return f"{2 * self.distance}{size}"
+
+    @property
+    def step(self) -> int:
+        """Elements from a pixel to its neighbour."""
+        return self.window.stride[1] * self.in_size[2]
+
+    @property
+    def row_elements(self) -> int:
+        """Elements under a kernel row."""
+        return self.window.kernel[1] * self.in_size[2]
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of elements under a kernel row; an element beyond an odd number is multiplied by zero."""
+        return -(-self.row_elements // 2)
+
+    @property
+    def copies(self) -> int:
+        """Copies of a kernel row: odd pixels have their own where they would otherwise not begin on a word."""
+        return 1 + self.step % 2
+
+    def _row_length(self, pixels: int) -> int:
+        """Return the elements of one row of a strip, even."""
+        last = pixels - 1
+        return (last if self.copies == 1 else last // 2 * 2) * self.step + 2 * self.pairs
+
+    def _bytes(self, pixels: int) -> int:
+        return 2 * self.window.kernel[0] * self.copies * self._row_length(pixels)
+
+    @cached_property
+    def pixels(self) -> int:
+        """Pixels of a strip: an even number, or all pixels of a row."""
+        width = self.out_size[1]
+        pixels = min(width, 2)
+        while pixels < width and self._bytes(pixels + 2) <= STRIP_BYTES:
+            pixels += 2
+        return min(pixels, width)
+
+    @property
+    def row_length(self) -> int:
+        """Elements of one row of a strip."""
+        return self._row_length(self.pixels)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of a strip."""
+        return self._bytes(self.pixels)
+
+    @property
+    def distance(self) -> int:
+        """Elements between a pixel and the next one in the strip."""
+        return self.step if self.copies == 1 else self.window.kernel[0] * self.row_length
+
+    @property
+    def moved(self) -> int:
+        """Elements of all strips."""
+        height, width = self.out_size
+        return height * -(-width // self.pixels) * self.window.kernel[0] * self.copies * self.row_length
+
+    @property
+    def work(self) -> Work:
+        """The work of filling all strips.
+
+        Parts: `widened` elements, in rows of strips (`fill`), `odd_` where channels are no multiple of four; `zeroed`
+        elements outside the map; `apart`: elements of interleaved pixels.
+        """
+        (height, width), odd = self.out_size, "odd_" if self.in_size[2] % 4 else ""
+        strips = height * -(-width // self.pixels)
+        if self.are_interleaved:
+            return {"strip": strips, f"{odd}apart": height * width * 2 * self.pairs}
+        rows = self.window.covered(Shape(*self.in_size))[0]
+        fills, every = strips // height * self.copies, len(rows) * self.window.kernel[0]
+        return {
+            "strip": strips,
+            "fill": every * fills,
+            f"{odd}widened": int(rows.sum()) * fills * self.row_length,
+            "zeroed": (every - int(rows.sum())) * fills * self.row_length,
+        }
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether values are in groups of four in the order 0 2 1 3, in which SXTB16 widens the bytes of a word."""
+        return self.value_bytes == 1 and self.in_size[2] % 4 == 0
+
+    @property
+    def layout(self) -> StripLayout:
+        """The first layout of this table whose condition holds."""
+        halves_in_fours = self.value_bytes > 1 and self.row_elements % 4 == 0
+        table = (
+            (self.are_interleaved and self.is_grouped, StripLayout.INTERLEAVED_GROUPED),
+            (self.are_interleaved and halves_in_fours, StripLayout.INTERLEAVED_HALVES),
+            (self.are_interleaved, StripLayout.INTERLEAVED),
+            (self.copies == 1 or self.pixels == 1, StripLayout.ROWS),
+            (True, StripLayout.ROWS_TWICE),
+        )
+        return next(layout for condition, layout in table if condition)
+
+    @property
+    def widen(self) -> str:
+        """The function of firmware/common/dsp_conv.h that widens the values."""
+        if self.value_bytes > 1:
+            return "dsp_conv_copy_halves"
+        return "dsp_conv_widen_grouped" if self.is_grouped else "dsp_conv_widen_bytes"

@@ -1,0 +1,105 @@
+"""The list of all kernels, and the choice of one for a layer: for fewest cycles, least RAM or little flash."""
+
+from enum import StrEnum
+
+from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.swar import Swar
+from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.wide import Wide
+from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.direct import Direct
+from tinysplit.kernels.dsp.byte_lanes import ByteLanes
+from tinysplit.kernels.dsp.dual_mac import DualMac
+from tinysplit.kernels.dsp.lanes import Lanes
+from tinysplit.kernels.dsp.planes import Planes
+from tinysplit.kernels.dsp.winograd import Winograd
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.base import Layer
+
+TABLE_ERROR = 0.1  # relative error of predicted cycles among layers of one kind: smaller differences count as none
+FLASH_TOLERANCE = 0.1  # kernels within this share of the least flash count as equally small
+KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the cost table
+    DualMac(),
+    Planes(),
+    ByteLanes(),
+    Lanes(),
+    Packed(),
+    Unpacked(),
+    Wide(),
+    Sliding(),
+    Swar(),
+    Direct(),
+    Winograd(),
+)
+
+
+class Optimize(StrEnum):
+    """The objective of the choice of kernels and of the memory layout."""
+
+    CYCLES = "cycles"
+    RAM = "ram"
+    FLASH = "flash"
+
+
+def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
+    """Return the kernels that can compute `layer` on `core` (GCC's -mcpu name), in the order of `KERNELS`."""
+    return tuple(kernel for kernel in KERNELS if kernel.fits(layer, core, widths))
+
+
+def is_named(kernel: Kernel, layer: Layer, name: str) -> bool:
+    """Return whether `name` is that of the kernel or of its processing scheme."""
+    return name in {kernel.name, kernel.scheme(layer)}
+
+
+def choose(
+    layer: Layer, core: str, widths: Widths, optimize: Optimize = Optimize.CYCLES, name: str | None = None
+) -> Kernel:
+    """Return the kernel for `layer` on `core` that the cost table predicts to be the fastest.
+
+    With `Optimize.RAM` only kernels that need the least RAM compete, with `Optimize.FLASH` those within
+    `FLASH_TOLERANCE` of the least flash. `name`, of a kernel or a scheme, restricts the choice to kernels of that name
+    if there are any.
+    """
+    every = candidates(layer, core, widths)
+    competing = tuple(each for each in every if each.is_automatic)
+    if name:
+        competing = tuple(each for each in every if is_named(each, layer, name)) or competing
+    if optimize is Optimize.RAM:
+        competing = _least_ram(competing, layer, widths)
+    if optimize is Optimize.FLASH:
+        competing = _little_flash(competing, layer, core, widths)
+    fastest = competing[0]
+    for each in competing[1:]:
+        if _is_faster(each, fastest, layer, core, widths):
+            fastest = each
+    return fastest
+
+
+def _least_ram(kernels: tuple[Kernel, ...], layer: Layer, widths: Widths) -> tuple[Kernel, ...]:
+    spans = [each.span_bytes(layer, widths) for each in kernels]
+    return tuple(each for each, span in zip(kernels, spans, strict=True) if span == min(spans))
+
+
+def _little_flash(kernels: tuple[Kernel, ...], layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
+    sizes = [flash_bytes(each, layer, core, widths) for each in kernels]
+    return tuple(each for each, size in zip(kernels, sizes, strict=True) if size <= (1 + FLASH_TOLERANCE) * min(sizes))
+
+
+def _is_faster(one: Kernel, other: Kernel, layer: Layer, core: str, widths: Widths) -> bool:
+    """Return whether the table has both kernels, and `one` needs fewer cycles by more than the table's error."""
+    cycles, others = (predicted_cycles(each, layer, core, widths) for each in (one, other))
+    return cycles is not None and others is not None and cycles < (1 - TABLE_ERROR) * others
+
+
+def flash_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
+    """Return the bytes of flash that a layer takes: its constants, and its code according to the cost table."""
+    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
+    return kernel.weights_bytes(layer, widths) + costs.code_bytes
+
+
+def predicted_cycles(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> float | None:
+    """Return the predicted cycles of a kernel, None if the cost table has no measurement of it."""
+    costs = load_cycle_table().measured(core, max(widths.x, widths.w), kernel.cost_kind(layer))
+    return costs.of(kernel.work(layer, widths)) if costs else None
