@@ -98,7 +98,7 @@ def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) 
     assert text == "; sufficient: 1 KB more flash and 40 bytes more RAM on board 1 (nucleo_g071rb)"
 
 
-def test_nothing_is_promised_that_was_not_tried() -> None:
+def test_only_verified_changes_are_suggested() -> None:
     """No number of boards and no memory makes a board answer in a microsecond."""
     assert remedies(tiny_cnn(), boards(1), CostSettings(max_latency_s=1e-6)) == ""
 

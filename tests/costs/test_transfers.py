@@ -79,7 +79,7 @@ def test_a_way_over_fast_links_beats_a_slow_one() -> None:
     assert len(problem.hops(cut)) == 2
 
 
-def test_a_board_without_room_passes_nothing_on() -> None:
+def test_a_board_without_ram_does_not_relay() -> None:
     small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.largest_ram, size_bytes=8000),)))
     problem = make_problem(GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
     assert problem.transfer_seconds[0][0][2] == inf  # 28 x 28 x 8 bytes
@@ -101,7 +101,7 @@ def test_links_that_a_search_gave_up_stay_away() -> None:
     assert links_left(LinkSettings(115200), None) == ()
 
 
-def test_boards_that_nothing_reaches() -> None:
+def test_unconnected_boards_are_refused() -> None:
     links = (LinkSetting((0, 2), None), LinkSetting((1, 2), None))
     with pytest.raises(InputError, match=r"no route from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
         make_problem(GRAPH, (F4, F4, G0), CostSettings(links=links))

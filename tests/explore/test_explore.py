@@ -1,4 +1,4 @@
-"""Explorations: every candidate once, the same fronts whoever does the work, and nothing lost on the way."""
+"""Explorations: every candidate once, equal fronts from all kinds of workers, and recovery from lost workers."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def test_every_candidate_comes_once_and_boards_may_come_twice() -> None:
     assert candidates[:30] == tuple(replace(SPACE, max_boards=3).candidates())[:30]
 
 
-def test_boards_that_cannot_make_a_baud_rate_do_not_talk_at_it() -> None:
+def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
     space = replace(SPACE, bauds=(10_000_000,), bits=(8,))
     assert {candidate.boards for candidate in space.candidates() if candidate.baud} <= {("nucleo_f401re",) * 2}
     assert list(replace(space, bauds=(115200,)).notes()) == []
@@ -171,7 +171,7 @@ def test_a_batch_that_kills_every_process_ends_the_exploration(tmp_path: Path) -
 
 
 def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expected: Exploration) -> None:
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know nothing of the tests
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         workers = DaskCluster(cluster.scheduler_address, partial(die_once, tmp_path / "died"))
         assert run(tmp_path / "journal.jsonl", workers) == expected
@@ -255,7 +255,7 @@ def test_bad_spaces() -> None:
         replace(SPACE, models=("a", "a"))
 
 
-def test_nothing_fits(expected: Exploration) -> None:
+def test_no_feasible_candidate_is_an_error(expected: Exploration) -> None:
     nowhere = replace(expected, outcomes=(Outcome(Candidate("m", 8, 0, ("b",)), why_not="too large"),))
     with pytest.raises(CheckFailedError, match="none of 1 candidates is feasible; the last one: too large"):
         nowhere.check()

@@ -158,7 +158,7 @@ def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
 
 
 def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
-    """Follow a board's steps over bytes that say whose they are; what is read has to be what was written."""
+    """Simulate the steps of a board on tagged bytes: every byte read must be the one that was written."""
     memory: list[int | None] = [None] * plan.arena.size_bytes
     offsets = plan.arena.offsets
 

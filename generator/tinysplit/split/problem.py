@@ -151,7 +151,7 @@ class Problem:
 
     @cached_property
     def is_chain(self) -> bool:
-        """Whether every layer reads the output of the layer before it, and nothing else."""
+        """Whether every layer reads the output of the previous layer only."""
         return all(inputs == (number - 1,) for number, inputs in enumerate(self.predecessors))
 
     @cached_property

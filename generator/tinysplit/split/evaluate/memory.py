@@ -69,7 +69,7 @@ def within_ram(problem: Problem) -> Problem:
 
 
 def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return `ram_bytes` of a chain, where nothing is alive beside the input and output of the running layer."""
+    """Return `ram_bytes` of a chain, where no tensors are alive but the input and output of the running layer."""
     most = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
         most[device] = max(most[device], layer.ram_bytes[device])
