@@ -187,7 +187,7 @@ def test_a_split_for_another_model(split_file: Path, tmp_path: Path) -> None:
 def test_a_folder_that_holds_something_else(split_file: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     arguments = ("--split", str(split_file), "-s", CALIBRATION, "-o", str(tmp_path))
-    assert "holds something else" in run("generate", MODEL, *arguments, expect=BAD_INPUT)
+    assert "contains files that were not generated" in run("generate", MODEL, *arguments, expect=BAD_INPUT)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 

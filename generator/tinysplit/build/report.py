@@ -1,4 +1,4 @@
-"""Built programs held against what was promised: weights and arena to the byte, memories within the board's."""
+"""Compares built programs with the plan: weights and arena must be equal, memories must not be exceeded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tinysplit.project.manifest import Project, ProjectBoard
 
 @dataclass(frozen=True)
 class BuiltBoard:
-    """A board of the project and the sizes of its program."""
+    """A board and the sizes of its program."""
 
     board: ProjectBoard
     elf: Path
@@ -66,7 +66,7 @@ class BuildReport:
         )
 
     def check(self) -> None:
-        """Raise CheckFailedError for the first board that breaks its promise."""
+        """Raise CheckFailedError for the first board whose check fails."""
         for board in self.boards:
             board.check()
 
@@ -76,7 +76,7 @@ class BuildReport:
 
 
 def print_build(report: BuildReport, console: Console) -> None:
-    """Print bars of all memories, and weights and arena beside their promise."""
+    """Print the use of all memories, and built and planned sizes of weights and arena."""
     print_memory([(built.board.title, built.sizes) for built in report.boards], console)
     for built in report.boards:
         board, sizes = built.board, built.sizes
