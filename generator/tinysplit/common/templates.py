@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, context: "DataclassInstance") -> str:
-    """Return the text of `templates/<template>`, which knows the fields of `context`, a frozen dataclass, by their names.
+    """Return the text of `templates/<template>`; the fields of `context`, a frozen dataclass, are the names it knows.
 
     Templates only print and loop: Python computes every fact. Raises jinja2.UndefinedError for a name without a field.
     """
