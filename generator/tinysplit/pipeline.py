@@ -44,7 +44,7 @@ from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solve import AUTO
+from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport

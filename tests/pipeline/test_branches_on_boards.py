@@ -1,4 +1,4 @@
-"""Networks with branches on virtual boards, whole and in pieces: bit-exact, and T as it was promised."""
+"""Networks with branches on virtual boards, on one and on several: bit-exact, T close to the estimate."""
 
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
     report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600))
     assert report.outputs.bit_exact
     assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
-    assert report.project.begins == (1, 2)
+    assert report.project.input_boards == (1, 2)
 
 
 @pytest.mark.parametrize(

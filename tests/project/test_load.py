@@ -39,7 +39,7 @@ def test_the_folder_has_the_integers_that_calibration_chose(folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("contents", "message"), [(b"", "is another file than"), (None, "cannot be read .*: generate again")]
+    ("contents", "message"), [(b"", "has changed since it was generated"), (None, "cannot be read .*: generate again")]
 )
 def test_parameters_that_changed_are_refused(folder: Path, contents: bytes | None, message: str) -> None:
     path, project = folder / PARAMETERS_NAME, Project.read(folder)

@@ -23,7 +23,7 @@ from tinysplit.project.manifest import Project, ProjectModel
 
 
 @dataclass(frozen=True)
-class ProjectHashSource:
+class ProjectHashContext:
     """The names of `project/project_hash.c.j2`."""
 
     project_hash: int
@@ -60,7 +60,7 @@ def generate(
             write_project_files(directory, board_plan.board, texts)
         project = project.model_copy(update={"project_hash": _hash(directories)})
         for directory in directories:
-            text = render("project/project_hash.c.j2", ProjectHashSource(project.project_hash))
+            text = render("project/project_hash.c.j2", ProjectHashContext(project.project_hash))
             (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)

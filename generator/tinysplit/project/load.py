@@ -1,7 +1,7 @@
-"""The network of a generated folder, in the very integers of its boards: written by `generate`, read by `measure`.
+"""The quantized network of a generated folder: `generate` writes it, `measure` reads it.
 
-`model.onnx` is the float network. Its weights and biases as the boards have them lie beside it in `parameters.npz`,
-arrays `weights_<n>` and `bias_<n>` of layer n: integers, the weights with the axes of the float ones.
+`model.onnx` is the float network. The integer weights and biases of its layers are in `parameters.npz`: arrays
+`weights_<n>` and `bias_<n>` of layer n, the weights with the axes of the float ones.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from tinysplit.quantize.choose_formats import quantize
 
 
 def parameters_file(quantized: QuantizedGraph) -> bytes:
-    """Return the contents of `parameters.npz`, the same for the same network."""
+    """Return the contents of `parameters.npz`; they are reproducible for a given network."""
     arrays = {}
     for number, layer in enumerate(quantized.layers, 1):
         if layer.parameters:
@@ -34,12 +34,12 @@ def parameters_file(quantized: QuantizedGraph) -> bytes:
 
 
 def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
-    """Return the network that `folder` was generated from. Raises InputError when its files are others since."""
+    """Return the network that `folder` was generated from. Raises InputError when its files have changed since."""
     graph = import_model(folder / MODEL_NAME)
     if graph.sha256 != project.model.copy_sha256:
         raise InputError(
-            f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than the one that {folder} was generated "
-            f"with ({project.model.copy_sha256[:12]}): generate again"
+            f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than {folder} was generated from "
+            f"({project.model.copy_sha256[:12]}): generate again"
         )
     parameters = _read_parameters(graph, folder / PARAMETERS_NAME, project)
     return quantize(graph, project.formats, project.bits, parameters)
@@ -50,7 +50,7 @@ def _read_parameters(graph: Graph, path: Path, project: Project) -> dict[str, In
     try:
         contents = path.read_bytes()
         if hashlib.sha256(contents).hexdigest() != project.model.parameters_sha256:
-            raise InputError(f"{path} is another file than the one that was generated: generate again")
+            raise InputError(f"{path} has changed since it was generated: generate again")
         with np.load(io.BytesIO(contents), allow_pickle=False) as file:
             arrays = dict(file)
     except (OSError, ValueError, zipfile.BadZipFile) as error:

@@ -1,56 +1,58 @@
-"""Full search: every one of the d^n assignments (seed 000, section 3.1).
+"""Exhaustive enumeration: every one of the d^n assignments ("full search" in Santamaria 2021, section 3.1).
 
-For latency and period of chains on plain links the last layers are enumerated once, as arrays; each assignment of the
-first layers is then joined with all of them in a few array operations. All else takes the candidates one by one.
+For latency and period of chains without routed links the assignments of the last layers are enumerated once, as
+arrays; each assignment of the first layers is then joined with all of them in a few array operations. Everything else
+takes the candidates one by one.
 """
 
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import UsageError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
-from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.floors import floor_value
-from tinysplit.split.solvers.period_bounds import least_value
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 MAX_CANDIDATES = 2**30
 MAX_TAILS = 2**16
 
 
-def full_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return a best split, or after `time_limit_s` the best one found, with `proved` False.
+def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return an optimal split, or after `time_limit_s` seconds the best one found, with `proved` False.
 
-    UsageError when there are more than 2^30 candidates; CheckFailedError says why nothing fits.
+    Raises:
+        UsageError: there are more than 2^30 assignments.
+        NoSplitError: no assignment is feasible, or none of those evaluated in time.
     """
     n_layers, n_devices = len(problem.layers), len(problem.devices)
     if problem.n_candidates > MAX_CANDIDATES:
         raise UsageError(
-            f"full search would look at {n_devices}^{n_layers} = {float(problem.n_candidates):.2g} candidates, more "
-            f"than {MAX_CANDIDATES}: take --solver branch-and-bound, which proves the same optimum"
+            f"exhaustive search would evaluate {n_devices}^{n_layers} = {float(problem.n_candidates):.2g} assignments, "
+            f"more than {MAX_CANDIDATES}: take --solver auto, which proves the same optimum"
         )
-    check_memories(problem)
-    start = perf_counter()
+    check_capacity(problem)
+    start = clock.now()
     search = _by_arrays if _fits_arrays(problem) else _one_by_one
     found = search(problem, start + time_limit_s)
     ended = found.explored == problem.n_candidates
     if not found.best:
-        raise explain(problem) if ended else explain_timeout(problem, time_limit_s)
+        raise NoSplitError(proved=ended)
     value = evaluate(problem, found.best).value
     return Split(
         problem=problem,
         assignment=found.best,
-        lower_bound=value if ended else min(value, _least_value(problem)),
+        lower_bound=value if ended else min(value, lower_bound_without_transfers(problem)),
         explored=found.explored,
-        solver="full",
-        spent_s=perf_counter() - start,
+        solver="exhaustive",
+        spent_s=clock.now() - start,
     )
 
 
@@ -65,10 +67,6 @@ def _fits_arrays(problem: Problem) -> bool:
     return plain and not (problem.host_seconds and problem.asks_for_period)
 
 
-def _least_value(problem: Problem) -> float:
-    return least_value(problem) if _fits_arrays(problem) else floor_value(problem)
-
-
 def _one_by_one(problem: Problem, deadline: float) -> _Found:
     best_value, explored = inf, 0
     best: Assignment = ()
@@ -77,7 +75,7 @@ def _one_by_one(problem: Problem, deadline: float) -> _Found:
         figures = evaluate(problem, candidate)
         if figures.is_feasible and figures.value < best_value:
             best_value, best = figures.value, candidate
-        if perf_counter() > deadline:
+        if clock.now() > deadline:
             break
     return _Found(best, explored)
 
@@ -92,7 +90,7 @@ def _by_arrays(problem: Problem, deadline: float) -> _Found:
         index = int(np.argmin(values))
         if values[index] < best_value:
             best_value, best = float(values[index]), (*head, *map(int, tails.devices[:, index]))
-        if perf_counter() > deadline:
+        if clock.now() > deadline:
             break
     return _Found(best, explored)
 

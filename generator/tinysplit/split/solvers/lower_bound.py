@@ -1,6 +1,6 @@
-"""Underestimates of what any split costs, for networks of every shape: layers on their best devices, nothing sent.
+"""A lower bound of the objective for networks of every shape: each layer on its best device, nothing transferred.
 
-They are all that is known of a problem that is too large for a search to look through.
+It costs next to nothing, and is all that is known where a search ends before its own bounds are computed.
 """
 
 from math import inf
@@ -8,8 +8,12 @@ from math import inf
 from tinysplit.split.problem import Objective, Problem
 
 
-def floor_value(problem: Problem) -> float:
-    """Return an underestimate of the objective of any split of `problem`."""
+def lower_bound_without_transfers(problem: Problem) -> float:
+    """Return a lower bound of the objective of `problem`, in seconds or joules.
+
+    Latency: each layer on its fastest device. Period: the slowest of these layers, or their sum spread evenly over all
+    devices. Energy: joules of computation, and of waiting where the input period is given.
+    """
     if problem.objective is Objective.ENERGY:
         return _least_energy_j(problem)
     fastest = [min(row) for row in _computing_seconds(problem)]
@@ -27,9 +31,9 @@ def _computing_seconds(problem: Problem) -> list[list[float]]:
 
 
 def _least_energy_j(problem: Problem) -> float:
-    """Return the joules while devices compute, and where inputs come at a given pace, while one device waits.
+    """Return the joules of computation, and where the input period is given, of one device that is idle otherwise.
 
-    A period is never shorter than a device computes in it, so each computes instead of being idle and not besides.
+    A device computes for at most the period, so the power of computing counts in place of the idle power.
     """
     idle = [device.idle_w if problem.frame_period_s else 0.0 for device in problem.devices]
     running_j = sum(
