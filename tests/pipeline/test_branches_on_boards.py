@@ -1,4 +1,4 @@
-"""Networks with branches on virtual boards, whole and in pieces: bit-exact, and T as it was promised."""
+"""Networks with branches on virtual boards, on one and on several: bit-exact, T close to the estimate."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the generator promises of memories against programs that were built: GNU's binutils and sums by hand."""
+"""Planned memory use compared with built programs: GNU's binutils and sums by hand."""
 
 import re
 import subprocess
@@ -27,20 +27,20 @@ def built(weights_bytes: int, arena_bytes: int) -> BuiltBoard:
     return BuiltBoard(PROMISED, Path("firmware.elf"), ElfSizes(flash, (ram,), weights_bytes, arena_bytes, 1024, {}, {}))
 
 
-def test_a_program_that_takes_what_was_promised_passes() -> None:
+def test_a_program_that_takes_what_was_planned_passes() -> None:
     built(100, 600).check()
 
 
 @pytest.mark.parametrize(
     ("weights_bytes", "arena_bytes", "message"),
     [
-        (99, 600, "weights take 99 bytes where 100 were promised"),
-        (101, 600, "weights take 101 bytes where 100 were promised"),
-        (100, 599, "arena take 599 bytes where 600 were promised"),
-        (100, 601, "arena take 601 bytes where 600 were promised"),
+        (99, 600, "weights take 99 bytes where 100 were planned"),
+        (101, 600, "weights take 101 bytes where 100 were planned"),
+        (100, 599, "arena take 599 bytes where 600 were planned"),
+        (100, 601, "arena take 601 bytes where 600 were planned"),
     ],
 )
-def test_a_byte_more_or_less_than_promised_fails(weights_bytes: int, arena_bytes: int, message: str) -> None:
+def test_a_byte_more_or_less_than_planned_fails(weights_bytes: int, arena_bytes: int, message: str) -> None:
     with pytest.raises(CheckFailedError, match=f"^board 1 .*: {message}$"):
         built(weights_bytes, arena_bytes).check()
 
