@@ -14,11 +14,10 @@ def pytest_configure(config: pytest.Config) -> None:
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if profiles.current() is not profiles.Profile.NIGHTLY:
-        for item in items:
-            if item.get_closest_marker("nightly"):
-                item.add_marker(pytest.mark.skip(reason="only in the nightly profile"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if any(map(item.get_closest_marker, profiles.markers_left_out()))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def test_copies_that_win_are_named(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0
     assert "note: the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every" in result.stderr
-    assert "answers a second (estimated)" in " ".join(result.stdout.split())
+    assert "outputs per second (estimated)" in " ".join(result.stdout.split())
 
 
 def test_limits_out_of_reach(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_split_for_another_model(split_file: Path, tmp_path: Path) -> None:
 def test_a_folder_that_holds_something_else(split_file: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     arguments = ("--split", str(split_file), "-s", CALIBRATION, "-o", str(tmp_path))
-    assert "holds something else" in run("generate", MODEL, *arguments, expect=BAD_INPUT)
+    assert "contains files that were not generated" in run("generate", MODEL, *arguments, expect=BAD_INPUT)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 

@@ -1,10 +1,13 @@
 """Compiles kernels for the host and compares what they compute with the integer reference."""
 
+import atexit
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from math import lcm
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -18,10 +21,12 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 RUN_LAYERS = Path(__file__).parents[1] / "c" / "run_layers.c"
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
-SANITIZED = ("gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# Not optimized: most of the time goes into compiling. test_optimized_kernels.py compiles at -O3.
+SANITIZED = ("gcc", "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COMMON = resources.firmware() / "common"
 CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 MAX_INPUTS = 4  # of a layer
+COMPILER_TIMEOUT_S, RUN_TIMEOUT_S = 120, 120
 
 
 def all_kernels(layers: list[QuantizedLayer], cores: tuple[str, ...] = CORES) -> dict[int, LayerSource]:
@@ -52,12 +57,20 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
     def one(source: Path) -> Path:
         target = source.with_suffix(".o")
         command = [*compiler, *WARNINGS, f"-I{COMMON}", f"-I{folder}", "-c", str(source), "-o", str(target)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILER_TIMEOUT_S)
         assert result.returncode == 0, f"{source.name}: {result.stderr}\n{source.read_text()}"
         return target
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(one, sources))
+
+
+@cache
+def shared_objects(compiler: tuple[str, ...]) -> list[Path]:
+    """Compile what all kernels share, once in this process."""
+    folder = Path(mkdtemp(prefix="tinysplit-objects-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return compile_all(compiler, folder, [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")])
 
 
 def run_on_host(
@@ -71,14 +84,13 @@ def run_on_host(
     functions = "".join(case_function(number, source) for number, source in kernels.items())
     table = "".join(f"{case(number, source)},\n" for number, source in kernels.items())
     (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
-    shared = [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")]
-    objects = compile_all(compiler, folder, [*write_layers(folder, kernels), *shared])
+    objects = [*compile_all(compiler, folder, write_layers(folder, kernels)), *shared_objects(compiler)]
     program = folder / "run_layers"
     options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
     files = map(str, (RUN_LAYERS, *objects))
-    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True)
+    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True, timeout=COMPILER_TIMEOUT_S)
     stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
-    result = subprocess.run([program], input=stream, capture_output=True, check=False)
+    result = subprocess.run([program], input=stream, capture_output=True, check=False, timeout=RUN_TIMEOUT_S)
     assert result.returncode == 0, result.stderr.decode()
     return result.stdout
 

@@ -9,7 +9,8 @@ TINYSPLIT_TEST_PROFILE. A test asks for its count where it uses it, so that the 
     @settings(max_examples=cases(quick=20, full=100, nightly=1000))
     @given(...)
 
-Cases that take long and add little beside others may be left to the nightly profile: `pytest.mark.nightly`.
+Tests that take more than about a second with few cases are marked `slow` and left out of quick; cases that take long
+and add little beside others are marked `nightly`.
 """
 
 import os
@@ -38,6 +39,11 @@ def use(profile: Profile) -> None:
 
 def current() -> Profile:
     return Profile(os.environ.get(VARIABLE, Profile.FULL))
+
+
+def markers_left_out() -> tuple[str, ...]:
+    """Return the markers of the tests that the current profile does not run."""
+    return {Profile.QUICK: ("slow", "nightly"), Profile.FULL: ("nightly",), Profile.NIGHTLY: ()}[current()]
 
 
 def cases(*, quick: int, full: int, nightly: int) -> int:

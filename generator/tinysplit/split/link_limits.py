@@ -59,7 +59,7 @@ def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
         raise InfeasibleError(
             f"no split gets by with the boards' link UARTs: {n_links} links at least join {n_links + 1} boards and "
             f"take {2 * n_links} UARTs, and the boards have {n_uarts}: leave boards out, name boards with "
-            "more, or let the best split leave boards out (--use-any)"
+            "more, or let the best split leave boards out (--no-use-all)"
         )
 
 
