@@ -1,5 +1,7 @@
 """The table of mutants fits the tree: each old text occurs once in its file, and each named test exists."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,12 @@ def test_a_mutant_whose_text_is_gone_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"one\.py has the old text \d times, not once"):
             Mutant("m", "one.py", old, "a = 2", ()).apply(tmp_path)
     assert (tmp_path / "one.py").read_text() == "a = 1\na = 1\n"
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(0)
+def test_every_mutant_is_killed() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "mutants")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

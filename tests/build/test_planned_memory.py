@@ -56,6 +56,7 @@ def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:
     assert [use.used_bytes for use in sizes.ram] == [sum(in_ram.values())]
 
 
+@pytest.mark.slow
 def test_flash_that_a_split_counts_holds_code_and_weights(tmp_path: Path) -> None:
     """What the splitter takes from a board's flash, for the firmware and a layer's code and weights, is enough."""
     project = build_example(tmp_path / "out", *ONE_BOARD_A_CORE)

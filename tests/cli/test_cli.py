@@ -69,7 +69,7 @@ def test_copies_that_win_are_named(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0
     assert "note: the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every" in result.stderr
-    assert "answers a second (estimated)" in " ".join(result.stdout.split())
+    assert "outputs per second (estimated)" in " ".join(result.stdout.split())
 
 
 def test_limits_out_of_reach(tmp_path: Path) -> None:

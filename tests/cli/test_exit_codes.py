@@ -38,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path / "out"
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     pipe = tmp_path / "split.json"
     os.mkfifo(pipe)
@@ -65,6 +66,7 @@ def test_an_interrupt_during_the_imports_ends_with_130(
     assert capsys.readouterr().err == "interrupted\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("boards",), ("boards", "--json")])
 def test_a_full_disk_behind_stdout_ends_with_4(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -1,4 +1,4 @@
-"""Costs against hand counts, the wire protocol and the published tables of seed 000."""
+"""Costs against hand counts, the wire protocol and the published tables of Santamaria 2021."""
 
 from dataclasses import replace
 
@@ -121,7 +121,7 @@ def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> 
 
 
 def test_a_board_needs_the_same_memory_in_every_company() -> None:
-    """Kernels of Cortex-M0+ and Cortex-M4 pack weights in their own ways; neither pays for the other's."""
+    """Kernels of Cortex-M0+ and Cortex-M4 pack weights differently; neither is charged for the other's."""
     graph = mobilenet_v1(0.25)
     pair = boards("nucleo_g071rb", "nucleo_l4r5zi")
     together = make_problem(graph, pair, CostSettings())
@@ -169,7 +169,7 @@ def test_a_board_that_is_too_small_for_the_firmware() -> None:
 def test_a_baud_rate_that_no_divider_makes() -> None:
     with pytest.raises(UsageError, match="cannot make 50000000 baud within 2%"):
         make_problem(tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
-    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # nothing crosses
+    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # no transfers
 
 
 def test_the_table_is_complete() -> None:

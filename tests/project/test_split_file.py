@@ -174,5 +174,5 @@ def test_print_without_cut_and_proof() -> None:
     assert "cut after layer" not in text
     assert "1 board without layers" in text
     nearly = printed(replace(whole, lower_bound=whole.objective * (1 - 2e-5)))
-    assert "a gap of 0.002%" in " ".join(nearly.split())
-    assert f"not proved: no split is below {whole.objective * 500:.2f} ms, a gap of 50.0%" in text
+    assert "optimality gap 0.002%" in " ".join(nearly.split())
+    assert f"not proved: lower bound of latency {whole.objective * 500:.2f} ms, optimality gap 50.0%" in text

@@ -180,15 +180,15 @@ def test_a_device_takes_the_oldest_input() -> None:
 
 def test_nothing_holds_the_whole_network() -> None:
     problem = replace(two_stages(), devices=(DeviceLimits("a", 1, 1), DeviceLimits("b", 1, 1)))
-    with pytest.raises(CheckFailedError, match="no board holds the whole network"):
+    with pytest.raises(CheckFailedError, match="no board has the memory for the whole network"):
         on_whole_networks(problem, frames(1, 25))
 
 
 @pytest.mark.parametrize(
     ("per_second", "count", "why"),
     [
-        (1e-300, 50, "--frame-rate 1e-300: 50 inputs would come for more than 1e"),
-        (0.0, 50, "name a rate above zero"),
+        (1e-300, 50, "--frame-rate 1e-300: 50 inputs take more than 1e"),
+        (0.0, 50, "give a positive, finite rate"),
         (25.0, 100_001, "--input-count 100001: at most 100000 inputs"),
     ],
 )

@@ -19,9 +19,9 @@ from tinysplit.split.solvers.chain import knapsack_choice as packing
 from tinysplit.split.solvers.chain import search as module
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds
 from tinysplit.split.solvers.chain.lagrangian import Runs, States
-from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
+from tinysplit.split.solvers.chain.resources import ChainResources, StepCosts
 from tinysplit.split.solvers.chain.search import chain_label_search
-from tinysplit.split.solvers.chain.subgradient import Ascent
+from tinysplit.split.solvers.chain.subgradient import SubgradientAscent
 from tinysplit.split.solvers.dag.search import dag_label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
@@ -40,7 +40,7 @@ def small_problems(count: int, first_seed: int = 0) -> Iterator[tuple[Problem, f
 def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WIDTH", width)
     if packed:
-        monkeypatch.setattr(module, "PACKED_WIDTH", 0)
+        monkeypatch.setattr(module, "KNAPSACK_WIDTH", 0)
         monkeypatch.setattr(packing, "MAX_CELLS", 3 + 50 * width)  # few: rounding counts
         monkeypatch.setattr(packing, "SAMPLE", width)
     n_feasible = 0
@@ -74,12 +74,12 @@ def test_bounds_are_not_above_the_optimum() -> None:
     for problem, expected in small_problems(cases(quick=20, full=150, nightly=2000)):
         if any(device.idle_w for device in problem.devices):
             continue  # there the optimum may power fewer devices
-        rows = ChainRows.of(StepCosts(problem), range(len(problem.devices)))
+        rows = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
         n, n_rows = rows.n_objective, len(rows.limits)
         nothing = np.zeros(1, dtype=np.intp)
         first = np.append(np.full(n, 1 / n), np.zeros(n_rows - n))[None]
         caps = np.where(np.isfinite(rows.limits), rows.limits, expected)
-        ascent = Ascent(Runs(rows), States(nothing, nothing, np.zeros((1, n_rows))), first, caps, expected)
+        ascent = SubgradientAscent(Runs(rows), States(nothing, nothing, np.zeros((1, n_rows))), first, caps, expected)
         values = [float(ways.values[0]) for ways in ascent.steps(20)]
         assert (ascent.multipliers >= 0).all()
         assert ascent.multipliers[0, :n].sum() == pytest.approx(1)
@@ -92,7 +92,7 @@ def test_knapsack_bounds_are_not_above_what_a_partial_assignment_can_reach() -> 
     for problem, expected in small_problems(cases(quick=10, full=40, nightly=400), first_seed=70_000):
         if any(device.idle_w for device in problem.devices) or not isfinite(expected):
             continue
-        rows = ChainRows.of(StepCosts(problem), range(len(problem.devices)))
+        rows = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
         n = rows.n_objective
         prices = rng.random((3, len(rows.limits) - n)) * expected / rows.limits[n:].clip(1)
         weights = np.hstack([rng.dirichlet(np.ones(n), 3), prices])
@@ -112,7 +112,7 @@ def test_a_knapsack_bound_gives_no_credit_for_flash_that_nothing_fits_into() -> 
     layers = tuple(LayerCosts.alike(f"l{k}", 3, 1, 1, (1.0, 9.0)) for k in range(2))
     transfers = (((0.0, 0.5), (0.5, 0.0)),) * 2
     problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 6, 1)), transfers)
-    rows = ChainRows.of(StepCosts(problem), range(2))
+    rows = ChainResources.of(StepCosts(problem), range(2))
     start = np.zeros(1, dtype=np.intp), np.zeros((1, 3))
     for n_cells, bound in ((100, 10.5), (1, 2.0)):  # counted in cells of 5 bytes both layers fit
         assert KnapsackBounds(rows, np.array([[1.0, 0.0, 0.0]]), 0, n_cells).of(0, *start) == pytest.approx(bound)

@@ -23,9 +23,9 @@ from tinysplit.split.solution import Split
 from tinysplit.split.solvers.chain.search import chain_label_search
 from tinysplit.split.solvers.dag.incumbent import Incumbent
 from tinysplit.split.solvers.dag.pruning import LabelBounds
-from tinysplit.split.solvers.dag.resources import Columns
+from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.solvers.dag.search import MOST_NODES, dag_label_search, start_from_load
-from tinysplit.split.solvers.dag.state_graph_builder import FrontierBuilder
+from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError
@@ -209,8 +209,8 @@ def test_bounds_of_ways_are_admissible(definition: Period) -> None:
     n_ways = 0
     for seed in range(100, 100 + cases(quick=20, full=50, nightly=500)):
         problem = replace(random_problem(seed), period_definition=definition, links=None)
-        columns = Columns(problem)
-        frontier = FrontierBuilder(problem, columns).build(MOST_NODES[-1], inf, inf)
+        columns = Resources(problem)
+        frontier = StateGraphBuilder(problem, columns).build(MOST_NODES[-1], inf, inf)
         if not frontier or not frontier.steps:
             continue
         bounds = LabelBounds(problem, columns, frontier)

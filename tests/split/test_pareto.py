@@ -108,7 +108,9 @@ def test_json_and_table() -> None:
     with console.capture() as capture:
         print_front(front, console)
     assert "copies of the whole network on 1, 2, 3" in capture.get()
-    assert f"{len(front.points)} points of latency against throughput (estimated); no split is missing" in capture.get()
+    assert (
+        f"{len(front.points)} points of latency against throughput (estimated); the front is complete" in capture.get()
+    )
 
 
 def test_what_is_not_proved_is_flagged() -> None:

@@ -15,8 +15,8 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.chain.lagrangian import RunBounds, Runs
-from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
+from tinysplit.split.solvers.chain.lagrangian import LagrangianBounds, Runs
+from tinysplit.split.solvers.chain.resources import ChainResources, StepCosts
 from tinysplit.split.solvers.chain.search import chain_label_search
 from tinysplit.split.solvers.dag.search import dag_label_search
 from tinysplit.split.solvers.dispatch import SOLVERS, Solver, find_split
@@ -146,6 +146,6 @@ def test_multipliers_that_cancel_lift_no_bound(seed: int) -> None:
     )
     problem = replace(problem, devices=full)
     multiplier = 1e8 * best.objective
-    runs = Runs(ChainRows.of(StepCosts(problem), range(2)))
-    bounds = RunBounds(runs, np.array([[1.0, multiplier, multiplier]]), runs.whole(runs.rows.limits))
+    runs = Runs(ChainResources.of(StepCosts(problem), range(2)))
+    bounds = LagrangianBounds(runs, np.array([[1.0, multiplier, multiplier]]), runs.whole(runs.rows.limits))
     assert bounds.least()[0] <= best.objective

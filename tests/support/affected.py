@@ -18,6 +18,7 @@ FOLDERS = {  # tests of what is no package of the generator
     "hil": ("hil",),
     "templates": ("codegen", "kernels"),
     "tests/c": (
+        "firmware/test_fixed_point.py",
         "firmware/test_host_port.py",
         "firmware/test_link.py",
         "firmware/test_link_answers.py",

@@ -11,7 +11,8 @@ from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.plan import BoardPlan, Link, Plan
+from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import (
     Project,
     ProjectBoard,

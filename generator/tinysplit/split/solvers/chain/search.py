@@ -20,24 +20,24 @@ from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.chain.beam_pass import Dropped, LabelPass, Rules, caps_below
+from tinysplit.split.solvers.chain.beam_pass import BeamPass, Dropped, Rules, limits_below
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, Completions, Runs, States
-from tinysplit.split.solvers.chain.local_search import Found, Neighbours
-from tinysplit.split.solvers.chain.resources import ChainRows, StepCosts
-from tinysplit.split.solvers.chain.subgradient import Ascent
+from tinysplit.split.solvers.chain.local_search import Found, LocalSearch
+from tinysplit.split.solvers.chain.resources import ChainResources, StepCosts
+from tinysplit.split.solvers.chain.subgradient import SubgradientAscent
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 FIRST_WIDTH = 32
 WIDENING = 6
-PACKED_WIDTH = 64  # times devices squared; narrower passes take less time than the tables of knapsacks
+KNAPSACK_WIDTH = 64  # times devices squared; narrower passes take less time than the tables of knapsacks
 LABEL_MEMORY_BYTES = 250_000_000
 FIRST_STEPS = 12
 STEPS = 40
 MAX_LEARNED = 32  # states at once
 MAX_BOUNDS = 100
-NEIGHBOURS_GAP = 0.02  # where less is open, wider passes close it
-NEIGHBOURS_BOUNDS = 3
+LOCAL_SEARCH_GAP = 0.02  # where less is open, wider passes close it
+LOCAL_SEARCH_BOUNDS = 3
 MAX_DEVICES_IN_SETS = 10  # 2^10 sets
 
 
@@ -109,7 +109,7 @@ class _LabelSearch:
         self.best = _Incumbent(problem)
         self.deadline = deadline
         costs, rules = StepCosts(problem), Rules(problem.must_use_all, earlier_interchangeable(problem))
-        self.parts = [_Part(self.best, costs, rules, powered) for powered in _powered_sets(problem, rules)]
+        self.parts = [_PoweredSet(self.best, costs, rules, powered) for powered in _powered_sets(problem, rules)]
 
     def run(self) -> None:
         """Widen passes of the part with the least bound until none can be better, or the time is over."""
@@ -148,7 +148,7 @@ def _holds_all(problem: Problem, powered: Sequence[int]) -> bool:
     return needed_bytes <= sum(problem.devices[device].flash_bytes for device in powered)
 
 
-class _Part:
+class _PoweredSet:
     """Passes and multipliers with some devices powered; `lower_bound` is infinite where nothing fits."""
 
     def __init__(self, best: _Incumbent, costs: StepCosts, rules: Rules, powered: Sequence[int]) -> None:
@@ -162,7 +162,7 @@ class _Part:
 
     def advance(self, pass_deadline: float, deadline: float) -> None:
         """Learn from what the last pass dropped, and go through the layers once more, with more labels."""
-        runs = Runs(ChainRows.of(self.costs, self.powered))  # not kept: there may be hundreds of parts
+        runs = Runs(ChainResources.of(self.costs, self.powered))  # not kept: there may be hundreds of parts
         if not len(self.multipliers):
             n = runs.rows.n_objective
             self.multipliers = np.append(np.full(n, 1 / n), np.zeros(len(runs.rows.limits) - n))[None]
@@ -179,8 +179,8 @@ class _Part:
 
     def _pass(self, runs: Runs, pass_deadline: float, deadline: float) -> None:
         start = clock.now()
-        packed = self.packed if self.width > PACKED_WIDTH * runs.rows.n_devices**2 else ()
-        done = LabelPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline, packed)
+        packed = self.packed if self.width > KNAPSACK_WIDTH * runs.rows.n_devices**2 else ()
+        done = BeamPass(runs, self.multipliers, self.rules, self.best.value, self.width, pass_deadline, packed)
         done.run()
         if packed:
             self.packed = done.packing.helpful
@@ -201,20 +201,20 @@ class _Part:
 
     def _look_around(self, runs: Runs, deadline: float) -> None:
         """Look for better splits near the best one and near what was dropped, while the gap is large."""
-        near = Neighbours(runs.rows, self.rules, deadline)
+        near = LocalSearch(runs.rows, self.rules, deadline)
         for found in self._starts(runs, near):
-            if near.is_time_over or self.lower_bound >= self.best.value * (1 - NEIGHBOURS_GAP):
+            if near.is_time_over or self.lower_bound >= self.best.value * (1 - LOCAL_SEARCH_GAP):
                 return
-            _, devices = near.paired(found, self.multipliers[:NEIGHBOURS_BOUNDS])
+            _, devices = near.paired(found, self.multipliers[:LOCAL_SEARCH_BOUNDS])
             self.best.offer(runs.rows.assignment(devices))
 
-    def _starts(self, runs: Runs, near: Neighbours) -> Iterator[Found]:
+    def _starts(self, runs: Runs, near: LocalSearch) -> Iterator[Found]:
         if self.best.assignment:
             yield self.best.value, list(self.best.assignment[: runs.rows.n_layers])
         for drop in self._examples(runs):
             if near.is_time_over:
                 return
-            multipliers = np.vstack([drop.multipliers, self.multipliers[:NEIGHBOURS_BOUNDS]])
+            multipliers = np.vstack([drop.multipliers, self.multipliers[:LOCAL_SEARCH_BOUNDS]])
             found = near.ended(drop.devices, multipliers, self.best.value)
             if found[1]:
                 yield found
@@ -229,7 +229,7 @@ class _Part:
             totals=np.stack([np.zeros(len(runs.rows.limits)), *(drop.totals for drop in chosen)]),
         )
         before = np.stack([self.multipliers[0], *(drop.multipliers for drop in chosen)])
-        ascent = Ascent(runs, states, before, caps_below(runs, self.best.value), self.best.value)
+        ascent = SubgradientAscent(runs, states, before, limits_below(runs, self.best.value), self.best.value)
         for ways in ascent.steps(steps):
             self._look_at(runs.rows, prefixes, ways)
             if clock.now() > deadline:
@@ -239,11 +239,11 @@ class _Part:
 
     def _examples(self, runs: Runs) -> list[Dropped]:
         """Return at most as many dropped labels as may be learned from, of all that could still be better."""
-        caps = caps_below(runs, self.best.value)
+        caps = limits_below(runs, self.best.value)
         hopeful = [drop for drop in self.dropped if drop.bound < self.best.value and bool((drop.totals <= caps).all())]
         return hopeful[:: -(-len(hopeful) // MAX_LEARNED)] if hopeful else []
 
-    def _look_at(self, rows: ChainRows, prefixes: Sequence[list[int]], ways: Completions) -> None:
+    def _look_at(self, rows: ChainResources, prefixes: Sequence[list[int]], ways: Completions) -> None:
         """Offer the best of the splits that the prefixes and the ways make, if it keeps the limits."""
         values = ways.totals[:, : rows.n_objective].max(axis=1)
         values[~ways.open | (ways.totals > rows.limits).any(axis=1)] = inf

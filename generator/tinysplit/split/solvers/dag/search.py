@@ -11,9 +11,9 @@ from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dag.incumbent import Incumbent
-from tinysplit.split.solvers.dag.label_search import search_frontier
-from tinysplit.split.solvers.dag.resources import Columns
-from tinysplit.split.solvers.dag.state_graph_builder import FrontierBuilder
+from tinysplit.split.solvers.dag.label_search import search_state_graph
+from tinysplit.split.solvers.dag.resources import Resources
+from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
@@ -56,20 +56,20 @@ def start_from_load(problem: Problem, incumbent: Incumbent, deadline: float) -> 
 
 def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     """Improve `incumbent` and return a lower bound of the objective, infinite where no split exists."""
-    columns = Columns(problem)
-    builder = FrontierBuilder(problem, columns)
+    resources = Resources(problem)
+    builder = StateGraphBuilder(problem, resources)
     for device in range(len(problem.devices)):
         incumbent.offer((device,) * len(problem.layers))
-    incumbent.offer_runs(deadline)
+    incumbent.offer_pipelines(deadline)
     lower_bound = lower_bound_without_transfers(problem)
     for most_nodes in MOST_NODES:
-        frontier = builder.build(most_nodes, incumbent.value, deadline)
-        if frontier is None:
+        graph = builder.build(most_nodes, incumbent.value, deadline)
+        if graph is None:
             break
-        is_last = frontier.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]
+        is_last = graph.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]
         passes = inf if is_last else TRIAL_PASSES
-        found = search_frontier(frontier, columns, incumbent, deadline=deadline, most_passes=passes)
-        lower_bound = max(lower_bound, min(found, frontier.left_out))
+        found = search_state_graph(graph, resources, incumbent, deadline=deadline, most_passes=passes)
+        lower_bound = max(lower_bound, min(found, graph.left_out))
         if incumbent.is_proved_by(lower_bound) or clock.now() > deadline:
             break
     return lower_bound
