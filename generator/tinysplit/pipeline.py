@@ -125,7 +125,7 @@ class RunReport:
             **self.measurement.to_json(),
             "split": self.split_file.model_dump(mode="json"),
             "build": self.build.to_json(),
-            **({"auto": self.auto.to_json()} if self.auto else {}),
+            **({"mixed_precision": self.auto.to_json()} if self.auto else {}),
         }
 
 

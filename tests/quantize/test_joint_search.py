@@ -135,7 +135,7 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     report: dict[str, Any] = json.loads(
         run("run", model, *options, *samples, "-o", str(folder), "--bits", "auto", "--min-sqnr", "45")
     )
-    assert report["auto"]["rounds"][-1]["after"] == report["split"]["assignment"]
+    assert report["mixed_precision"]["rounds"][-1]["after"] == report["split"]["assignment"]
     split = read_split(folder / "split.json")
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}
