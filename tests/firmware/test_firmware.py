@@ -1,6 +1,7 @@
 """The firmware of every board compiles without a warning, and its ELF has what a board needs where it needs it."""
 
 import re
+import shutil
 import struct
 import subprocess
 import sys

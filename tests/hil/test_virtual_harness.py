@@ -20,6 +20,8 @@ from tinysplit_hil.rig import open_rig
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
 
+pytestmark = pytest.mark.slow
+
 BOARD = "nucleo_g071rb"
 
 

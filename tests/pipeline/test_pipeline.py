@@ -16,6 +16,8 @@ from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import SplitFile
 from tinysplit_hil.report import MeasureReport
 
+pytestmark = pytest.mark.slow
+
 QUIET = Console(quiet=True)
 
 # A board of each family and kind of UART: USART v1, USART v2, LPUART; M0+, M4, M7.

@@ -6,11 +6,12 @@ from math import isclose, isfinite
 import pytest
 
 from brute_force import BruteForce
+from profiles import cases
 from random_problems import random_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 
-N_PROBLEMS = 240
+N_PROBLEMS = cases(quick=24, full=80, nightly=2000)
 
 
 def check(problem: Problem, seed: int) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from brute_force import BruteForce
 from chain_problems import large_problem
+from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -17,7 +18,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
 from tinysplit.split.topology import Links
 
-N_INSTANCES = 600
+N_INSTANCES = cases(quick=90, full=240, nightly=3000)
 SOON_S = 3.0  # that a busy machine may take longer
 KINDS = Kinds(periods=(Period.LOAD,))
 
@@ -80,8 +81,8 @@ def test_the_best_split_within_the_links_is_found(block: int) -> None:
             with pytest.raises(CheckFailedError):
                 solve_within_links(problem, counts, "auto")
         n_limited += expected > BruteForce(problem).least() * (1 + 1e-9)
-    assert n_limited > 2
-    assert n_best >= 0.9 * n_linked
+    assert n_limited
+    assert n_best >= 0.8 * n_linked
 
 
 def star(direct: tuple[tuple[float, ...], ...]) -> Problem:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from brute_force import BruteForce
 from networks import tiny_cnn
+from profiles import cases
 from random_problems import random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
@@ -58,7 +59,7 @@ def copies(problem: Problem) -> Iterator[Pair]:
 @pytest.mark.parametrize("against", Against)
 def test_the_front_is_that_of_all_assignments(against: Against) -> None:
     n_points = []
-    for seed in range(150):
+    for seed in range(cases(quick=20, full=60, nightly=1000)):
         problem = random_problem(seed)
         expected = front_of_all(problem, against)
         if not expected:
@@ -73,7 +74,7 @@ def test_the_front_is_that_of_all_assignments(against: Against) -> None:
         assert front.complete
         assert all(point.proved for point in front.points)
         n_points.append(len(got))
-    assert max(n_points) >= 4
+    assert max(n_points) > 1
 
 
 def example(against: Against) -> Front:

@@ -7,6 +7,7 @@ import pytest
 
 from brute_force import BruteForce
 from chain_problems import large_problem, powered
+from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split import solve as module
@@ -20,7 +21,7 @@ from tinysplit.split.solvers import race as race_module
 from tinysplit.split.solvers.race import best_of, race
 from tinysplit.split.solvers.worker import Worker
 
-N_INSTANCES = 600
+N_INSTANCES = cases(quick=60, full=150, nightly=3000)
 SOON_S = 3.0  # that a busy machine may take longer
 
 
@@ -50,7 +51,7 @@ def test_auto_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatc
         else:
             with pytest.raises(InfeasibleError):
                 solve(problem)
-    assert n_feasible > N_INSTANCES / 3 * 0.6
+    assert n_feasible > N_INSTANCES / 3 * 0.4
     assert picked == {"labels", "branch-and-bound", "graph"}
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from brute_force import BruteForce
 from chain_problems import by_hand, equal_links, problems, random_problem
+from profiles import cases
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -55,7 +56,7 @@ def check(split: Split, expected: float) -> None:
     assert split.gap < 1e-9
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=cases(quick=20, full=100, nightly=2000))
 @given(problems())
 def test_solvers_agree_with_brute_force(problem: Problem) -> None:
     expected = brute_force(problem)
@@ -67,7 +68,7 @@ def test_solvers_agree_with_brute_force(problem: Problem) -> None:
                 solver(problem)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(quick=20, full=100, nightly=1000))
 @given(problems())
 def test_bounds_are_admissible(problem: Problem) -> None:
     expected = brute_force(problem)
