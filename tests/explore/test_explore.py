@@ -20,6 +20,7 @@ from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.explore import workers as workers_module
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
@@ -183,7 +184,8 @@ def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expect
 
 
 @pytest.mark.slow
-def test_no_scheduler_there() -> None:
+def test_no_scheduler_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         DaskCluster("tcp://127.0.0.1:1")
 
