@@ -13,8 +13,6 @@ from tinysplit_hil.outputs import OutputCheck
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.tables import PUBLISHED_MACC, print_measurement
 
-pytestmark = pytest.mark.slow
-
 GOOD = OutputCheck(
     samples=3,
     differing=(),
