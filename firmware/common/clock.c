@@ -2,7 +2,7 @@
 
 #include "device.h"
 
-#define CLOCK_POLLS 100000u /* the slowest, a PLL or a regulator, is ready within some hundred microseconds */
+#define CLOCK_POLLS 100000u /* PLLs and regulators are ready within some hundred microseconds */
 
 bool clock_ok;
 uint32_t clock_core_hz;

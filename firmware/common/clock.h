@@ -1,4 +1,4 @@
-/* The clocks: raised once to what the board's file says, or left where reset put them. */
+/* The clock tree: set once to the values of the board file, or left as after reset if that fails. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
@@ -9,31 +9,31 @@ typedef struct {
   uint32_t core_hz;
   uint16_t pll_m;
   uint16_t pll_n;
-  uint16_t pll_r; /* divider to the system clock: the P output on F4 and H7 */
+  uint16_t pll_r; /* divider to the system clock (PLL output P on F4 and H7, R on the others) */
   uint8_t ahb_divider;
   uint8_t apb1_divider;
   uint8_t apb2_divider;
   uint8_t flash_wait_states;
-  uint8_t vos;       /* as ST numbers it: scale, range or VOS */
+  uint8_t vos;       /* in ST's numbering: voltage scale, range or VOS */
   uint8_t overdrive; /* F446: over-drive; H743: VOS1 becomes VOS0 */
   uint8_t boost;     /* L4+: range 1 boost */
-  uint8_t vddio2;    /* L4: port G has a supply of its own that has to be declared valid */
+  uint8_t vddio2;    /* L4: PWR_CR2 IOSV, for the separate supply of port G */
 } clock_settings_t;
 
 extern const clock_settings_t board_clock;
 
-extern bool clock_ok;          /* the core runs at board_clock.core_hz */
-extern uint32_t clock_core_hz; /* that it runs at */
+extern bool clock_ok;          /* whether the core runs at board_clock.core_hz */
+extern uint32_t clock_core_hz; /* frequency of the core in Hz */
 
 void clock_begin(void);
 
-/* Of the family: raises the clocks. On failure the core goes on at CLOCK_RESET_HZ with no bus divided. */
+/* Defined by each family (clock_family.c). On failure the core stays at CLOCK_RESET_HZ, with all bus dividers 1. */
 bool clock_raise(const clock_settings_t *settings);
 
-/* Waits a bounded time until the bits of `mask` are `value`. */
+/* Polls until the bits of `mask` equal `value`; false after a bounded time. */
 bool clock_wait(const volatile uint32_t *status, uint32_t mask, uint32_t value);
 
-/* Divider 1, 2, 4, 8 or 16 as the 3-bit fields of RCC have it: 0, 4, 5, 6, 7; as the 4-bit ones: 0, 8, 9, 10, 11. */
+/* RCC fields of the dividers 1, 2, 4, 8, 16: 0, 4, 5, 6, 7 in 3 bits (PPRE); 0, 8, 9, 10, 11 in 4 bits (HPRE). */
 uint32_t clock_apb_field(uint32_t divider);
 uint32_t clock_ahb_field(uint32_t divider);
 

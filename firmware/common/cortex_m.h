@@ -1,5 +1,5 @@
-/* The parts of the core that the firmware uses, under CMSIS's names, from ARM's architecture reference manuals
- * (DDI 0419 for ARMv6-M, DDI 0403 for ARMv7-M). Only where the build offers no core_cm*.h of ARM's.
+/* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI 0403
+ * for ARMv7-M). Only for builds without Arm's core_cm*.h.
  * The including header defines __CORTEX_M and __NVIC_PRIO_BITS.
  */
 #ifndef CORTEX_M_H
@@ -96,7 +96,7 @@ static inline void NVIC_EnableIRQ(IRQn_Type interrupt) {
   NVIC->ISER[number / 32u] = 1u << (number % 32u);
 }
 
-/* Of the exceptions and interrupts only SysTick ever gets another priority than the highest, which all have at reset. */
+/* Supports SysTick only: all other exceptions keep their priority at reset, the highest. */
 static inline void NVIC_SetPriority(IRQn_Type interrupt, uint32_t priority) {
   if (interrupt == SysTick_IRQn) SCB->SHPR3 = (SCB->SHPR3 & 0x00FFFFFFu) | priority << (32 - __NVIC_PRIO_BITS);
 }
@@ -116,7 +116,7 @@ static inline void SCB_EnableICache(void) {
   __ISB();
 }
 
-/* Invalidates every line by set and way (DDI 0403, B2.2.7), then enables; line size, ways and sets are in CCSIDR. */
+/* Invalidates all lines by set and way (Arm DDI 0403, B2.2.7), then enables the cache; CCSIDR has its geometry. */
 static inline void SCB_EnableDCache(void) {
   SCB->CSSELR = 0; /* level 1, data */
   __DSB();

@@ -12,7 +12,7 @@ static inline uint32_t cycle_counter_now(void) { return TIM2->CNT; }
 
 void cycle_counter_begin(void);
 
-/* Frequency of the counter, given that of the core: no bus that the timer hangs on is divided. */
+/* Frequency of the counter: that of the core, since the bus divider of TIM2 is 1. */
 static inline uint32_t cycle_counter_hz(uint32_t core_hz) { return core_hz; }
 
 #endif

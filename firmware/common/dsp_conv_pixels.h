@@ -1,17 +1,17 @@
-/* Blocks of four output channels of one pixel or of two, for dsp_conv.c.
+/* Inner loops of dsp_conv.c: blocks of four output channels, for one pixel or for two.
  *
  * The weights of a block are four biases, then for every pair of values
  *
- *   packed  two words. The halves of the first are 256 * w1 + w0 of channels 0 and 1, the second is the same of
- *           channels 2 and 3: multiplied as they are they give 256 times the sum of channel 1 plus that of channel 0,
- *           for which the low bytes are taken out. So two channels share a word, and but one of them costs an
- *           instruction; the sum of the odd one, times 256, is a difference, exact when it is within 24 bits;
- *   wide    four words of 16-bit weights, one a channel;
+ *   packed  two words. The halves of the first are 256 * w1 + w0 of channels 0 and 1, the second has channels 2 and 3.
+ *           SMLAD of such a word gives 256 times the sum of channel 1 plus that of channel 0; SXTB16 extracts the low
+ *           bytes for the sum of channel 0 alone. 256 times the sum of channel 1 is the difference, which is exact if
+ *           the sum fits 24 bits. So two channels share a word at the cost of one instruction;
+ *   wide    four words of 16-bit weights, one for each channel;
  *
  * then four factors. In assembler, because the loop needs all 14 registers: r2 to r9 are sums, those of the first pixel
- * first, r0 and r1 walk values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y, run,
- * the first members of `run`, `entry` and `span` as addresses, and where kernel rows are looped over the end of the last
- * one and that of the one that is walked.
+ * first, r0 and r1 point to values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y,
+ * run, the first members of `run`, `entry` and `span` as addresses, and if kernel rows are looped over the ends of the
+ * last one and of the present one.
  */
 #ifndef DSP_CONV_PIXELS_H
 #define DSP_CONV_PIXELS_H
@@ -349,9 +349,11 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
     text; \
   }
 #define DSP_CONV_ONE_PIXEL(name, layout) \
-  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_ONE))))
-#define DSP_CONV_APART_PIXELS(name, layout) \
-  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO("4", "8")))))
+  DSP_ALIGNED DSP_CONV_FUNCTION( \
+      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_ONE))))
+#define DSP_CONV_INTERLEAVED_PIXELS(name, layout) \
+  DSP_ALIGNED DSP_CONV_FUNCTION( \
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO("4", "8")))))
 #define DSP_CONV_TWO_PIXELS(name, layout, distance) \
   DSP_CONV_FUNCTION( \
       name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROWS(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO(#distance, "4")))))
@@ -373,7 +375,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
     dsp_conv_twin(x, w, y, run, count, DSP_CONV_##layout, together, distance, step); \
   }
 #define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
-#define DSP_CONV_APART_PIXELS(name, layout) DSP_CONV_TWIN(name, layout, 2, 4, 8)
+#define DSP_CONV_INTERLEAVED_PIXELS(name, layout) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 #define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 

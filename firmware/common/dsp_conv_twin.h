@@ -1,4 +1,4 @@
-/* What the functions of dsp_conv_pixels.h compute, in plain C. */
+/* The functions of dsp_conv_pixels.h in plain C. */
 #ifndef DSP_CONV_TWIN_H
 #define DSP_CONV_TWIN_H
 

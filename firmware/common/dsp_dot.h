@@ -9,7 +9,8 @@
 
 #include "dsp.h"
 
-static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t distance, const void *w, int32_t pairs) {
+static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t distance, const void *w,
+                                           int32_t pairs) {
   for (int32_t pair = 0; pair < pairs; pair++) {
     for (int32_t pixel = 0; pixel < 2; pixel++) {
       uint32_t values, words[4];
@@ -43,6 +44,7 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
   "smlad %[s7], %[w1], %[x1], %[s7]\n\t"
 
 #define DSP_EIGHT(step) step step step step step step step step
+#define DSP_UNTIL_END "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b"
 
 #define DSP_OPERANDS \
   [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [s4] "+r"(s4), [s5] "+r"(s5), [s6] "+r"(s6), \
@@ -53,7 +55,7 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
   do { \
     if (pairs >= 32 && pairs % 16 == 0) { \
       const uint8_t *end = (const uint8_t *)x + pairs * 4; \
-      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b" \
+      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
                        : DSP_OPERANDS \
                        : [end] "m"(end), [distance] "i"(distance) \
                        : "cc", "memory"); \
@@ -61,7 +63,7 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
       __asm__ volatile(DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
     } else if (pairs > 16) { \
       const uint8_t *end = (const uint8_t *)x + pairs / 8 * 32; \
-      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b" \
+      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
                        : DSP_OPERANDS \
                        : [end] "m"(end), [distance] "i"(distance) \
                        : "cc", "memory"); \

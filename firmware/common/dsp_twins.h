@@ -1,4 +1,4 @@
-/* What the functions of dsp.h compute, in plain C: two signed halves or four signed bytes a word, the lowest first.
+/* The functions of dsp.h in plain C: two signed halves or four signed bytes in a word, the lowest first.
  * Sums wrap around, as they do in the instructions.
  */
 #ifndef DSP_TWINS_H

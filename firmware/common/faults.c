@@ -16,7 +16,7 @@ _Noreturn void faults_report(const uint32_t *stacked) {
   }
 }
 
-/* Hands over the stack as the exception has left it; a function with a prologue would have moved it. */
+/* Passes on the stack pointer at exception entry; the prologue of a normal function would change it. */
 __attribute__((naked)) void faults_handler(void) {
   __asm volatile(
       "mrs r0, msp\n"

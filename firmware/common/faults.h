@@ -1,4 +1,4 @@
-/* Faults and interrupts that nobody expects: report the program counter to the host and stay dead. */
+/* Handler of faults and unused interrupts: reports the program counter to the host, then loops for ever. */
 #ifndef FAULTS_H
 #define FAULTS_H
 

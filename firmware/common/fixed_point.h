@@ -1,4 +1,4 @@
-/* The fixed-point arithmetic that all layers share; tinysplit/fixed_point.py does the same in NumPy.
+/* The fixed-point arithmetic that all layers share; tinysplit/network/fixed_point/arithmetic.py does the same in NumPy.
  *
  * Right shifts of negative numbers are arithmetic, as GCC defines them.
  */
@@ -12,7 +12,7 @@
 /* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. */
 #define TINYSPLIT_WEIGHTS(name) __attribute__((used, section(".weights." #name)))
 
-/* For the inner functions of a kernel, which become fast when their loop counts are constants. */
+/* For inner functions of a kernel: inlined, so that their loop counts are constants. */
 #define TINYSPLIT_INLINE static inline __attribute__((always_inline))
 
 static inline int32_t fixed_point_clamp(int32_t value, int32_t low, int32_t high) {
@@ -24,8 +24,8 @@ static inline int32_t fixed_point_shift(int32_t sum, int32_t shift) {
   return (sum + ((1 << shift) >> 1)) >> shift;
 }
 
-/* Brings a sum to the output's format and applies the fused activation. Where all channels have the factor 1, the
- * compiler leaves the multiplication out, and with it a first shift by 0.
+/* Requantizes a sum and applies the fused activation. The compiler omits multiplications by a constant factor of 1, and
+ * shifts by 0.
  */
 TINYSPLIT_INLINE int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, int32_t factor, int32_t offset,
                                              int32_t post_shift, int32_t low, int32_t high) {

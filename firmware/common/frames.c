@@ -2,10 +2,10 @@
 
 #define CRC_START 0xFFFFu
 
-/* Receiver: the position of the byte that comes next. */
+/* Receiver: the position of the next byte in its frame. */
 enum { AT_SYNC, AT_TYPE, AT_TAG, AT_SEQUENCE, AT_LENGTH_LOW, AT_LENGTH_HIGH, AT_PAYLOAD, AT_CRC_LOW, AT_CRC_HIGH };
 
-/* Transmitter: what leaves next. Header bytes count from 1, so that all zeros is idle. */
+/* Transmitter: the next byte to send. Header bytes count from 1, so that zero is idle. */
 enum { SEND_NOTHING, SEND_HEADER, SEND_PAYLOAD = SEND_HEADER + FRAME_HEADER_BYTES, SEND_CRC_LOW, SEND_CRC_HIGH };
 
 void frame_receiver_begin(frame_receiver_t *receiver, void *owner,
@@ -49,7 +49,7 @@ static void receive_header(frame_receiver_t *receiver, uint8_t byte) {
   }
 }
 
-/* Payload comes first, for it has the least time: at 3 Mbaud and 64 MHz a byte has 213 cycles. */
+/* Payload is tested first since it is time-critical: at 3 Mbaud and 64 MHz a byte takes 213 cycles. */
 void frame_receive(frame_receiver_t *receiver, uint8_t byte) {
   receiver->quiet_ms = 0;
   if (receiver->position == AT_PAYLOAD) {
@@ -91,14 +91,14 @@ void frame_transmitter_reset(frame_transmitter_t *transmitter) { transmitter->po
 
 static uint8_t next_header_byte(frame_transmitter_t *transmitter) {
   uint8_t byte = transmitter->header[transmitter->position - SEND_HEADER];
-  /* The sync byte, first of all, is outside the CRC. */
+  /* The CRC excludes the sync byte, which is the first. */
   transmitter->crc = transmitter->position == SEND_HEADER ? CRC_START : frame_crc(transmitter->crc, byte);
   transmitter->position++;
   if (transmitter->position == SEND_PAYLOAD && transmitter->remaining == 0) transmitter->position = SEND_CRC_LOW;
   return byte;
 }
 
-/* Out of line, so that payload bytes do not pay for its registers. */
+/* Not inlined, so that payload bytes need fewer saved registers. */
 __attribute__((noinline)) static bool next_outside_payload(frame_transmitter_t *transmitter, uint8_t *byte) {
   if (transmitter->position == SEND_NOTHING && !(transmitter->next && transmitter->next(transmitter->owner))) {
     return false;

@@ -1,4 +1,4 @@
-/* Frames of docs/protocol.md, byte by byte in both directions; knows no hardware. */
+/* Receiver and transmitter of frames (docs/protocol.md), byte by byte and independent of hardware. */
 #ifndef FRAMES_H
 #define FRAMES_H
 
@@ -11,7 +11,7 @@ enum {
   FRAME_HEADER_BYTES = 6,
   FRAME_OVERHEAD_BYTES = 8,
   FRAME_MAX_PAYLOAD = 1024,
-  FRAME_QUIET_MS = 50, /* a pause that long inside a frame ends it */
+  FRAME_QUIET_MS = 50, /* a pause of this length inside a frame discards it */
 };
 
 enum {
@@ -39,7 +39,7 @@ typedef struct {
 } frame_header_t;
 
 typedef struct {
-  uint8_t *(*begin)(void *owner, const frame_header_t *header); /* where the payload goes, NULL to drop it */
+  uint8_t *(*begin)(void *owner, const frame_header_t *header); /* returns the payload's destination, NULL to discard it */
   void (*end)(void *owner, const frame_header_t *header, bool crc_good);
   void *owner;
   uint8_t *destination;
@@ -51,7 +51,7 @@ typedef struct {
 } frame_receiver_t;
 
 typedef struct {
-  bool (*next)(void *owner); /* begins the next frame, if there is one; NULL: there never is */
+  bool (*next)(void *owner); /* starts the next frame, if there is one; may be NULL */
   void *owner;
   const uint8_t *payload;
   uint16_t remaining;
@@ -60,7 +60,7 @@ typedef struct {
   uint8_t header[FRAME_HEADER_BYTES];
 } frame_transmitter_t;
 
-/* One byte of CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected). Without a table: 10 instructions, no loads. */
+/* Updates CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected) by a byte, without a table: 10 instructions, no loads. */
 static inline uint16_t frame_crc(uint16_t crc, uint8_t byte) {
   uint32_t x = ((uint32_t)crc >> 8) ^ byte;
   x ^= x >> 4;
@@ -72,22 +72,22 @@ void frame_receiver_begin(frame_receiver_t *receiver, void *owner,
                           void (*end)(void *, const frame_header_t *, bool));
 void frame_receive(frame_receiver_t *receiver, uint8_t byte);
 
-/* Forgets the frame that is under way. */
+/* Discards the frame that is being received. */
 void frame_receiver_reset(frame_receiver_t *receiver);
 
-/* To be called once a millisecond: forgets a frame whose bytes have stopped. */
+/* To be called once a millisecond: discards a frame after FRAME_QUIET_MS without a byte. */
 void frame_receiver_tick(frame_receiver_t *receiver);
 
-/* `next` is asked for a frame whenever one has left. */
+/* `next` is called whenever a frame has been sent. */
 void frame_transmitter_begin(frame_transmitter_t *transmitter, void *owner, bool (*next)(void *owner));
 
-/* Begins a frame; `payload` has to stay until the frame has left. */
+/* Starts a frame; `payload` must stay valid until the frame has been sent. */
 void frame_transmit(frame_transmitter_t *transmitter, const frame_header_t *header, const uint8_t *payload);
 
-/* Gives the next byte, if need be of the next frame; false when nothing is left. */
+/* Returns the next byte, starting the next frame if necessary; false when there is none. */
 bool frame_next_byte(frame_transmitter_t *transmitter, uint8_t *byte);
 
-/* Cuts off the frame that is under way. */
+/* Aborts the frame that is being sent. */
 void frame_transmitter_reset(frame_transmitter_t *transmitter);
 
 #endif

@@ -98,15 +98,17 @@ void host_send_error(uint8_t code, uint32_t detail) {
   send(&outgoing);
 }
 
-void host_send_reply(uint8_t type, uint8_t sequence) {
+void schedule_on_command(uint8_t type, uint8_t sequence) {
   frame_header_t to = {.type = type, .sequence = sequence};
   send_reply(&to, NULL, 0);
 }
 
-void host_send_done(void) {
+void schedule_on_done(void) {
   outgoing_t outgoing = {.header = {.type = FRAME_DONE, .sequence = EVENT_SEQUENCE}};
   send(&outgoing);
 }
+
+void schedule_on_link_timeout(uint16_t cut) { host_send_error(HOST_LINK_TIMEOUT, cut); }
 
 /* The frame under way is finished first, or the host would take the report for its payload. */
 void host_send_fault(uint32_t program_counter) {

@@ -1,4 +1,4 @@
-/* The board's host port: answers requests from the receive interrupt, sends events. */
+/* The host port: replies to requests from the receive interrupt, and sends events. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -21,13 +21,9 @@ void host_begin(uint32_t uart_clock_hz);
 /* To be called once a millisecond. */
 void host_tick(void);
 
-/* An empty reply to a request that was not answered at once. */
-void host_send_reply(uint8_t request, uint8_t sequence);
-
-void host_send_done(void);
 void host_send_error(uint8_t code, uint32_t detail);
 
-/* Reports a fault without any interrupt. The caller ends there. */
+/* Reports a fault by polling, without interrupts. */
 void host_send_fault(uint32_t program_counter);
 
 #endif

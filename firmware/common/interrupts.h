@@ -1,4 +1,4 @@
-/* Holding off interrupts for a few instructions. */
+/* Critical sections: masking interrupts for a few instructions. */
 #ifndef INTERRUPTS_H
 #define INTERRUPTS_H
 

@@ -2,14 +2,13 @@
 
 #include "board.h"
 #include "cycle_counter.h"
-#include "host.h"
 #include "interrupts.h"
 #include "network.h"
 #include "ticker.h"
 
 volatile uint8_t schedule_state = SCHEDULE_STOPPED;
 volatile bool schedule_has_output;
-uint32_t schedule_apart_ticks;
+uint32_t schedule_excluded_ticks;
 
 static volatile uint8_t command; /* of the host, 0 for none */
 static volatile uint8_t command_sequence;
@@ -29,14 +28,14 @@ void schedule_command(uint8_t type, uint8_t sequence) {
   command = type;
 }
 
-/* Ready for the next run before the host hears of it: its START may come at once. */
+/* To be called before the host is told, whose next START may come at once. */
 static void rest(void) {
   awaiting_start = 1;
   schedule_state = SCHEDULE_AT_REST;
 }
 
-/* The core sleeps until an interrupt comes. With interrupts held off one that came before WFI stays pending and ends it at
- * once, so none is slept through; it is served between the unlock and the next look at the flag.
+/* Sleeps until an interrupt. Interrupts are masked: one that comes before WFI stays pending and ends it at once, so that
+ * none is missed. It is served between the unlock and the next test of the flag.
  */
 static void sleep_until_interrupt(const volatile uint8_t *flag) {
   uint32_t lock = interrupts_lock();
@@ -48,8 +47,8 @@ static void sleep_until_interrupt(const volatile uint8_t *flag) {
   __ISB();
 }
 
-/* Waits until an interrupt clears `flag`; false when the host wants something else. A wait inside a run is part of what is
- * measured and polls, reading RAM alone, for sleep stops the cycle counter (DWT) of real parts.
+/* Waits until an interrupt clears `flag`; false when the host has sent a command. A wait inside a run is measured: it polls
+ * a flag in RAM, since sleep stops the cycle counter (DWT) of real parts.
  */
 static bool wait_for(const volatile uint8_t *flag, bool is_between_runs) {
   ticker_start();
@@ -74,14 +73,14 @@ static bool receive(const network_step_t *step, bool is_first) {
 }
 
 static bool run_layer(const network_step_t *step) {
-  schedule_apart_ticks = 0;
+  schedule_excluded_ticks = 0;
   uint32_t start = cycle_counter_now();
   step->run();
-  record(NETWORK_TIME_LAYER, 0, step->index, cycle_counter_now() - start - schedule_apart_ticks);
+  record(NETWORK_TIME_LAYER, 0, step->index, cycle_counter_now() - start - schedule_excluded_ticks);
   return !command;
 }
 
-/* Waits until the tensor is delivered or given up. `start` becomes the time when the receiver was ready for it. */
+/* Waits until the tensor is acknowledged or the link has failed. `start` is set to the time when the receiver is ready. */
 static bool wait_until_sent(const link_t *link, uint32_t *start) {
   while (link->sending) {
     bool is_held = link->held;
@@ -101,7 +100,7 @@ static bool send(const network_step_t *step) {
   record(NETWORK_TIME_TRANSFER, link->repeats, step->index, cycle_counter_now() - start);
   if (!link->failed) return true;
   schedule_state = SCHEDULE_STOPPED;
-  host_send_error(HOST_LINK_TIMEOUT, step->index);
+  schedule_on_link_timeout(step->index);
   return false;
 }
 
@@ -113,12 +112,12 @@ static bool take_step(const network_step_t *step) {
   }
 }
 
-/* A board that reads the network's input awaits START, any other one its first tensor, with which its steps begin. */
+/* A board that reads the network's input waits for START, any other one for its first tensor. */
 static bool await_begin(void) {
   return network_input_bytes > 0 ? wait_for(&awaiting_start, true) : receive(&network_steps[0], true);
 }
 
-/* All steps once; an error or the host's command ends them early. */
+/* One inference; an error or a command of the host ends it early. */
 static void run_once(void) {
   time_index = 0;
   if (!await_begin()) return;
@@ -130,7 +129,7 @@ static void run_once(void) {
   bool is_last = network_output_bytes > 0;
   schedule_has_output = is_last;
   rest();
-  if (is_last) host_send_done();
+  if (is_last) schedule_on_done();
 }
 
 static void forget_everything(void) {
@@ -153,7 +152,7 @@ static void obey_command(void) {
   schedule_state = SCHEDULE_STOPPED;
   if (type == FRAME_RESET) rest();
   interrupts_unlock(lock);
-  host_send_reply(type, sequence);
+  schedule_on_command(type, sequence);
 }
 
 _Noreturn void schedule_run(void) {

@@ -1,4 +1,4 @@
-/* The first code that runs. */
+/* The reset handler: initialises .data, .bss and the vector table, then calls main. */
 #ifndef STARTUP_H
 #define STARTUP_H
 

@@ -1,4 +1,6 @@
-/* Four bytes a word in plain C, for cores without DSP instructions. Signed values x are there as x + 128. */
+/* SIMD within a register (SWAR): four bytes in a word in plain C, for cores without DSP instructions. Signed values x
+ * are stored as x + 128.
+ */
 #ifndef SWAR_H
 #define SWAR_H
 

@@ -2,9 +2,9 @@
 
 #include "interrupts.h"
 
-#define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 thousand of them on the fastest core */
+#define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 000 polls on the fastest core */
 
-/* clock / baud, in 1/256 for a low-power UART, rounded to nearest; 32 bits suffice for both. */
+/* clock / baud rounded to nearest, in units of 1/256 for an LPUART; neither form overflows 32 bits. */
 static uint32_t divider(uint32_t clock_hz, uint32_t baud, bool is_low_power) {
   if (!is_low_power) return (clock_hz + baud / 2) / baud;
   return clock_hz / baud * 256u + (clock_hz % baud * 256u + baud / 2) / baud;

@@ -14,7 +14,7 @@ static inline uint8_t uart_data(const USART_TypeDef *registers) { return (uint8_
 
 static inline void uart_put(USART_TypeDef *registers, uint8_t byte) { registers->DR = byte; }
 
-/* The data register clears them when it is read after the status register, as it always is. */
+/* Reading the status register, then the data register, has cleared them. */
 static inline void uart_clear_line_errors(USART_TypeDef *registers) { (void)registers; }
 
 #endif

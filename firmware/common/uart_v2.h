@@ -1,5 +1,5 @@
-/* The USART of the STM32G0, L4 and H7, and their LPUARTs: flags in ISR are cleared by ICR. ST's headers call a flag
- * by two names in one where the UART has a FIFO (which stays off here).
+/* The USART of the STM32G0, L4 and H7, and their LPUARTs: flags in ISR are cleared by ICR. ST's headers use
+ * combined names of flags for UARTs with a FIFO, which the firmware does not enable.
  */
 #ifndef UART_REGISTERS_H
 #define UART_REGISTERS_H

@@ -1,8 +1,8 @@
-/* STM32F4: HSI through the PLL's P output; the F446 needs over-drive for its maximum. */
+/* STM32F4: HSI and PLL output P; the F446 requires over-drive for its maximum frequency. */
 #include "clock.h"
 #include "device.h"
 
-/* The F401 has no over-drive, nor ST's header of it the bits. */
+/* The F401 has no over-drive, and ST's header for it lacks the bits. */
 #ifdef PWR_CR_ODEN
 static bool start_overdrive(void) {
   PWR->CR |= PWR_CR_ODEN;
@@ -14,10 +14,10 @@ static bool start_overdrive(void) {
 static bool start_overdrive(void) { return false; }
 #endif
 
-/* VOS can be written while the PLL is off and takes effect when it is on: scale 1 is 3, scale 3 is 1. */
+/* VOS is writable while the PLL is off and takes effect when it is on. Field values: 3 for scale 1, 1 for scale 3. */
 static void set_voltage_scale(uint32_t scale) {
   RCC->APB1ENR |= RCC_APB1ENR_PWREN;
-  (void)RCC->APB1ENR; /* the clock takes effect after two cycles */
+  (void)RCC->APB1ENR; /* the clock is on after two cycles */
   PWR->CR = (PWR->CR & ~PWR_CR_VOS) | (4u - scale) << PWR_CR_VOS_Pos;
 }
 

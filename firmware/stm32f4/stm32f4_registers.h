@@ -1,4 +1,4 @@
-/* The registers of the STM32F4 that the firmware uses, from RM0368 (F401) and RM0390 (F446), under ST's names. */
+/* The used registers of the STM32F4, by RM0368 (F401) and RM0390 (F446), with ST's names. */
 #ifndef STM32F4_REGISTERS_H
 #define STM32F4_REGISTERS_H
 

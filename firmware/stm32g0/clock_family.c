@@ -1,4 +1,4 @@
-/* STM32G0: HSI16 through the PLL's R output. Voltage range 1, which the maximum needs, is the reset state. */
+/* STM32G0: HSI16 and PLL output R. Voltage range 1, required for the maximum frequency, is the reset state. */
 #include "clock.h"
 #include "device.h"
 

@@ -1,4 +1,4 @@
-/* The registers of the STM32G0 that the firmware uses, from RM0444, under ST's names. */
+/* The used registers of the STM32G0, by RM0444, with ST's names. */
 #ifndef STM32G0_REGISTERS_H
 #define STM32G0_REGISTERS_H
 
@@ -88,7 +88,7 @@ typedef struct {
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)
 #define RCC_CFGR_SW (7u << 0)
-#define RCC_CFGR_SW_1 (2u << 0) /* alone: the PLL's R output */
+#define RCC_CFGR_SW_1 (2u << 0) /* only this bit: PLL output R */
 #define RCC_CFGR_SWS (7u << 3)
 #define RCC_CFGR_SWS_1 (2u << 3)
 #define RCC_CFGR_HPRE_Pos 8u

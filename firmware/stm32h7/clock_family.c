@@ -1,24 +1,24 @@
-/* STM32H7: HSI through PLL1's P output at voltage scale 0, with both caches on. */
+/* STM32H7: HSI and PLL1 output P at voltage scale 0, with both caches enabled. */
 #include "clock.h"
 #include "device.h"
 
-/* PLL1RGE: the frequency that the PLL compares at, in octaves above 1 MHz: 1 for 2..4 MHz, 2 for 4..8, 3 for 8..16. */
+/* PLL1RGE: range of the PLL's input frequency: 1 for 2..4 MHz, 2 for 4..8 MHz, 3 for 8..16 MHz. */
 static uint32_t pll_input_range(uint32_t input_hz) { return input_hz >= 8000000u ? 3u : input_hz >= 4000000u ? 2u : 1u; }
 
-/* VOS1 is 3 and VOS3 is 1; VOS0 is 0 on the H723, and VOS1 with over-drive on the H743. */
+/* Field values: 3 for VOS1, 1 for VOS3. VOS0 is 0 on the H723, and VOS1 with over-drive on the H743. */
 static bool set_voltage_scale(const clock_settings_t *settings) {
   uint32_t scale = settings->overdrive ? 1u : settings->vos;
-  PWR->CR3 = (PWR->CR3 & ~(PWR_CR3_SCUEN | PWR_CR3_BYPASS)) | PWR_CR3_LDOEN; /* scales are locked until CR3 is written */
+  PWR->CR3 = (PWR->CR3 & ~(PWR_CR3_SCUEN | PWR_CR3_BYPASS)) | PWR_CR3_LDOEN; /* VOS is locked until CR3 is written */
   if (!clock_wait(&PWR->CSR1, PWR_CSR1_ACTVOSRDY, PWR_CSR1_ACTVOSRDY)) return false;
   PWR->D3CR = (PWR->D3CR & ~PWR_D3CR_VOS) | ((4u - scale) & 3u) << PWR_D3CR_VOS_Pos;
   return clock_wait(&PWR->D3CR, PWR_D3CR_VOSRDY, PWR_D3CR_VOSRDY);
 }
 
-/* ST's header of a part without over-drive lacks the bit. */
+/* ST's headers of devices without over-drive lack the bit. */
 static bool start_overdrive(void) {
 #ifdef SYSCFG_PWRCR_ODEN
   RCC->APB4ENR |= RCC_APB4ENR_SYSCFGEN;
-  (void)RCC->APB4ENR; /* the clock takes effect after two cycles */
+  (void)RCC->APB4ENR; /* the clock is on after two cycles */
   SYSCFG->PWRCR |= SYSCFG_PWRCR_ODEN;
   return clock_wait(&PWR->D3CR, PWR_D3CR_VOSRDY, PWR_D3CR_VOSRDY);
 #else
@@ -26,7 +26,7 @@ static bool start_overdrive(void) {
 #endif
 }
 
-/* An option bit, which a firmware has no business to program, allows the highest frequencies of the H723. */
+/* On the H723, the highest frequencies require an option bit, which the firmware does not program. */
 static bool is_boost_allowed(void) {
 #ifdef FLASH_OPTSR2_CPUFREQ_BOOST
   return (FLASH->OPTSR2_CUR & FLASH_OPTSR2_CPUFREQ_BOOST) != 0;
@@ -37,7 +37,7 @@ static bool is_boost_allowed(void) {
 
 static bool start_pll(const clock_settings_t *settings) {
   uint32_t range = pll_input_range(CLOCK_RESET_HZ / settings->pll_m);
-  RCC->PLLCKSELR = (uint32_t)settings->pll_m << RCC_PLLCKSELR_DIVM1_Pos; /* source 0 is HSI */
+  RCC->PLLCKSELR = (uint32_t)settings->pll_m << RCC_PLLCKSELR_DIVM1_Pos; /* source 0: HSI */
   RCC->PLLCFGR = range << RCC_PLLCFGR_PLL1RGE_Pos | RCC_PLLCFGR_DIVP1EN;
   RCC->PLL1DIVR = (settings->pll_n - 1u) << RCC_PLL1DIVR_N1_Pos | (settings->pll_r - 1u) << RCC_PLL1DIVR_P1_Pos;
   RCC->CR |= RCC_CR_PLL1ON;

@@ -1,4 +1,4 @@
-/* The registers of the STM32H7 that the firmware uses, from RM0433 (H743) and RM0468 (H723), under ST's names. */
+/* The used registers of the STM32H7, by RM0433 (H743) and RM0468 (H723), with ST's names. */
 #ifndef STM32H7_REGISTERS_H
 #define STM32H7_REGISTERS_H
 

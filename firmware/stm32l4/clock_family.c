@@ -1,18 +1,18 @@
-/* STM32L4 and L4+: HSI16 through the PLL's R output. Voltage range 1, which the maximum needs, is the reset state. */
+/* STM32L4 and L4+: HSI16 and PLL output R. Voltage range 1, required for the maximum frequency, is the reset state. */
 #include "clock.h"
 #include "device.h"
 
 #define BOOST_ONLY_HZ 80000000u
 #define POLLS_OF_1_US 30u
 
-/* Above 80 MHz: range 1 boost. ST's headers of parts without it lack the bit. */
+/* Above 80 MHz: range 1 boost mode. ST's headers of devices without it lack the bit. */
 static void start_boost(void) {
 #ifdef PWR_CR5_R1MODE
   PWR->CR5 &= ~PWR_CR5_R1MODE;
 #endif
 }
 
-/* The pins of port G from PG2 on have a supply of their own. */
+/* Pins PG2 to PG15 have a separate supply (VDDIO2). */
 static void start_vddio2(void) {
 #ifdef PWR_CR2_IOSV
   PWR->CR2 |= PWR_CR2_IOSV;
@@ -29,7 +29,7 @@ static bool start_pll(const clock_settings_t *settings) {
   return clock_wait(&RCC->CR, RCC_CR_PLLRDY, RCC_CR_PLLRDY);
 }
 
-/* A step across 80 MHz goes by way of half the frequency, for a microsecond. */
+/* A change of the frequency across 80 MHz requires an intermediate step at half the frequency for 1 us (RM0432, PWR). */
 static bool switch_to_pll(const clock_settings_t *settings) {
   uint32_t target = RCC_CFGR_SW_PLL | clock_ahb_field(settings->ahb_divider) << RCC_CFGR_HPRE_Pos |
                     clock_apb_field(settings->apb1_divider) << RCC_CFGR_PPRE1_Pos |
@@ -48,7 +48,7 @@ static bool switch_to_pll(const clock_settings_t *settings) {
 bool clock_raise(const clock_settings_t *settings) {
   uint32_t access = settings->flash_wait_states | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
   RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
-  (void)RCC->APB1ENR1; /* the clock takes effect after two cycles */
+  (void)RCC->APB1ENR1; /* the clock is on after two cycles */
   if (settings->vddio2) start_vddio2();
   if (settings->boost) start_boost();
   FLASH->ACR = access;

@@ -1,4 +1,4 @@
-/* Registers of the STM32L4 and L4+: ST's header where the build offers it, else our own. */
+/* Registers of the STM32L4 and L4+: ST's header if the build has it, else our own. */
 #ifndef DEVICE_H
 #define DEVICE_H
 

@@ -1,5 +1,5 @@
-/* The registers of the STM32L4 and L4+ that the firmware uses, from RM0394 (L412, L433, L452) and RM0432 (L4R5),
- * under ST's names.
+/* The used registers of the STM32L4 and L4+, by RM0394 (L412, L433, L452) and RM0432 (L4R5),
+ * with ST's names.
  */
 #ifndef STM32L4_REGISTERS_H
 #define STM32L4_REGISTERS_H
@@ -50,7 +50,7 @@ typedef struct {
   volatile uint32_t reserved_0[3];
   volatile uint32_t ISR; /* 0x1C */
   volatile uint32_t ICR;
-  volatile uint32_t RDR; /* 16 bits wide in ST's headers, as TDR; any access up to a word will do */
+  volatile uint32_t RDR; /* 16 bits wide in ST's headers, like TDR; accesses of up to a word are allowed */
   volatile uint32_t TDR;
 } USART_TypeDef;
 

@@ -1,4 +1,4 @@
-"""Entry of the command `tinysplit`. The imports take a moment, and Ctrl-C has to end them cleanly, too."""
+"""Entry point of the command `tinysplit`. The import takes a moment, in which Ctrl-C must end it cleanly, too."""
 
 import sys
 
@@ -8,11 +8,11 @@ from tinysplit.common.errors import INTERRUPTED
 def main() -> None:
     """Run the command line."""
     try:
-        from tinysplit.cli.app import app  # noqa: PLC0415 - see above
+        from tinysplit.cli.app import app  # noqa: PLC0415 (see above)
 
         app()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be there yet)
+        print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be imported yet)
         sys.exit(INTERRUPTED)
 
 

@@ -1,9 +1,9 @@
-"""The stages in their order: each takes what the ones before it gave, and `run` is all of them."""
+"""The stages in their order, each one function of what the stages before it returned; `run` calls them all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import onnx
 from rich.console import Console
@@ -11,9 +11,9 @@ from rich.console import Console
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.platformio import build_projects
-from tinysplit.build.report import BuildReport, print_build
+from tinysplit.build.report import BuildReport
 from tinysplit.codegen.projects import generate
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import MODEL_NAME, SPLIT_NAME
@@ -25,68 +25,93 @@ from tinysplit.network.float_reference import run_float
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.network.samples import load_samples
+from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.plan.plan import make_plan
+from tinysplit.plan.plan import Plan, make_plan
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
+from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.mixed_precision.joint_search import AutoSplit, settle
 from tinysplit.quantize.quantize_model import Calibration, quantize_graph
 from tinysplit.split.explain.alternatives import not_splitting
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import Against, Front, Solve
+from tinysplit.split.pareto import Against, Front
 from tinysplit.split.pareto import pareto_front as front_of
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
-from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import check_rig, open_rig
-from tinysplit_hil.tables import print_measurement
+
+VIRTUAL_RIG = "virtual"
+DEFAULT_CALIBRATION_COUNT = 100
+DEFAULT_SAMPLE_COUNT = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What all stages work on: a network, the boards that run it, the settings of the costs, and a console."""
+
+    model: Path  # the ONNX file of `graph`
+    graph: Graph
+    boards: tuple[Board, ...]
+    settings: CostSettings
+    messages: Console  # progress, notes and warnings
+
+    @classmethod
+    def load(cls, model: Path, board_names: Sequence[str], settings: CostSettings, messages: Console) -> Self:
+        """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
+        graph, boards = import_model(model), load_all(board_names)
+        return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
+
+    @property
+    def title(self) -> str:
+        """Network and boards, as in progress messages."""
+        return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How splits are searched for."""
+
+    solver: str = AUTO
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What `run` is asked for; `calibration` None stands for the first of the samples."""
+    """Arguments of `run`. Without `calibration`, the first of `samples` calibrate.
+
+    With a `goal`, the widths of weights and values are chosen together with the split (mixed precision).
+    """
 
     model: Path
     boards: tuple[str, ...]
-    settings: CostSettings
-    solver: str
     samples: Path
-    calibration: Path | None
-    calibration_count: int
     out: Path
-    rig: str
-    count: int
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S
-    goal: Goal | None = None  # of --bits auto
+    settings: CostSettings
+    search: Search = Search()
+    calibration: Path | None = None
+    calibration_count: int = DEFAULT_CALIBRATION_COUNT
+    sample_count: int = DEFAULT_SAMPLE_COUNT
+    rig: str = VIRTUAL_RIG
+    goal: Goal | None = None
 
 
-@dataclass(frozen=True)
-class SplitReport:
-    """A solved split and the file that says so."""
-
-    solved: Split
-    file: SplitFile
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the file's content."""
-        return self.file.model_dump(mode="json")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What every stage of `run` found; `auto` says how widths and split came about with --bits auto."""
+    """The results of all stages of `run`; `auto` tells how widths and split were chosen in mixed precision."""
 
-    split: SplitReport
+    split: Split
+    split_file: SplitFile
     build: BuildReport
     measurement: MeasureReport
-    auto: AutoSplit | None = None
+    auto: AutoSplit | None
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -96,202 +121,148 @@ class RunReport:
         """Return the measurement's JSON with `split` and `build` beside it."""
         return {
             **self.measurement.to_json(),
-            "split": self.split.to_json(),
+            "split": self.split_file.model_dump(mode="json"),
             "build": self.build.to_json(),
             **({"auto": self.auto.to_json()} if self.auto else {}),
         }
 
 
-def print_run(report: RunReport, console: Console) -> None:
-    """Print the tables of all stages; the last one is L, T, I."""
-    for line in report.auto.lines() if report.auto else ():
-        console.print(line, highlight=False, soft_wrap=True)
-    print_split(report.split.solved, console)
-    console.print()
-    print_build(report.build, console)
-    console.print()
-    print_measurement(report.measurement, console)
-
-
 def run(request: RunRequest, messages: Console) -> RunReport:
-    """Do all of it; each stage's result lies in the folder `request.out`."""
+    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
     check_output_folder(request.out)
     check_rig(request.rig)
-    graph = import_model(request.model)
-    calibration = request.calibration or request.samples
-    for path in {request.samples, calibration}:
-        load_samples(path, graph)  # so that bad samples are refused before anything else is done
-    if request.goal:
-        split, project, auto = _run_auto(request, request.goal, graph, calibration, messages)
+    context = Context.load(request.model, request.boards, request.settings, messages)
+    samples = load_samples(request.samples, context.graph)
+    calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
+    calibration = calibration.first(request.calibration_count)
+    auto = None
+    if request.goal is None:
+        split = split_network(context, request.search)
+        quantized = quantize_network(context, calibration)
     else:
-        split, project, auto = *_run_in_width(request, graph, calibration, messages), None
+        auto = split_in_mixed_precision(context, request.search, calibration, request.goal)
+        split, quantized = auto.split, auto.quantized
+    split_file = describe_split(context, split, auto.widths if auto else None)
+    plan = plan_boards(context, quantized, split.problem, split.assignment)
+    project = write_projects(context, quantized, plan, split_file, len(calibration.x), request.out)
     build = build_folder(project, request.out, messages)
     build.check()
-    measurement = measure_folder(project, request.out, request.samples, request.rig, request.count, messages)
-    return RunReport(split, build, measurement, auto)
-
-
-def _run_in_width(
-    request: RunRequest, graph: Graph, calibration: Path, messages: Console
-) -> tuple[SplitReport, Project]:
-    """Split and generate in the settings' bits."""
-    settings, count = request.settings, request.calibration_count
-    split = split_graph(graph, request.boards, settings, request.solver, messages, time_limit_s=request.time_limit_s)
-    kernels = settings.kernels
-    project = generate_folder(
-        graph, split.file, calibration, count, request.model, request.out, messages, kernels=kernels
+    measurement = measure_boards(
+        project, request.out, quantized, samples, rig=request.rig, sample_count=request.sample_count, messages=messages
     )
-    return split, project
+    return RunReport(split=split, split_file=split_file, build=build, measurement=measurement, auto=auto)
 
 
-def _run_auto(
-    request: RunRequest, goal: Goal, graph: Graph, calibration: Path, messages: Console
-) -> tuple[SplitReport, Project, AutoSplit]:
-    """Find widths and split together, and generate."""
-    samples = load_samples(calibration, graph).first(request.calibration_count)
-    calibrated = Calibration.of(graph, request.model, samples, messages)
-    boards, settings = load_all(request.boards), request.settings
-    with steps(messages, f"choosing widths of {graph.name} and splitting it over {', '.join(request.boards)}"):
+def split_network(context: Context, search: Search) -> Split:
+    """Find the best assignment of layers to boards, and print where not splitting would be better.
+
+    Raises CheckFailedError where no split is feasible or none was found in time.
+    """
+    with steps(context.messages, f"splitting {context.title}"):
+        split = _solve(context, search)
+    _print_alternatives(context, split, search)
+    return split
+
+
+def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> AutoSplit:
+    """Find the split, and the widths with which the network meets `goal`, that follow from each other.
+
+    Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
+    """
+    graph, messages = context.graph, context.messages
+    calibration = Calibration.of(graph, context.model, samples, messages)
+    with steps(messages, f"choosing bit widths and splitting {context.title}"):
         auto = settle(
             graph,
-            lambda widths: _solved(graph, boards, settings, request.solver, request.time_limit_s, widths),
-            lambda assignment: calibrated.auto(Limits(goal, boards, settings, assignment)),
+            lambda widths: _solve(context, search, widths),
+            lambda assignment: calibration.auto(_limits(context, goal, assignment)),
         )
-    calibrated.warn(auto.quantized, messages)
-    split = _reported(auto.split, graph, boards, settings, request.solver, messages, auto.widths)
-    used = replace(split.file.settings, kernels=settings.kernels)
-    project = _write_projects(auto.quantized, split.file, used, len(samples.x), request.model, request.out, messages)
-    return split, project, auto
+    calibration.warn(auto.quantized, messages)
+    _print_alternatives(context, auto.split, search)
+    return auto
 
 
-def split_graph(
-    graph: Graph,
-    board_names: Sequence[str],
-    settings: CostSettings,
-    solver: str,
-    messages: Console,
-    *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-) -> SplitReport:
-    """Find the best assignment of layers to boards; notes on `messages` say where not splitting would win."""
-    boards = load_all(board_names)
-    with steps(messages, f"splitting {graph.name} over {', '.join(board_names)}"):
-        solved = _solved(graph, boards, settings, solver, time_limit_s)
-    return _reported(solved, graph, boards, settings, solver, messages)
+def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
+    """Return the file of a split; it names the links that the split leaves out, as routes depend on them."""
+    settings = context.settings
+    links = links_left(settings.link_settings, split.problem.links)
+    return SplitFile.of(split, context.graph, context.boards, replace(settings, links=links), widths)
 
 
-def _solved(
-    graph: Graph,
-    boards: Sequence[Board],
-    settings: CostSettings,
-    solver: str,
-    time_limit_s: float,
-    widths: BitWidths | None = None,
-) -> Split:
-    try:
-        return _solve_on(boards, settings, solver)(make_problem(graph, boards, settings, widths), time_limit_s)
-    except InfeasibleError as error:
-        raise CheckFailedError(f"{error}{'' if settings.paper else remedies(graph, boards, settings)}") from None
+def pareto_front(context: Context, against: Against, search: Search) -> Front:
+    """Find the Pareto front of latency and energy or throughput.
 
-
-def _reported(
-    solved: Split,
-    graph: Graph,
-    boards: Sequence[Board],
-    settings: CostSettings,
-    solver: str,
-    messages: Console,
-    widths: BitWidths | None = None,
-) -> SplitReport:
-    """Print the notes on a split, and return it with its file."""
-    if not settings.paper:
-        for note in not_splitting(solved, _solve_on(boards, settings, solver)):
-            messages.print(note, highlight=False, soft_wrap=True)
-    left = links_left(settings.link_settings, solved.problem.links)  # routes have to be found again without the others
-    return SplitReport(solved, SplitFile.of(solved, graph, boards, replace(settings, links=left), widths))
-
-
-def pareto_front(
-    graph: Graph,
-    board_names: Sequence[str],
-    settings: CostSettings,
-    against: Against,
-    solver: str,
-    messages: Console,
-    *,
-    time_limit_s: float,
-) -> Front:
-    """Find all best compromises of latency against energy or throughput."""
-    boards = load_all(board_names)
-    problem = make_problem(graph, boards, settings)
-    with steps(messages, f"weighing latency against {against} of {graph.name} over {', '.join(board_names)}"):
-        return front_of(problem, against, _solve_on(boards, settings, solver), time_limit_s)
-
-
-def arrivals(graph: Graph, split: SplitFile, per_second: float, count: int) -> ArrivalReport:
-    """Simulate inputs at a frame rate through a split that was made before."""
-    boards = load_all(split.board_names)
-    check_split_matches(split, graph, boards)
-    return simulate_arrivals(
-        make_problem(graph, boards, split.settings, split.bit_widths), split.devices, per_second, count
-    )
-
-
-def _solve_on(boards: Sequence[Board], settings: CostSettings, solver: str) -> Solve:
-    """Return what solves a problem of these boards with their link UARTs."""
-    links = [len(boards) if settings.paper else len(board.link_uarts) for board in boards]
-    return lambda problem, time_limit_s: solve_within_links(problem, links, solver, time_limit_s=time_limit_s)
-
-
-def generate_folder(
-    graph: Graph,
-    split: SplitFile,
-    calibration: Path,
-    calibration_count: int,
-    model: Path,
-    out: Path,
-    messages: Console,
-    goal: Goal | None = None,
-    kernels: tuple[tuple[int, str], ...] = (),
-) -> Project:
-    """Quantize the network on the first `calibration_count` samples and write the projects of all boards.
-
-    Weights and values have the bits of the split; with a `goal`, 8 or 16 each as it needs. `kernels` names some, or
-    schemes, by layers from 0.
+    Raises CheckFailedError where no split is feasible or none was found in time.
     """
-    boards = load_all(split.board_names)
-    check_split_matches(split, graph, boards)
-    check_output_folder(out)
-    samples = load_samples(calibration, graph).first(calibration_count)
-    # What runs is the quantized network, whatever found the split.
-    settings = replace(split.settings, paper=False, kernels=kernels)
-    bits = Limits(goal, boards, settings, split.devices) if goal else settings.bits
-    quantized = quantize_graph(graph, model, samples, bits, messages)
-    return _write_projects(quantized, split, settings, len(samples.x), model, out, messages)
+    problem = make_problem(context.graph, context.boards, context.settings)
+    with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
+        return front_of(problem, against, _solver(context, search), search.time_limit_s)
 
 
-def _write_projects(
-    quantized: QuantizedGraph,
-    split: SplitFile,
-    settings: CostSettings,
-    calibration_samples: int,
-    model: Path,
-    out: Path,
-    messages: Console,
+def simulate(context: Context, split: SplitFile, frame_rate: float, input_count: int) -> ArrivalReport:
+    """Simulate `input_count` inputs at `frame_rate` per second. Raises InputError for another network's split."""
+    check_split_matches(split, context.graph, context.boards)
+    problem = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
+    return simulate_arrivals(problem, split.devices, frame_rate, input_count)
+
+
+def quantize_network(
+    context: Context, samples: Samples, goal: Goal | None = None, assignment: Assignment = ()
+) -> QuantizedGraph:
+    """Quantize the network, calibrated on `samples`, to the settings' bits.
+
+    With a `goal`, weights and values get 8 or 16 bits each, as fast as the split `assignment` allows. Raises
+    CheckFailedError where no widths that fit the boards meet the goal.
+    """
+    bits = _limits(context, goal, assignment) if goal else context.settings.bits
+    return quantize_graph(context.graph, context.model, samples, bits, context.messages)
+
+
+def plan_boards(context: Context, quantized: QuantizedGraph, problem: Problem, assignment: Assignment) -> Plan:
+    """Plan steps, links and memory of every board for a split. The errors are those of `make_plan`."""
+    settings, widths = context.settings, BitWidths.of_quantized(quantized)
+    links, optimize, kernels = settings.link_settings, settings.optimize, settings.kernels
+    return make_plan(context.graph, widths, context.boards, problem, assignment, links, optimize, kernels)
+
+
+def write_projects(
+    context: Context, quantized: QuantizedGraph, plan: Plan, split: SplitFile, calibration_samples: int, out: Path
 ) -> Project:
-    """Plan every board for a quantized network and write its project."""
-    graph, boards, widths = quantized.graph, load_all(split.board_names), BitWidths.of_quantized(quantized)
-    problem = make_problem(graph, boards, settings, widths)
-    links, kernels = settings.link_settings, settings.kernels
-    plan = make_plan(graph, widths, boards, problem, split.devices, links, settings.optimize, kernels)
-    with steps(messages, f"generating {out}"):
-        project = generate(quantized, plan, settings.baud, calibration_samples, onnx.load(model), out)
+    """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
+    with steps(context.messages, f"generating {out}"):
+        project = generate(quantized, plan, context.settings.baud, calibration_samples, onnx.load(context.model), out)
         write_split(out / SPLIT_NAME, split)
     return project
 
 
+def generate_folder(
+    context: Context,
+    split: SplitFile,
+    calibration: Path,
+    out: Path,
+    *,
+    calibration_count: int = DEFAULT_CALIBRATION_COUNT,
+    goal: Goal | None = None,
+) -> Project:
+    """Run the stages between a split file and the projects: quantize, plan, write.
+
+    Raises InputError for a split of another network or other boards, for unusable samples, and where `out` cannot be
+    used; UsageError and CheckFailedError as the stages do.
+    """
+    check_split_matches(split, context.graph, context.boards)
+    check_output_folder(out)
+    samples = load_samples(calibration, context.graph).first(calibration_count)
+    quantized = quantize_network(context, samples, goal, split.devices)
+    problem = make_problem(context.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+    plan = plan_boards(context, quantized, problem, split.devices)
+    return write_projects(context, quantized, plan, split, len(samples.x), out)
+
+
 def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
-    """Build all boards' projects and read the sizes of their programs."""
+    """Build the projects of all boards and read the sizes of their programs.
+
+    The errors are those of `build_projects`.
+    """
     directories = [out / board.directory for board in project.boards]
     with steps(messages, f"building {len(directories)} projects", len(directories)) as advance:
         done: list[Path] = []
@@ -305,17 +276,34 @@ def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
 
 
 def measure_folder(
-    project: Project, folder: Path, samples_path: Path, rig_spec: str, count: int, messages: Console
+    project: Project, folder: Path, samples: Path, *, rig: str, sample_count: int, messages: Console
 ) -> MeasureReport:
-    """Run the first `count` samples on the boards and hold every output against the integer reference."""
+    """Measure a folder that was generated and built before. Raises InputError where its files have changed since."""
     quantized = read_quantized(folder, project)
-    samples = load_samples(samples_path, quantized.graph)
-    inputs = quantize_input(quantized, samples.x[:count])
+    loaded = load_samples(samples, quantized.graph)
+    return measure_boards(project, folder, quantized, loaded, rig=rig, sample_count=sample_count, messages=messages)
+
+
+def measure_boards(
+    project: Project,
+    folder: Path,
+    quantized: QuantizedGraph,
+    samples: Samples,
+    *,
+    rig: str,
+    sample_count: int,
+    messages: Console,
+) -> MeasureReport:
+    """Run the first `sample_count` samples on the boards and compare every output with the integer reference.
+
+    Raises InputError for a rig file that cannot be used, ToolError when a board or its port fails.
+    """
+    inputs = quantize_input(quantized, samples.x[:sample_count])
     with (
-        open_rig(rig_spec, project, folder) as rig,
-        steps(messages, f"running on {rig.kind} boards", len(inputs)) as advance,
+        open_rig(rig, project, folder) as boards,
+        steps(messages, f"running on {boards.kind} boards", len(inputs)) as advance,
     ):
-        measurement = measure(project, rig, inputs, advance)
+        measurement = measure(project, boards, inputs, advance)
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
@@ -323,11 +311,29 @@ def measure_folder(
     return MeasureReport(project, measurement, outputs)
 
 
-def read_split_for(path: Path, bits: int | None) -> SplitFile:
-    """Read a split file; UsageError when it was made for another number of bits (None: any will do)."""
-    split = read_split(path)
-    if bits is not None and split.widths:
-        raise UsageError(f"{path} was made with --bits auto: take that, or split again with --bits {bits}")
-    if bits is not None and split.bits != bits:
-        raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
-    return split
+def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:
+    """Return the best split in the settings' bits, or in `widths`; an infeasible one is explained."""
+    problem = make_problem(context.graph, context.boards, context.settings, widths)
+    try:
+        return _solver(context, search)(problem, search.time_limit_s)
+    except InfeasibleError as error:
+        suggestions = "" if context.settings.paper else remedies(context.graph, context.boards, context.settings)
+        raise CheckFailedError(f"{error}{suggestions}") from None
+
+
+def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:
+    """Return a function that solves a problem of the context's boards, with their link UARTs, in so many seconds."""
+    boards = context.boards
+    links = [len(boards) if context.settings.paper else len(board.link_uarts) for board in boards]
+    return lambda problem, time_limit_s: solve_within_links(problem, links, search.solver, time_limit_s=time_limit_s)
+
+
+def _print_alternatives(context: Context, split: Split, search: Search) -> None:
+    """Print where one board, or copies of the network, are better than the split; published tables have no such."""
+    notes = () if context.settings.paper else not_splitting(split, _solver(context, search))
+    for note in notes:
+        context.messages.print(note, highlight=False, soft_wrap=True)
+
+
+def _limits(context: Context, goal: Goal, assignment: Assignment) -> Limits:
+    return Limits(goal, context.boards, context.settings, assignment)

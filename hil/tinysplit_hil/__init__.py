@@ -1,1 +1,1 @@
-"""Hardware in the loop: the serial harness, the virtual boards and the measurement."""
+"""Hardware in the loop: the client of the boards, virtual boards, and measurements on both."""

@@ -1,4 +1,4 @@
-"""Frames of docs/protocol.md: sync, type, tag, sequence, length, payload, CRC."""
+"""Encoding and decoding of frames (docs/protocol.md): sync, type, tag, sequence, length, payload, CRC."""
 
 import struct
 from binascii import crc_hqx
@@ -15,7 +15,7 @@ _CRC = struct.Struct("<H")
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame without its framing."""
+    """A frame without sync byte, length and CRC."""
 
     type: int
     sequence: int
@@ -29,14 +29,14 @@ class Frame:
 
 
 def crc(data: bytes) -> int:
-    """Return CRC-16/CCITT-FALSE: polynomial 0x1021, start 0xFFFF, not reflected."""
+    """Return CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xFFFF, not reflected."""
     return crc_hqx(data, 0xFFFF)
 
 
 class FrameDecoder:
-    """Finds frames in a stream of bytes; what is no frame is dropped.
+    """Finds frames in a stream of bytes and drops all other bytes.
 
-    After a damaged frame the search goes on behind its sync byte, so that a frame inside the damage is not lost.
+    After a damaged frame the search resumes after its sync byte, so that no frame inside it is lost.
     """
 
     def __init__(self, largest_payload_bytes: int = FRAME_PAYLOAD_BYTES) -> None:
@@ -45,11 +45,11 @@ class FrameDecoder:
 
     @property
     def missing_bytes(self) -> int:
-        """How many bytes the next frame needs at least: as many can be read without waiting for too many."""
+        """Lower bound on the bytes missing from the next frame: a read of that many does not wait beyond the frame."""
         return self._frame_bytes() - len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take `data` and yield the frames that it completes."""
+        """Append `data` and yield the completed frames."""
         self._buffer += data
         self._drop_to_sync()
         while len(self._buffer) >= self._frame_bytes():
@@ -59,19 +59,19 @@ class FrameDecoder:
             self._drop_to_sync()
 
     def give_up(self) -> Iterator[Frame]:
-        """Yield the frames inside an incomplete one: after a silence the rest will not come, so it was none."""
+        """Yield the frames inside an incomplete one, whose rest will not arrive after a time-out."""
         while self._buffer:
             del self._buffer[0]
             yield from self.feed(b"")
 
     def _frame_bytes(self) -> int:
-        """Return the bytes of the frame at the start of the buffer, as far as known."""
+        """Return the size of the frame at the start of the buffer, or a lower bound while its header is incomplete."""
         if len(self._buffer) < _HEADER.size:
             return FRAME_OVERHEAD_BYTES
         return FRAME_OVERHEAD_BYTES + int(_HEADER.unpack_from(self._buffer)[-1])
 
     def _drop_to_sync(self) -> None:
-        """Drop bytes until the buffer starts like a frame or is empty."""
+        """Drop bytes until the buffer starts with a valid header or is empty."""
         while self._buffer and not self._starts_frame():
             next_sync = self._buffer.find(SYNC, 1)
             del self._buffer[: next_sync if next_sync > 0 else len(self._buffer)]

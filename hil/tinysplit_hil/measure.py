@@ -1,4 +1,4 @@
-"""Run samples on the boards of a rig and read what every layer and every cut took on the boards' own clocks."""
+"""Runs samples on the boards of a rig and reads the times of all layers and cuts, on the boards' own clocks."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
 
 PROTOCOL_VERSION = 1
-PATIENCE = 5.0  # times the estimated inference until a board counts as stuck
-LINK_GIVES_UP_S = 6.0  # so that a board can tell of a dead link before we call it stuck
-SETTLE_S = 0.5
+TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated latency
+LINK_TIMEOUT_S = 6.0  # a board reports a dead link within this time
+SETTLE_S = 0.5  # between two reads of incomplete time records
 
 Records = dict[tuple[RecordKind, int], list[TimeRecord]]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, smallest and largest over all samples."""
+    """Mean, minimum and maximum over all samples."""
 
     mean: float
     smallest: float
@@ -32,13 +32,13 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """Summarise `values`, which are not empty."""
+        """Return the spread of `values`; there must be at least one."""
         return cls(sum(values) / len(values), min(values), max(values))
 
 
 @dataclass(frozen=True)
 class LayerTime:
-    """Layer `number` (from 1) on board `board` (from 1), on that board's clock."""
+    """Cycles and seconds of layer `number` (from 1) on board `board` (from 1), by that board's clock."""
 
     number: int
     board: int
@@ -48,16 +48,16 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class CutTime:
-    """Cut `number` (from 1): from the call that sends its tensor to the last acknowledgement, on the sender's clock."""
+    """Cut `number` (from 1): from the start of sending to the last acknowledgement, by the sender's clock."""
 
     number: int
     seconds: Spread
-    repeats: int  # how often the sender had to go back, over all samples
+    repeats: int  # retransmissions over all samples
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What the boards took and gave; `outputs` is samples x elements in the boards' HWC order."""
+    """Times and outputs of the boards; `outputs`: samples x elements, integers in HWC order."""
 
     rig: Rig
     identities: Mapping[int, Identity]
@@ -67,30 +67,30 @@ class Measurement:
 
     @property
     def l_s(self) -> float:
-        """L in seconds (seed 000, formula 2), mean over samples."""
+        """L in seconds (Santamaria 2021, formula 2), mean over samples."""
         return sum(layer.seconds for layer in self.layers)
 
     @property
     def t_s(self) -> float:
-        """T in seconds (seed 000, formula 4), mean over samples."""
+        """T in seconds (Santamaria 2021, formula 4), mean over samples."""
         return sum(cut.seconds.mean for cut in self.cuts)
 
 
 def measure(
     project: Project, rig: Rig, inputs: IntArray, on_sample: Callable[[int], None] = lambda _: None
 ) -> Measurement:
-    """Run `inputs` (N x H x W x C, in the network's input format) one after the other.
+    """Run `inputs` (N x H x W x C, integers in the network's input format) one after the other.
 
-    `on_sample` is told how many are done. Raises ToolError when a board is not the planned one, reports an error, or
-    does not answer in time.
+    `on_sample` is called with the number of completed samples. Raises ToolError when a board runs other firmware,
+    reports an error, or does not reply in time.
     """
     clients = rig.clients(project)
     identities = {board.number: clients[board.number].identify() for board in project.boards}
     for board in project.boards:
         _check_identity(project, board, identities[board.number], clients[board.number].name)
-    for number in project.begins:
+    for number in project.input_boards:
         _check_input(number, identities[number], inputs)
-    output_bytes = identities[project.ends].output_bytes
+    output_bytes = identities[project.output_board].output_bytes
     records: Records = defaultdict(list)
     outputs = []
     for count, sample in enumerate(inputs, start=1):
@@ -105,23 +105,25 @@ def measure(
 
 
 def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
-    """Raise ToolError when another firmware answers than the one that was generated for `board`."""
+    """Raise ToolError unless the board runs the firmware that was generated for `board`, at its clock."""
     if identity.protocol != PROTOCOL_VERSION:
-        raise ToolError(f"{name} speaks protocol {identity.protocol}, not {PROTOCOL_VERSION}: build and flash it again")
+        raise ToolError(
+            f"{name} has protocol version {identity.protocol} instead of {PROTOCOL_VERSION}: build and flash it again"
+        )
     if identity.project_hash != project.project_hash:
         raise ToolError(
-            f"{name} runs firmware of project {identity.project_hash:08x}, not of {project.project_hash:08x}: "
+            f"{name} runs firmware of project {identity.project_hash:08x} instead of {project.project_hash:08x}: "
             "build and flash it again"
         )
     if identity.board_index != board.number - 1:
-        raise ToolError(f"{name} runs the firmware of board {identity.board_index + 1}: are the ports in board order?")
-    if not identity.clock_ok:
         raise ToolError(
-            f"{name} could not raise its clock to {board.core_hz / 1e6:g} MHz: are supply and oscillator good?"
+            f"{name} runs the firmware of board {identity.board_index + 1}: check that the ports are in board order"
         )
+    if not identity.clock_ok:
+        raise ToolError(f"{name} could not set its clock to {board.core_hz / 1e6:g} MHz: check supply and oscillator")
     if identity.core_hz != board.core_hz:
         raise ToolError(
-            f"{name} runs at {identity.core_hz / 1e6:g} MHz, not at the planned {board.core_hz / 1e6:g} MHz: "
+            f"{name} runs at {identity.core_hz / 1e6:g} MHz instead of {board.core_hz / 1e6:g} MHz: "
             "build and flash it again"
         )
 
@@ -130,48 +132,48 @@ def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
     sample_bytes = inputs.nbytes // len(inputs)
     if identity.input_bytes != sample_bytes:
         raise ToolError(
-            f"board {number} takes inputs of {identity.input_bytes} bytes, not {sample_bytes}: "
+            f"board {number} expects inputs of {identity.input_bytes} bytes, the samples have {sample_bytes}: "
             "generate, build and flash the project again"
         )
 
 
 def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
-    """Run one inference and return the output's bytes."""
-    _begin_afresh(project, clients)
-    for number in project.begins:
+    """Run one inference and return the bytes of its output."""
+    _reset_all(project, clients)
+    for number in project.input_boards:
         clients[number].load(data)
-    for number in project.begins:
+    for number in project.input_boards:
         clients[number].start()
     estimated_s = project.estimated_l_s + project.estimated_t_s
     try:
-        clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)
+        clients[project.output_board].wait_done(TIMEOUT_FACTOR * estimated_s + LINK_TIMEOUT_S)
     except ToolError:
-        _ask_for_the_cause(clients)
+        _raise_cause(clients)
         raise
-    return clients[project.ends].read_output(output_bytes)
+    return clients[project.output_board].read_output(output_bytes)
 
 
-def _begin_afresh(project: Project, clients: Mapping[int, BoardClient]) -> None:
-    """Silence every board before the first one listens again: nothing of an older inference is on the links then."""
+def _reset_all(project: Project, clients: Mapping[int, BoardClient]) -> None:
+    """Stop all boards before the first reset, so that no data of an earlier inference is left on the links."""
     longest_layer_s = max(layer.estimated_s for layer in project.layers)
     for client in clients.values():
-        client.stop(REPLY_TIMEOUT_S + PATIENCE * longest_layer_s)
+        client.stop(REPLY_TIMEOUT_S + TIMEOUT_FACTOR * longest_layer_s)
     for number in sorted(clients, reverse=True):
         clients[number].reset()
 
 
-def _ask_for_the_cause(clients: Mapping[int, BoardClient]) -> None:
-    """Raise what another board knows about an inference that does not end; it says it better than a time-out."""
+def _raise_cause(clients: Mapping[int, BoardClient]) -> None:
+    """Raise the error that a board reports for an inference that timed out, or its line errors, if there are any."""
     for client in clients.values():
         client.check_events()
     for client in clients.values():
         count = client.identify().line_errors
         if count:
-            raise ToolError(f"{client.name} saw {count} line errors: are pins, ground and baud rate right?")
+            raise ToolError(f"{client.name} counted {count} line errors: check pins, ground and baud rate")
 
 
 def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterable[TimeRecord]:
-    """Yield the time stamps of all boards, each board's exactly those of its layers and cuts."""
+    """Yield the time records of all boards, which must be exactly those of their layers and cuts."""
     for board in project.boards:
         layers = [layer.number for layer in project.layers if layer.board == board.number]
         cuts = [cut.number - 1 for cut in project.cuts if cut.from_board == board.number]
@@ -180,16 +182,16 @@ def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterabl
 
 
 def _settled_times(client: BoardClient, expected: Sequence[tuple[RecordKind, int]]) -> Sequence[TimeRecord]:
-    """Return the time stamps of one board.
+    """Return the time records of one board.
 
-    A sender whose last acknowledgement was lost still repeats while the output is done already: it is given time.
+    Waits for a sender whose last acknowledgement was lost: it still retransmits when the output is complete.
     """
-    for pause_s in (SETTLE_S, SETTLE_S, LINK_GIVES_UP_S, 0):
+    for pause_s in (SETTLE_S, SETTLE_S, LINK_TIMEOUT_S, 0):
         records = [record for record in client.read_times() if record.ticks]
         if sorted((record.kind, record.index) for record in records) == expected:
             return records
         client.check_events(pause_s)
-    raise ToolError(f"{client.name} sent {len(records)} time stamps that are not those of its layers and cuts")
+    raise ToolError(f"{client.name} sent {len(records)} time records that do not match its layers and cuts")
 
 
 def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[LayerTime, ...]:

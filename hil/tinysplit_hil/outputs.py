@@ -1,4 +1,4 @@
-"""Whether the boards gave the right outputs, and how good these are beside float."""
+"""Check of the boards' outputs against the integer reference, and accuracy against float."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 class OutputCheck:
     """Outputs of the boards against the integer reference, and of the integer reference against float.
 
-    `top1` and `float_top1` are None without labels; `agreement` is the share of samples whose largest output is the
-    same in integers and in float. `rmse`, `mae` and `l2r` (relative error in the l2 norm) are over all samples.
+    `top1` and `float_top1` (accuracy) are None without labels. `agreement` is the share of samples with the same argmax
+    in integers and in float. `rmse`, `mae` and `l2r` (relative error in the l2 norm) are over all samples.
     """
 
-    samples: int  # that ran on the boards
-    differing: tuple[int, ...]  # their indices from 0
-    reference_samples: int  # that ran in the integer reference and in float
+    samples: int  # run on the boards
+    differing: tuple[int, ...]  # indices from 0 of those that are not bit-exact
+    reference_samples: int  # computed by the integer reference and in float
     top1: float | None
     float_top1: float | None
     agreement: float
@@ -30,7 +30,7 @@ class OutputCheck:
 
     @property
     def bit_exact(self) -> bool:
-        """Whether every output of the boards is that of the integer reference."""
+        """Whether all outputs of the boards equal those of the integer reference."""
         return not self.differing
 
     def check(self) -> None:
@@ -38,7 +38,7 @@ class OutputCheck:
         if self.differing:
             raise CheckFailedError(
                 f"{len(self.differing)} of {self.samples} outputs differ from the integer reference, "
-                f"that of sample {self.differing[0] + 1} first"
+                f"first for sample {self.differing[0] + 1}"
             )
 
 
@@ -51,8 +51,8 @@ def check_outputs(
 ) -> OutputCheck:
     """Compare outputs.
 
-    `board_outputs` is samples x elements in the boards' order, of the first of the samples; `integer_outputs` and
-    `float_outputs` are all samples x output shape in ONNX's order; `labels` has one class a sample.
+    `board_outputs`: n x elements, integers in HWC order, of the first n samples. `integer_outputs` and `float_outputs`:
+    samples x output shape, in ONNX's order. `labels`: one class per sample.
     """
     samples, total = len(board_outputs), len(integer_outputs)
     integers = integer_outputs.reshape(total, -1)

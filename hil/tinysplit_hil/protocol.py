@@ -1,4 +1,4 @@
-"""What frames mean on a host port: types, error codes and payloads of docs/protocol.md, all little endian."""
+"""Frame types, error codes and payloads on a host port (docs/protocol.md), all little endian."""
 
 import struct
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ERROR = struct.Struct("<B3xI")
 
 
 class MessageType(IntEnum):
-    """Types of frames on a host port; a reply is its request's type with `REPLY_BIT`."""
+    """Types of frames on a host port; a reply has the type of its request with `REPLY_BIT` set."""
 
     IDENTIFY = 0x01
     RESET = 0x02
@@ -46,28 +46,28 @@ class ErrorCode(IntEnum):
 
 
 class RecordKind(IntEnum):
-    """What a time stamp belongs to."""
+    """What a time record measures."""
 
     LAYER = 0
     TRANSFER = 1
 
 
 _MEANINGS = {
-    ErrorCode.UNKNOWN_TYPE: "the firmware does not know this request: build and flash the board again",
-    ErrorCode.BAD_LENGTH: "the request has the wrong length: build and flash the board again",
-    ErrorCode.BAD_RANGE: "the request reaches outside the tensor: build and flash the board again",
-    ErrorCode.NOT_FIRST: "only the board with the first layer takes inputs: are the ports in board order?",
-    ErrorCode.BUSY: "its schedule runs, or has not got so far: reset it",
-    ErrorCode.LINK_TIMEOUT: "its neighbour does not acknowledge cut {cut}: is the link wired, TX to RX both ways?",
-    ErrorCode.LINK_UNEXPECTED: "cut {cut} arrived out of turn: is the link wired to the right board?",
-    ErrorCode.BAD_CRC: "requests arrive damaged: is the wiring and the baud rate good?",
-    ErrorCode.FAULT: "the processor stopped with a fault at 0x{detail:08x}",
+    ErrorCode.UNKNOWN_TYPE: "unknown request: build and flash the board again",
+    ErrorCode.BAD_LENGTH: "wrong length of a request: build and flash the board again",
+    ErrorCode.BAD_RANGE: "request out of the tensor's range: build and flash the board again",
+    ErrorCode.NOT_FIRST: "this board does not read the network's input: check that the ports are in board order",
+    ErrorCode.BUSY: "an inference is running, or has no output yet: reset the board",
+    ErrorCode.LINK_TIMEOUT: "no acknowledgement of cut {cut}: check the wiring of the link, TX to RX both ways",
+    ErrorCode.LINK_UNEXPECTED: "unexpected tensor of cut {cut}: check that the link is connected to the right board",
+    ErrorCode.BAD_CRC: "requests arrive damaged: check wiring and baud rate",
+    ErrorCode.FAULT: "processor fault at 0x{detail:08x}",
 }
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a board is; see IDENTIFY. `board_index` counts from 0; `line_errors` saturate at 255, RESET clears them."""
+    """Reply to IDENTIFY. `board_index` counts from 0; `line_errors` saturates at 255 and is cleared by RESET."""
 
     protocol: int
     board_index: int
@@ -81,7 +81,7 @@ class Identity:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        """Read the payload of a reply; struct.error when its length is wrong."""
+        """Return the identity in the payload of a reply. Raises struct.error for a wrong length."""
         protocol, board_index, clock_ok, *numbers = _IDENTITY.unpack(payload)
         return cls(protocol, board_index, bool(clock_ok), *numbers)
 
@@ -93,9 +93,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class TimeRecord:
-    """One time stamp: timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0).
+    """Timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0).
 
-    `repeats` counts how often the sender of a transfer had to go back; a step that has not run yet has 0 ticks.
+    `repeats` counts the retransmissions (go-back-N) of a transfer; a step that has not run yet has 0 ticks.
     """
 
     kind: RecordKind
@@ -109,7 +109,7 @@ class TimeRecord:
 
     @classmethod
     def unpack_all(cls, payload: bytes) -> list[Self]:
-        """Return the records of a reply; ValueError or struct.error when they are not well-formed."""
+        """Return the records of a reply. Raises ValueError or struct.error when they are malformed."""
         return [cls(RecordKind(k), index, ticks, repeats) for k, repeats, index, ticks in _RECORD.iter_unpack(payload)]
 
 
@@ -122,7 +122,7 @@ class BoardError:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        """Read the payload of an ERROR frame; struct.error when its length is wrong."""
+        """Return the error in the payload of an ERROR frame. Raises struct.error for a wrong length."""
         return cls(*_ERROR.unpack(payload))
 
     def pack(self) -> bytes:

@@ -1,4 +1,4 @@
-"""A measurement beside what was estimated, with the outputs' check, as JSON and as tables."""
+"""Estimated and measured latency with the check of the outputs, as JSON; `tables` prints it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Latency:
-    """L, T and I in seconds (seed 000, formulas 2, 4 and 5)."""
+    """L, T and I in seconds (Santamaria 2021, formulas 2, 4 and 5)."""
 
     l_s: float
     t_s: float
@@ -30,7 +30,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """A project, what was measured on its boards, and the check of the outputs."""
+    """A project, its measurement, and the check of the outputs."""
 
     project: Project
     measurement: Measurement
@@ -38,12 +38,12 @@ class MeasureReport:
 
     @property
     def estimated(self) -> Latency:
-        """What the cost model promised."""
+        """Latency as the cost model estimates it."""
         return Latency(self.project.estimated_l_s, self.project.estimated_t_s)
 
     @property
     def measured(self) -> Latency:
-        """What the boards took, mean over samples."""
+        """Latency on the boards, mean over samples."""
         return Latency(self.measurement.l_s, self.measurement.t_s)
 
     def check(self) -> None:
@@ -51,7 +51,7 @@ class MeasureReport:
         self.outputs.check()
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values, times in seconds."""
+        """Return the report as JSON values, times in seconds."""
         rig, outputs = self.measurement.rig, self.outputs
         return {
             "schema_version": SCHEMA_VERSION,
@@ -96,7 +96,7 @@ class MeasureReport:
         ]
 
     def board_l_s(self, number: int) -> float:
-        """Return what the layers of board `number` took together, mean over samples."""
+        """Return the seconds of all layers of board `number` (from 1), mean over samples."""
         return sum(layer.seconds for layer in self.measurement.layers if layer.board == number)
 
     def _layers_json(self) -> list[dict[str, Any]]:

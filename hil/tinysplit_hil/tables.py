@@ -1,4 +1,4 @@
-"""The tables of a measurement: L per layer and board, T per cut, the outputs, and L, T, I as in seed 000's Table 5."""
+"""The tables of a measurement: layers, cuts, outputs, and L, T, I as in Santamaria 2021, Table 5."""
 
 from collections.abc import Sequence
 
@@ -11,21 +11,21 @@ from tinysplit_hil.report import MeasureReport
 
 TIMES = ("est. ms", "meas. ms", "diff.")
 
-# Seed 000, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
+# Santamaria 2021, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
 PUBLISHED_BOARDS = ("nucleo_g071rb", "nucleo_g071rb")
 PUBLISHED_MACC = 809_146
 PUBLISHED_ROWS = (
-    ("Table 5 of seed 000, Model", 3.88, 0.22, 4.10),
-    ("Table 5 of seed 000, Experimental", 3.56, 0.25, 3.81),
+    ("Santamaria 2021, Table 5, Model", 3.88, 0.22, 4.10),
+    ("Santamaria 2021, Table 5, Experimental", 3.56, 0.25, 3.81),
 )
-LOST_L2R = 0.5  # half of the output's energy is error
+LARGE_L2R = 0.5
 SHORT_BITS = 8
 
-PUBLISHED_NOTE = "Table 5: float32, X-CUBE-AI 7.1 on real boards; Model counts 8 bit times a byte."
+PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model counts 8 bit times per byte."
 
 
 def print_measurement(report: MeasureReport, console: Console) -> None:
-    """Print everything; each table says on what it was measured and fits into 100 columns."""
+    """Print all tables, each with the rig in its caption and at most 100 columns wide."""
     console.print(_layer_table(report), "")
     if report.project.cuts:
         console.print(_cut_table(report), "")
@@ -34,7 +34,7 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
 
 
 def _layer_table(report: MeasureReport) -> Table:
-    """One row a layer and one a board."""
+    """Return a table with a row per layer and per board."""
     project, measured = report.project, report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
@@ -56,9 +56,9 @@ def _layer_table(report: MeasureReport) -> Table:
 
 
 def _cut_table(report: MeasureReport) -> Table:
-    """One row a cut."""
+    """Return a table with a row per cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "resent")
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries")
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
             *(str(cut.number), str(cut.after_layer), f"{cut.from_board}->{cut.to_board}"),
@@ -78,20 +78,20 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
         "with the integer reference",
         highlight=False,
     )
-    share = f"same as float in {100 * outputs.agreement:.2f} %"
+    share = f"agreement with float {100 * outputs.agreement:.2f} %"
     accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
     console.print(
         f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}",
         highlight=False,
     )
-    if outputs.l2r > LOST_L2R:
-        hint = "try --bits 16" if report.project.bits == SHORT_BITS else "are the calibration samples like these?"
-        console.print(f"[red]warning: fixed point loses the network's answers (l2r {outputs.l2r:.2f}): {hint}[/red]")
+    if outputs.l2r > LARGE_L2R:
+        hint = "try --bits 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
+        console.print(f"[red]warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}[/red]")
     console.print()
 
 
 def _latency_table(report: MeasureReport) -> Table:
-    """Return seed 000's Table 5 with our rows, and its own figures where they are of the same network and boards."""
+    """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
     table = _table(report, "Latency of one inference")
     _columns(table, "case", "L (s)", "T (s)", "I = L + T (s)", labels=("case",))
     if _is_published_case(report):
@@ -132,7 +132,7 @@ def _table(report: MeasureReport, title: str) -> Table:
 
 
 def _columns(table: Table, *columns: str, labels: Sequence[str] = ()) -> None:
-    """Add columns of numbers, to the right, and of `labels`, which alone give way where a terminal is narrow."""
+    """Add right-aligned columns of numbers, and `labels`, the only columns that shrink in a narrow terminal."""
     for name in columns:
         if name in labels:
             table.add_column(name, overflow="ellipsis")
@@ -149,7 +149,7 @@ def _times(estimated_s: float, measured_s: float) -> tuple[str, str, str]:
 
 
 def _difference(estimated: float, measured: float) -> str:
-    """Return how far `measured` lies above `estimated`, in percent."""
+    """Return by how many percent `measured` exceeds `estimated`."""
     return f"{100 * (measured / estimated - 1):+.1f} %" if estimated else ""
 
 

@@ -41,7 +41,7 @@ def cells(line: str) -> list[str]:
     return re.split(r"\s{2,}", line.strip())
 
 
-def test_json_has_what_was_promised() -> None:
+def test_json_has_what_was_planned() -> None:
     data = json.loads(json.dumps(make_report().to_json()))
     assert (data["rig"], data["rig_note"]) == ("virtual", NOTE)
     assert [board["name"] for board in data["boards"]] == ["nucleo_g071rb", "nucleo_g071rb"]
@@ -61,13 +61,13 @@ def test_tables() -> None:
     assert max(len(line) for line in text.splitlines()) <= 100
     assert text.count(f"Measured on {NOTE}.") == 3
     assert "3 of 3 bit-exact" in text
-    assert "Integer reference of 360: top-1 0.9750, float 0.9778, same as float in 99.00 %" in text
+    assert "Integer reference of 360: top-1 0.9750, float 0.9778, agreement with float 99.00 %" in text
     row = next(line for line in text.splitlines() if "layer_1" in line)
     assert cells(row) == ["1", "layer_1", "conv", "1", "640 000", "6.40", "9.00", "10.00", "+11.1 %"]
     last = text.splitlines()[-4:]
     assert "+11.1 %" in "".join(last)
     assert "+0.5 %" in "".join(last)
-    assert "seed 000" not in text
+    assert "Santamaria" not in text
 
 
 def test_published_figures_stand_beside_the_same_experiment() -> None:
@@ -80,8 +80,8 @@ def test_published_figures_stand_beside_the_same_experiment() -> None:
     project = project.model_copy(update={"layers": layers})
     report = MeasureReport(project, measure(project, FakeRig.make().rig, make_inputs()), GOOD)
     rows = [cells(line) for line in text_of(report).splitlines()]
-    assert ["Table 5 of seed 000, Model", "3.88", "0.22", "4.10"] in rows
-    assert ["Table 5 of seed 000, Experimental", "3.56", "0.25", "3.81"] in rows
+    assert ["Santamaria 2021, Table 5, Model", "3.88", "0.22", "4.10"] in rows
+    assert ["Santamaria 2021, Table 5, Experimental", "3.56", "0.25", "3.81"] in rows
 
 
 def test_difference_fails_the_check() -> None:
@@ -98,13 +98,11 @@ def test_difference_fails_the_check() -> None:
         l2r=0.0,
     )
     report = make_report(bad)
-    with pytest.raises(
-        CheckFailedError, match="2 of 3 outputs differ from the integer reference, that of sample 2 first"
-    ):
+    with pytest.raises(CheckFailedError, match="2 of 3 outputs differ from the integer reference, first for sample 2"):
         report.check()
     text = text_of(report)
     assert "1 of 3 bit-exact" in text
-    assert "top-1 same as float in 100.00 %" in text
+    assert "top-1 agreement with float 100.00 %" in text
     assert report.to_json()["output"]["differing"] == [1, 2]
 
 

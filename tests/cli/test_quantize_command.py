@@ -46,7 +46,7 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
         "layer 'conv2': channels 3, 14, 17, 18, 22, 24, 25, 28 and 2 more",
         "layer 'conv3': channels 1, 3, 4, 5, 17, 19, 20, 24 and 7 more",
     ]
-    text = run("quantize", MODEL, "--samples", SAMPLES, "--report")
+    text = run("quantize", MODEL, "--samples", SAMPLES, "--statistics")
     assert "variance" in text
     lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
     assert len(lines) == 2 * (1 + len(report["layers"]) + len(weighted))  # each is one line of 80 columns
@@ -68,7 +68,7 @@ def test_what_loses_nothing_is_valid_json(tmp_path: Path) -> None:
 
 
 def test_auto_is_all_short_where_that_does() -> None:
-    report = quantized("--bits", "auto", "--max-drop", "1")
+    report = quantized("--bits", "auto", "--max-accuracy-drop", "1")
     assert report["bits"] == 8
     assert report["auto"]["choices"] == []
 
@@ -82,12 +82,12 @@ def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     short = json.loads(run(*options, "8"))["fidelity"]["snr_db"]
     long = json.loads(run(*options, "16"))["fidelity"]["snr_db"]
     wanted = (short + long) / 2
-    first, again = (json.loads(run(*options, "auto", "--min-snr", str(wanted))) for _ in range(2))
+    first, again = (json.loads(run(*options, "auto", "--min-sqnr", str(wanted))) for _ in range(2))
     assert first == again
     assert first["fidelity"]["snr_db"] >= wanted
     bits = {choice["bits"] for choice in first["auto"]["choices"]}
     assert bits == {8, 16}
-    error = run(*options, "auto", "--min-snr", "200", expect=CHECK_FAILED)
+    error = run(*options, "auto", "--min-sqnr", "200", expect=CHECK_FAILED)
     assert "no widths within flash and RAM are good enough" in error
 
 
@@ -96,10 +96,10 @@ def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
     with np.load(example.CALIBRATION) as file:
         np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
     folder = str(tmp_path / "out")
-    boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--count", "2")
+    boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "2")
     samples = ("--samples", SAMPLES, "--calibration", str(tmp_path / "calibration.npz"))
     report = json.loads(
-        run("run", MODEL, *boards, *samples, "-o", folder, "--bits", "auto", "--min-snr", "45", "--json")
+        run("run", MODEL, *boards, *samples, "-o", folder, "--bits", "auto", "--min-sqnr", "45", "--json")
     )
     assert report["output"]["bit_exact"]
     layers = json.loads((tmp_path / "out" / "tinysplit.json").read_text())["layers"]
@@ -127,5 +127,5 @@ def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
 
 def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:
     assert "--bits 12" in run("quantize", MODEL, "--samples", SAMPLES, "--bits", "12", expect=USAGE)
-    assert "--min-snr nan" in run("quantize", MODEL, "--samples", SAMPLES, "--min-snr", "nan", expect=USAGE)
+    assert "--min-sqnr nan" in run("quantize", MODEL, "--samples", SAMPLES, "--min-sqnr", "nan", expect=USAGE)
     assert "missing" in run("quantize", MODEL, "--samples", str(tmp_path / "no.npz"), expect=BAD_INPUT)

@@ -1,4 +1,4 @@
-"""The independent check: an emulator that others wrote runs the same ELF file and gets the same bytes."""
+"""Independent check of the virtual boards: QEMU runs the same ELF file and computes the same bytes."""
 
 import socket
 import subprocess
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 @contextmanager
 def qemu(elf: Path) -> Iterator[serial.SerialBase]:
-    """Run `elf` on the STM32F405 of a Netduino Plus 2; its USART2, where Nucleos have the host, is the port."""
+    """Run `elf` on the STM32F405 of a Netduino Plus 2; the port is its USART2, the host UART of Nucleo boards."""
     port = free_port()
     usart2 = f"tcp:127.0.0.1:{port},server=on,wait=on"
     command = [QEMU, "-M", "netduinoplus2", "-display", "none", "-monitor", "none", "-serial", "null"]
@@ -47,7 +47,7 @@ def connect(url: str, process: subprocess.Popen[bytes]) -> serial.SerialBase:
         try:
             return serial.serial_for_url(url, timeout=0.1)
         except serial.SerialException:
-            with pytest.raises(subprocess.TimeoutExpired):  # QEMU has not ended, it only does not listen yet
+            with pytest.raises(subprocess.TimeoutExpired):  # QEMU runs but does not listen yet
                 process.wait(0.1)
     raise AssertionError("QEMU does not listen")
 
@@ -66,7 +66,7 @@ def test_qemu_computes_the_bytes_of_the_integer_reference(bits: int, tmp_path: P
         client = BoardClient(port, "QEMU")
         identity = client.identify()
         assert identity.project_hash == project.project_hash
-        assert not identity.clock_ok  # QEMU has no clock tree, and the firmware says so
+        assert not identity.clock_ok  # QEMU has no clock tree: the firmware reports the failure
         for sample, output in zip(quantize_input(quantized, x), expected, strict=True):
             client.stop(INFERENCE_TIMEOUT_S)
             client.reset()

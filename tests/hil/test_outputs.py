@@ -46,5 +46,5 @@ def test_differences_are_found_and_named(hwc: np.ndarray[tuple[int, int, int, in
     assert check.rmse == pytest.approx(0.5)
     assert check.mae == pytest.approx(0.5)
     assert check.l2r == pytest.approx(0.5 * np.sqrt(60) / np.linalg.norm(chw / 16 + 0.5))
-    with pytest.raises(CheckFailedError, match=r"1 of 5 outputs differ .* that of sample 3 first"):
+    with pytest.raises(CheckFailedError, match=r"1 of 5 outputs differ .* first for sample 3"):
         check.check()

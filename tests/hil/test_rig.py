@@ -32,12 +32,12 @@ def test_ports_in_board_order(tmp_path: Path) -> None:
 
 
 def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plugged = [
+    connected = [
         SimpleNamespace(device="loop://", serial_number="066EFF01"),
         SimpleNamespace(device="loop://?logging=error", serial_number="066EFF02"),
         SimpleNamespace(device="/dev/ttyS0", serial_number=None),
     ]
-    monkeypatch.setattr(list_ports, "comports", lambda: plugged)
+    monkeypatch.setattr(list_ports, "comports", lambda: connected)
     spec = write(tmp_path, '[[board]]\nserial_number = "066EFF02"\n[[board]]\nserial_number = "066EFF01"\n')
     with open_rig(spec, make_project(), tmp_path) as opened:
         assert [opened.ports[number].name for number in (1, 2)] == ["loop://?logging=error", "loop://"]
@@ -45,7 +45,7 @@ def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ToolError) as caught:
         open_spec(spec, tmp_path)
     assert str(caught.value) == (
-        "no serial port has the USB serial number FF (plugged in: 066EFF01 (loop://), 066EFF02 (loop://?logging=error))"
+        "no serial port has the USB serial number FF (connected: 066EFF01 (loop://), 066EFF02 (loop://?logging=error))"
     )
 
 
@@ -55,13 +55,13 @@ ONE = '[[board]]\nport = "loop://"\n'
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (ONE, InputError, "has 1 [[board]] entries but the project runs on 2"),
-        (ONE + ONE, InputError, "gives two boards the same port: loop://, loop://"),
-        ("", InputError, "is no rig file (board: Field required)"),
-        ("board = 3", InputError, "is no rig file (board: Input should be a valid tuple)"),
+        (ONE, InputError, "has 1 [[board]] entries, but the project has 2 boards"),
+        (ONE + ONE, InputError, "has the same port for two boards: loop://, loop://"),
+        ("", InputError, "is not a valid rig file (board: Field required)"),
+        ("board = 3", InputError, "is not a valid rig file (board: Input should be a valid tuple)"),
         (ONE + "[[board]]\n", InputError, "a [[board]] has either port or serial_number"),
         (ONE + "baud = 3\n" + ONE, InputError, "board.0.baud: Extra inputs are not permitted"),
-        ("[[board", InputError, "is no rig file"),
+        ("[[board", InputError, "is not a valid rig file"),
         (ONE + '[[board]]\nport = "/dev/no_such_tty"\n', ToolError, "the port /dev/no_such_tty cannot be opened"),
         (ONE + '[[board]]\nport = "nonsense://"\n', ToolError, "the port nonsense:// cannot be opened"),
     ],
@@ -75,5 +75,5 @@ def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message
 
 
 def test_no_such_rig(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no rig virtuall: give `virtual` or a TOML file"):
+    with pytest.raises(InputError, match=r"rig virtuall not found: use `virtual` or a TOML file"):
         open_spec("virtuall", tmp_path)

@@ -1,4 +1,4 @@
-"""The harness against firmware on virtual boards: what must go right, and what must be told in one line."""
+"""Measurements of firmware on virtual boards: results, and error messages."""
 
 import shutil
 from pathlib import Path
@@ -38,7 +38,7 @@ def project(folder: Path) -> Project:
 
 
 def make_inputs(project: Project, folder: Path, count: int) -> tuple[IntArray, IntArray]:
-    """Inputs for the first board, and the outputs that the integer reference gives for them."""
+    """Inputs for the first board, and their outputs by the integer reference."""
     quantized = read_quantized(folder, project)
     with np.load(SAMPLES) as samples:
         x = samples["x"][:count]
@@ -77,7 +77,7 @@ def test_dead_link(project: Project, folder: Path) -> None:
         measure(unwired, rig, inputs)
     line = str(caught.value)
     assert line.startswith(f"board 1 ({BOARD}) on virtual://")
-    assert "reports LINK_TIMEOUT: its neighbour does not acknowledge cut 1" in line
+    assert "reports LINK_TIMEOUT: no acknowledgement of cut 1" in line
 
 
 def test_ports_in_wrong_order(project: Project, folder: Path, tmp_path: Path) -> None:
@@ -87,7 +87,9 @@ def test_ports_in_wrong_order(project: Project, folder: Path, tmp_path: Path) ->
     inputs, _ = make_inputs(project, folder, 1)
     with (
         open_rig("virtual", project, tmp_path) as rig,
-        pytest.raises(ToolError, match=r"board 1 .* runs the firmware of board 2: are the ports in board order\?"),
+        pytest.raises(
+            ToolError, match=r"board 1 .* runs the firmware of board 2: check that the ports are in board order"
+        ),
     ):
         measure(project, rig, inputs)
 
@@ -97,12 +99,12 @@ def test_old_firmware(project: Project, folder: Path) -> None:
     inputs, _ = make_inputs(project, folder, 1)
     with (
         open_rig("virtual", newer, folder) as rig,
-        pytest.raises(ToolError, match=f"runs firmware of project {project.project_hash:08x}, not of 600df00d"),
+        pytest.raises(ToolError, match=f"runs firmware of project {project.project_hash:08x} instead of 600df00d"),
     ):
         measure(newer, rig, inputs)
 
 
-def test_wrong_baud_rate_of_the_host_is_no_hang(project: Project, folder: Path) -> None:
+def test_wrong_baud_rate_of_the_host_times_out(project: Project, folder: Path) -> None:
     wrong = project.model_copy(update={"host_baud": 9600})
     inputs, _ = make_inputs(project, folder, 1)
     with open_rig("virtual", wrong, folder) as rig, pytest.raises(ToolError) as caught:
@@ -127,7 +129,7 @@ def test_requests_of_the_first_board_only(project: Project, folder: Path) -> Non
 
 def test_folder_that_is_not_built(project: Project, tmp_path: Path) -> None:
     with (
-        pytest.raises(InputError, match=r"firmware\.elf is not there: build the folder first"),
+        pytest.raises(InputError, match=r"firmware\.elf is missing: build the folder first"),
         open_rig("virtual", project, tmp_path),
     ):
         pass

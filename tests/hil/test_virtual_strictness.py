@@ -1,4 +1,4 @@
-"""What stops a virtual board, and the one line that says why."""
+"""Invalid and unmodelled behaviour that stops a virtual board, and its error messages."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def message(folder: Path, board_name: str, source: str) -> str:
         (("ldr r0, =0xfffffff9", "bx r0"), "an exception return outside a handler"),
         (("ldr r0, =0x40021068", "ldr r1, [r0]"), "the register at offset 0x68 of RCC is not modelled"),
         (("ldr r0, =0x40010400", "ldr r1, [r0]"), "no peripheral is modelled at 0x40010400"),
-        (("ldr r0, =0x40021008", "movs r1, #2", "str r1, [r0]"), "RCC_CFGR selects the system clock 2, which does not"),
+        (("ldr r0, =0x40021008", "movs r1, #2", "str r1, [r0]"), "RCC_CFGR selects the system clock 2, which is not"),
         (("ldr r0, =0xE000ED0C", "ldr r1, =0x05FA0004", "str r1, [r0]"), "a reset by software"),
     ],
     ids=lambda value: "; ".join(value) if isinstance(value, tuple) else "",
@@ -55,9 +55,9 @@ def test_an_m0plus_board_stops(tmp_path: Path, lines: tuple[str, ...], expected:
 @pytest.mark.parametrize(
     ("board_name", "lines", "expected"),
     [
-        (F4, (".inst.w 0xee200a00",), "a floating point instruction, but CPACR has not switched the FPU on"),
+        (F4, (".inst.w 0xee200a00",), "a floating point instruction with the FPU disabled in CPACR"),
         (F4, ("ldr r0, =0x40004400", "ldr r1, [r0]", "b 1f", "nop", "1: .inst.w 0xeee00a10"), "a floating point"),
-        (H7, ("ldr r0, =0x58024818", "movs r1, #0", "str r1, [r0]"), "PWR_D3CR is written before the supply"),
+        (H7, ("ldr r0, =0x58024818", "movs r1, #0", "str r1, [r0]"), "PWR_D3CR is written while locked"),
         (H7, ("ldr r0, =0x20020000", "ldr r1, [r0]"), "read of 4 bytes at 0x20020000, which is not mapped"),
         (F4, ("mov r0, #0", "ldr r1, [r0, #-4]"), "read of 4 bytes at 0xfffffffc, which is not mapped"),
     ],
@@ -80,7 +80,7 @@ void reset(void) {
 """
 
 
-def test_the_written_pll_makes_the_clock(tmp_path: Path) -> None:
+def test_the_clock_follows_the_pll_registers(tmp_path: Path) -> None:
     board = load_board(G0)
     rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, PLL % (2, 8)))], finds_loops=False)
     rig.run_until(MS_PS)
@@ -92,7 +92,7 @@ def test_the_written_pll_makes_the_clock(tmp_path: Path) -> None:
 def test_a_clock_without_its_wait_states_stops_the_board(tmp_path: Path) -> None:
     text = message(tmp_path / "a", G0, PLL % (1, 8))
     assert text.startswith(
-        "a clock of 64000000 Hz needs more than the 1 flash wait states of FLASH_ACR, which serve up to 48000000 Hz"
+        "a clock of 64000000 Hz needs more than the 1 flash wait states of FLASH_ACR, which allow up to 48000000 Hz"
     )
     assert message(tmp_path / "b", G0, PLL % (2, 30)).startswith("the PLL's oscillator at 480000000 Hz is outside")
 
@@ -119,7 +119,7 @@ def test_a_peripheral_without_its_clock_reads_zero_and_ignores_writes(tmp_path: 
     assert rig.read_word(0, 0x20000000) == 0
 
 
-def test_an_elf_for_another_board_or_none_at_all_is_refused(tmp_path: Path) -> None:
+def test_an_elf_of_another_board_or_an_invalid_file_is_refused(tmp_path: Path) -> None:
     board = load_board(G0)
     none = tmp_path / "none.elf"
     none.write_text("nothing")

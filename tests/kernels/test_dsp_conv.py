@@ -34,8 +34,8 @@ DSP_CONV_ANY_PIXELS(wide_any_one, WIDE, ONE)
 DSP_CONV_ANY_PIXELS(wide_any_two, WIDE, TWO)
 DSP_CONV_ONE_PIXEL(packed_one, PACKED)
 DSP_CONV_ONE_PIXEL(wide_one, WIDE)
-DSP_CONV_APART_PIXELS(packed_apart, PACKED)
-DSP_CONV_APART_PIXELS(wide_apart, WIDE)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED)
+DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, 32)
 #define STEPS(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
@@ -43,7 +43,7 @@ DSP_CONV_TWO_PIXELS(wide_32, WIDE, 32)
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, 32, ALL_STEPS(PACKED))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, 32, ALL_STEPS(WIDE))
 
-enum { ONE, APART, LOOPED, SHORT };
+enum { ONE, INTERLEAVED, LOOPED, SHORT };
 
 static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packed, int32_t walk, int32_t pairs,
                   int32_t tail, int32_t is_high, int32_t y_bytes) {
@@ -52,7 +52,7 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
   dsp_conv_run run = {
     .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = is_high ? -3 : 1000,
     .high = y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
-    .tail = tail, .entry = (15 - (pairs - 1) % 16) * code + 1, .span = (walk == APART ? 8 : 4) * pairs,
+    .tail = tail, .entry = (15 - (pairs - 1) % 16) * code + 1, .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
     .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
     .gap_bytes = 2 * ROW_LENGTH - 4 * pairs, .x_step = 64, .y_gap = (together - 1) * BLOCKS * 4 * y_bytes,
     .low = y_bytes == 1 ? 0xffb0ffb0u : 0x90009000u, .is_high = is_high, .y_bytes = y_bytes,
@@ -70,7 +70,7 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
   }
   for (uint32_t i = 0; i < 256; i++) actual[i] = expected[i] = 0;
   function(x, w, actual, &run, COUNT);
-  const int32_t distance = walk == APART ? 4 : 32, step = walk == APART ? 8 : 4;
+  const int32_t distance = walk == INTERLEAVED ? 4 : 32, step = walk == INTERLEAVED ? 8 : 4;
   dsp_conv_twin(x, w, expected, &run, COUNT, is_packed, together, distance, step);
   number++;
   for (uint32_t i = 0; i < 256; i++) {
@@ -81,13 +81,13 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
 static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_bytes) {
   if (tail == DSP_CONV_ANY || y_bytes == 1) {
     check(packed_one, packed_any_one, 1, ONE, pairs, tail, is_high, y_bytes);
-    check(packed_apart, packed_any_two, 1, APART, pairs, tail, is_high, y_bytes);
+    check(packed_interleaved, packed_any_two, 1, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(packed_32, packed_any_two, 1, LOOPED, pairs, tail, is_high, y_bytes);
     check(packed_short, packed_any_two, 1, SHORT, 2, tail, is_high, y_bytes);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, 0, ONE, pairs, tail, is_high, y_bytes);
-    check(wide_apart, wide_any_two, 0, APART, pairs, tail, is_high, y_bytes);
+    check(wide_interleaved, wide_any_two, 0, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(wide_32, wide_any_two, 0, LOOPED, pairs, tail, is_high, y_bytes);
     check(wide_short, wide_any_two, 0, SHORT, 2, tail, is_high, y_bytes);
   }

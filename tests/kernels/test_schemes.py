@@ -226,7 +226,7 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert [own.memory.kernels[number].name for number in (0, 2)] == ["dual_mac", "direct"]
     described = describe_memory(import_model(MODEL), BitWidths.all(import_model(MODEL), 8), own, 2)
     assert (described.kernel, described.scheme) == ("direct", "interleaved")
-    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was asked for")
+    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was requested")
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
 
 
@@ -242,18 +242,21 @@ def test_elementwise_layers_say_whether_they_work_in_place() -> None:
     shape = Shape(4, 4, 8)
     tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
     [alone] = described(tanh)
-    assert (alone.scheme, alone.why) == ("elementwise", "elementwise: value by value; over the network's input")
+    assert (alone.scheme, alone.why) == (
+        "elementwise",
+        "elementwise: one value at a time; in place over the network's input",
+    )
     add = Add(name="add", inputs=("y", "x"), output="z", in_shape=shape, other_shapes=(shape,), signs=(1, 1))
     branch, joined = described(tanh, add)
-    assert branch.why == "elementwise: value by value; not in place: layer 2 reads its input, too"
+    assert branch.why == "elementwise: one value at a time; not in place: layer 2 also reads its input"
     assert joined.scheme == "elementwise"
-    assert joined.why.startswith("elementwise: value by value; ")
-    assert "; over the " in joined.why
+    assert joined.why.startswith("elementwise: one value at a time; ")
+    assert "; in place over the " in joined.why
 
 
 def test_layers_that_move_values_say_so() -> None:
     [upsample] = described(Upsample(name="up", inputs=("x",), output="y", in_shape=Shape(4, 4, 8), factors=(2, 2)))
-    assert (upsample.scheme, upsample.why.split(";")[0]) == ("copy", "copy: values only move")
+    assert (upsample.scheme, upsample.why.split(";")[0]) == ("copy", "copy: values are only moved")
 
 
 def test_a_layer_is_named_once() -> None:
@@ -262,9 +265,9 @@ def test_a_layer_is_named_once() -> None:
 
 
 def test_what_a_board_cannot_compute_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"layer 3 \(.*\) cannot be dual_mac on nucleo_g071rb; it can be: packed"):
+    with pytest.raises(UsageError, match=r"layer 3 \(.*\) has no kernel dual_mac on nucleo_g071rb, only packed"):
         planned("nucleo_g071rb", ((2, "dual_mac"),))
-    with pytest.raises(UsageError, match=r"--kernel names layer 41; .* has 7"):
+    with pytest.raises(UsageError, match=r"--kernel names layer 41, but .* has 7"):
         planned("nucleo_g071rb", ((40, "direct"),))
 
 

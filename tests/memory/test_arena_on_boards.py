@@ -45,7 +45,9 @@ def run(
     project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
-    report = pipeline.measure_folder(project, out, folder / "samples.npz", "virtual", len(x), QUIET)
+    report = pipeline.measure_folder(
+        project, out, folder / "samples.npz", rig="virtual", sample_count=len(x), messages=QUIET
+    )
     return plan.boards[0].memory, report
 
 

@@ -1,4 +1,4 @@
-"""Networks with branches on virtual boards, whole and in pieces: bit-exact, and T as it was promised."""
+"""Networks with branches on virtual boards, on one and on several: bit-exact, T close to the estimate."""
 
 from pathlib import Path
 
@@ -46,7 +46,9 @@ def run(
     project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
-    return pipeline.measure_folder(project, out, folder / "samples.npz", "virtual", len(x), QUIET)
+    return pipeline.measure_folder(
+        project, out, folder / "samples.npz", rig="virtual", sample_count=len(x), messages=QUIET
+    )
 
 
 def branches(folder: Path) -> tuple[Path, NDArray[np.float32]]:
@@ -113,7 +115,7 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
     report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600))
     assert report.outputs.bit_exact
     assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
-    assert report.project.begins == (1, 2)
+    assert report.project.input_boards == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The whole job on virtual boards: bit-exact outputs, and L and T as they were promised."""
+"""All stages on virtual boards: outputs are bit-exact, L and T are close to the estimates."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +10,8 @@ from rich.console import Console
 from example import CALIBRATION, MODEL, SAMPLES, build_example
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
-from tinysplit.boards.catalog import load_all
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.onnx_import import import_model
-from tinysplit.project.split_file import SplitFile
+from tinysplit.project.manifest import Project
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -30,7 +28,11 @@ PAIRS = [
 ]
 
 
-def assert_as_promised(report: MeasureReport) -> None:
+def measure_folder(project: Project, folder: Path, samples: Path, sample_count: int) -> MeasureReport:
+    return pipeline.measure_folder(project, folder, samples, rig="virtual", sample_count=sample_count, messages=QUIET)
+
+
+def assert_as_estimated(report: MeasureReport) -> None:
     assert report.outputs.bit_exact
     assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
     assert report.measured.l_s == pytest.approx(report.estimated.l_s, rel=0.15)
@@ -41,8 +43,8 @@ def assert_as_promised(report: MeasureReport) -> None:
 def test_the_example_on_every_family(boards: tuple[str, str], bits: int, tmp_path: Path) -> None:
     out = tmp_path / "out"
     project = build_example(out, *boards, bits=bits)
-    report = pipeline.measure_folder(project, out, SAMPLES, "virtual", 3, QUIET)
-    assert_as_promised(report)
+    report = measure_folder(project, out, SAMPLES, 3)
+    assert_as_estimated(report)
     assert report.outputs.samples == 3
     assert report.outputs.reference_samples == 360
 
@@ -50,7 +52,7 @@ def test_the_example_on_every_family(boards: tuple[str, str], bits: int, tmp_pat
 def test_two_measurements_agree_to_the_cycle(tmp_path: Path) -> None:
     out = tmp_path / "out"
     project = build_example(out, "nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
-    first, second = (pipeline.measure_folder(project, out, SAMPLES, "virtual", 2, QUIET).to_json() for _ in range(2))
+    first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
     assert first == second
 
 
@@ -59,27 +61,30 @@ def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
     onnx.save(onnx.load(MODEL), model, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert (tmp_path / "weights.bin").is_file()
     request = pipeline.RunRequest(
-        model, ("nucleo_g071rb",) * 2, CostSettings(use_all=True), "auto", SAMPLES, CALIBRATION, 100, out, "virtual", 1
+        model=model,
+        boards=("nucleo_g071rb",) * 2,
+        settings=CostSettings(use_all=True),
+        samples=SAMPLES,
+        calibration=CALIBRATION,
+        out=out,
+        sample_count=1,
     )
-    assert_as_promised(pipeline.run(request, QUIET).measurement)
+    assert_as_estimated(pipeline.run(request, QUIET).measurement)
 
 
 def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     """The small board's flash forces nothing here, so the assignment is given: A, B, A, B."""
     out = tmp_path / "out"
-    graph = import_model(MODEL)
-    settings = CostSettings(use_all=True)
-    split = pipeline.split_graph(graph, ("nucleo_g071rb", "nucleo_f401re"), settings, "auto", QUIET)
-    assignment = (0, 0, 1, 1, 0, 1, 1)
-    solved = replace(split.solved, assignment=assignment)
-    boards = load_all(("nucleo_g071rb", "nucleo_f401re"))
-    split_file = SplitFile.of(solved, graph, boards, settings)
-    project = pipeline.generate_folder(graph, split_file, CALIBRATION, 100, MODEL, out, QUIET)
+    boards = ("nucleo_g071rb", "nucleo_f401re")
+    context = pipeline.Context.load(MODEL, boards, CostSettings(use_all=True), QUIET)
+    split = pipeline.split_network(context, pipeline.Search())
+    split_file = pipeline.describe_split(context, replace(split, assignment=(0, 0, 1, 1, 0, 1, 1)))
+    project = pipeline.generate_folder(context, split_file, CALIBRATION, out)
     pipeline.build_folder(project, out, QUIET).check()
-    report = pipeline.measure_folder(project, out, SAMPLES, "virtual", 3, QUIET)
+    report = measure_folder(project, out, SAMPLES, 3)
     assert len(report.project.cuts) == 3
     assert len(report.project.links) == 1
-    assert_as_promised(report)
+    assert_as_estimated(report)
 
 
 @pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
@@ -87,10 +92,10 @@ def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
     model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     settings = CostSettings(use_all=True)
     request = pipeline.RunRequest(
-        model, (board, board), settings, "auto", samples, None, 100, tmp_path / "out", "virtual", 20
+        model=model, boards=(board, board), settings=settings, samples=samples, out=tmp_path / "out"
     )
     report = pipeline.run(request, QUIET).measurement
-    assert_as_promised(report)
+    assert_as_estimated(report)
     assert report.outputs.samples == 20
     assert report.outputs.float_top1 == pytest.approx(0.901)
     assert report.outputs.top1 is not None

@@ -159,7 +159,7 @@ def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
 
 
 def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
-    """Follow a board's steps over bytes that say whose they are; what is read has to be what was written."""
+    """Simulate the steps of a board on tagged bytes: every byte read must be the one that was written."""
     memory: list[int | None] = [None] * plan.arena.size_bytes
     offsets = plan.arena.offsets
 
@@ -206,7 +206,7 @@ def test_a_sum_lies_where_an_input_did() -> None:
 
 
 def test_an_arena_that_does_not_fit_is_named() -> None:
-    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs 44"):
+    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs an arena of 44"):
         make_plan(chain(), 8, (G0,), problem(chain(), 1, ram_bytes=40), (0, 0, 0, 0), LINKS)
 
 

@@ -20,9 +20,9 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    graph, out = import_model(MODEL), tmp_path / "out"
-    split = pipeline.split_graph(graph, ["nucleo_g071rb"], CostSettings(bits=8), "auto", QUIET)
-    pipeline.generate_folder(graph, split.file, CALIBRATION, 20, MODEL, out, QUIET)
+    out, context = tmp_path / "out", pipeline.Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    pipeline.generate_folder(context, split, CALIBRATION, out, calibration_count=20)
     return out
 
 
@@ -37,7 +37,7 @@ def test_the_folder_has_the_integers_that_calibration_chose(folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("contents", "message"), [(b"", "is another file than"), (None, "cannot be read .*: generate again")]
+    ("contents", "message"), [(b"", "has changed since it was generated"), (None, "cannot be read .*: generate again")]
 )
 def test_parameters_that_changed_are_refused(folder: Path, contents: bytes | None, message: str) -> None:
     path, project = folder / PARAMETERS_NAME, Project.read(folder)

@@ -129,11 +129,11 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     with np.load(example.CALIBRATION) as file:
         np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
     folder = tmp_path / "out"
-    options = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--count", "1", "--json")
+    options = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "1", "--json")
     samples = ("--samples", str(example.SAMPLES), "--calibration", str(tmp_path / "calibration.npz"))
     model = str(example.MODEL)
     report: dict[str, Any] = json.loads(
-        run("run", model, *options, *samples, "-o", str(folder), "--bits", "auto", "--min-snr", "45")
+        run("run", model, *options, *samples, "-o", str(folder), "--bits", "auto", "--min-sqnr", "45")
     )
     assert report["auto"]["rounds"][-1]["after"] == report["split"]["assignment"]
     split = read_split(folder / "split.json")

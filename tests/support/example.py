@@ -6,7 +6,6 @@ from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.onnx_import import import_model
 from tinysplit.project.manifest import Project
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tiny_cnn"
@@ -17,9 +16,9 @@ SAMPLES = FOLDER / "samples.npz"
 
 def build_example(out: Path, *board_names: str, bits: int = 8, baud: int = 115200) -> Project:
     """Split, generate and build; every board gets a layer."""
-    graph, quiet = import_model(MODEL), Console(quiet=True)
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
-    split = pipeline.split_graph(graph, board_names, settings, "auto", quiet)
-    project = pipeline.generate_folder(graph, split.file, CALIBRATION, 100, MODEL, out, quiet)
-    pipeline.build_folder(project, out, quiet).check()
+    context = pipeline.Context.load(MODEL, board_names, settings, Console(quiet=True))
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    project = pipeline.generate_folder(context, split, CALIBRATION, out)
+    pipeline.build_folder(project, out, context.messages).check()
     return project

@@ -1,1 +1,1 @@
-"""Board files and device facts to a `Board`: core, clock, memories, UARTs."""
+"""Boards from board files and device data: core, clock tree, memories, UARTs."""

@@ -1,4 +1,4 @@
-"""Boards and devices as data. Every fact that the generator, the firmware and the virtual boards need is here."""
+"""The data of boards and devices that the generator, the firmware and the virtual boards use."""
 
 import hashlib
 import json
@@ -50,13 +50,13 @@ class Device:
 
 @dataclass(frozen=True)
 class ClockTree:
-    """How the firmware reaches the maximum frequency from the internal oscillator; all frequencies in Hz.
+    """PLL and dividers from the internal oscillator to the maximum core frequency; all frequencies in Hz.
 
-    The internal oscillator works whatever the solder bridges of a board are. ST trims it to about 1 % at 25 degC (L4
-    and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086): at room temperature the
-    UARTs of two boards differ by up to 2 %, beside what their dividers add.
+    The internal oscillator does not depend on the solder bridges of a board. ST trims it to about 1 % at 25 degC (L4
+    and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086). At room temperature the
+    baud rates of two boards therefore differ by up to 2 %, in addition to the rounding of their dividers.
 
-    `settings` are facts that some families need, each present on every board of these families:
+    `settings` are settings of some families, present on every board of these families:
 
     - ("vos", n), all: voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the field's
       value;
@@ -72,11 +72,11 @@ class ClockTree:
     pll_n: int  # multiplier
     pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
     core_hz: int
-    ahb_divider: int  # core to AHB (only H7 needs another than 1)
+    ahb_divider: int  # core to AHB (1 except on H7)
     apb1_divider: int
     apb2_divider: int
     flash_wait_states: int
-    settings: tuple[tuple[str, int], ...]  # what one family alone needs: ("vos", 0), ("overdrive", 1), ...
+    settings: tuple[tuple[str, int], ...]  # of some families: ("vos", 0), ("overdrive", 1), ...
 
     @property
     def apb1_hz(self) -> int:
@@ -91,9 +91,9 @@ class ClockTree:
 
 @dataclass(frozen=True)
 class Power:
-    """What the MCU alone draws in W, not the board around it.
+    """Power in W that the MCU alone draws, without the rest of the board.
 
-    `transfer_w` counts while a tensor is sent or received, `idle_w` between inferences.
+    `run_w` applies to computing, `transfer_w` to sending or receiving a tensor, `idle_w` between inferences.
     """
 
     run_w: float
@@ -102,10 +102,10 @@ class Power:
 
     @classmethod
     def of(cls, run_ma: float, sleep_ma: float) -> Self:
-        """Return the powers of a device with these currents.
+        """Return the power of a device at SUPPLY_V with these currents in mA.
 
-        Our firmware polls while a transfer lasts (schedule.c), so a transfer costs what computing costs. Between
-        inferences the core sleeps at its full clock.
+        The firmware polls during a transfer (schedule.c), so that a transfer draws as much as computing. Between
+        inferences the core is in Sleep mode at its full clock.
         """
         run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
         return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
@@ -113,23 +113,23 @@ class Power:
 
 @dataclass(frozen=True)
 class MemoryLevel:
-    """A memory as the core sees it: level 1, 2 and 3 of seed 004, from the nearest to the farthest.
+    """A level of the memory hierarchy of Singh 2024, from 1 (nearest to the core) to 3.
 
-    `wait_cycles` are core cycles that an access takes longer than one to level 1, where no cache has what is read. For
-    memories on a slower bus that is the least: what the bus itself adds is in no manual.
+    `wait_cycles` are the additional core cycles of an uncached access, compared with level 1. For memories on a slower
+    bus they are a lower bound: the manuals do not give the latency of the bus itself.
     """
 
     level: int
     name: str  # of a memory of the device
     wait_cycles: int
-    access_bytes: int  # what an access gives
+    access_bytes: int  # read by one access
     is_cached: bool
-    dma: tuple[str, ...]  # the controllers that reach it
+    dma: tuple[str, ...]  # the controllers that can access it
 
 
 @dataclass(frozen=True)
 class Caches:
-    """What lies between the core and memories that are cached: ART accelerator of F4 and L4, L1 caches of the H7."""
+    """Sizes in bytes of the caches: ART accelerator of F4 and L4, L1 caches of H7."""
 
     line_bytes: int
     code_bytes: int
@@ -156,11 +156,11 @@ class Pin:
 
 @dataclass(frozen=True)
 class Uart:
-    """A UART with the pins that this board brings out."""
+    """A UART with the pins that the board connects."""
 
     name: str  # "USART2", "LPUART1"
     base_address: int
-    clock_hz: int  # kernel clock after the firmware has raised the clocks
+    clock_hz: int  # kernel clock when the PLL drives the core
     is_low_power: bool  # LPUART: BRR counts 1/256 of a clock
     irq_position: int
     irq_name: str
@@ -168,11 +168,11 @@ class Uart:
     enable_bit: str  # "RCC_APBENR1_USART2EN"
     tx: Pin
     rx: Pin
-    connector: str  # where a wire goes: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host's
+    connector: str  # header pins: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host UART
 
     @property
     def divider_range(self) -> tuple[int, int]:
-        """Smallest and largest BRR that work: LPUARTs take 0x300..0xFFFFF, USARTs (oversampling by 16) 16..0xFFFF."""
+        """Smallest and largest valid BRR: 0x300..0xFFFFF of an LPUART, 16..0xFFFF of a USART (oversampling by 16)."""
         return (0x300, 0xFFFFF) if self.is_low_power else (16, 0xFFFF)
 
     @property
@@ -180,18 +180,18 @@ class Uart:
         return self.clock_hz * (256 if self.is_low_power else 1)
 
     def divider(self, baud: int) -> int:
-        """Return the value of BRR that comes nearest to `baud` (oversampling by 16).
+        """Return the value of BRR whose baud rate is nearest to `baud` (oversampling by 16), without limits.
 
-        F4's BRR holds a mantissa and 4 fraction bits of clock / (16 * baud): as one number it is clock / baud too.
+        On F4, BRR holds a mantissa and 4 fraction bits of clock / (16 * baud): read as one integer, it is clock / baud.
         """
         return (self._scaled_clock_hz + baud // 2) // baud
 
     def actual_baud(self, baud: int) -> float:
-        """Return the baud rate that the hardware makes when asked for `baud`."""
+        """Return the baud rate of the UART when it is set to `baud`."""
         return self._scaled_clock_hz / self.divider(baud)
 
     def nearest_baud(self, baud: int) -> float:
-        """Return the possible baud rate that is nearest to `baud`."""
+        """Return the baud rate nearest to `baud` with a valid BRR."""
         low, high = self.divider_range
         return self._scaled_clock_hz / min(max(self.divider(baud), low), high)
 
@@ -210,41 +210,41 @@ class Board:
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]
     platformio_board: str  # name in PlatformIO's ststm32 platform
-    published_cpm: float  # cycles per MACC of seed 000, Table 3
-    published_flash_bytes: int  # Table 3, KB of 1024 bytes
+    published_cpm: float  # cycles per MACC, Santamaria 2021, Table 3
+    published_flash_bytes: int  # Santamaria 2021, Table 3, KB of 1024 bytes
     published_ram_bytes: int
     published_hz: int
 
     @property
     def near_memory(self) -> Memory:
-        """The RAM of level 1: the firmware's variables and stack lie there, and the arena where it fits beside them."""
+        """The RAM of level 1. It holds the firmware's variables and stack, and the arena if it fits, too."""
         name = next(level.name for level in self.memory_levels if level.level == 1)
         return next(memory for memory in self.device.ram if memory.name == name)
 
     def arena_memory(self, arena_bytes: int, firmware_bytes: int) -> Memory:
-        """Return where an arena lies: near the core if it fits beside the firmware's RAM, else where most fits."""
+        """Return the memory of an arena: level 1 if it fits there with the firmware's RAM, else the largest RAM."""
         fits = arena_bytes + firmware_bytes <= self.near_memory.size_bytes
         return self.near_memory if fits else self.device.largest_ram
 
     def largest_arena_bytes(self, firmware_bytes: int) -> int:
-        """Return the bytes of the largest arena that some memory takes."""
+        """Return the size in bytes of the largest arena that fits, with `firmware_bytes` of level 1 in use."""
         far = self.device.largest_ram
         near_bytes = self.near_memory.size_bytes - firmware_bytes
         return near_bytes if far == self.near_memory else max(near_bytes, far.size_bytes)
 
     @property
     def sha256(self) -> str:
-        """Hash of every fact of this board, to tell a split made for other boards."""
+        """SHA-256 of all data of this board: a split file names it, to detect that it was made for other boards."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def board_title(number: int, name: str) -> str:
-    """Return what messages and tables call a board; `number` counts from 1, in the order that the user gave."""
+    """Return the name of a board in messages and tables; `number` counts from 1, in the order of the options."""
     return f"board {number} ({name})"
 
 
 def check_baud(board: Board, uart: Uart, baud: int) -> None:
-    """Check that the hardware makes `baud` within 2 %; raise UsageError with the nearest possible one if not."""
+    """Raise UsageError with the nearest possible baud rate unless `uart` can be set to `baud` within 2 %."""
     if baud <= 0:
         raise UsageError(f"{baud} baud is no baud rate: it has to be positive")
     nearest = uart.nearest_baud(baud)

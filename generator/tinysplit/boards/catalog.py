@@ -1,4 +1,4 @@
-"""Boards by name: boards/<name>.toml and the facts of its device, joined into one Board."""
+"""Boards by name: boards/<name>.toml and the data of its device, combined into one Board."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -25,12 +25,12 @@ def board_names() -> list[str]:
 
 
 def load_boards() -> tuple[Board, ...]:
-    """Return all boards by name."""
+    """Return all boards in the order of their names."""
     return tuple(load_board(name) for name in board_names())
 
 
 def load_all(names: Sequence[str]) -> tuple[Board, ...]:
-    """Return the boards of these names; UsageError for an unknown one."""
+    """Return the boards of these names. Raises UsageError for an unknown name."""
     return tuple(load_board(name) for name in names)
 
 
@@ -100,7 +100,7 @@ def _pin(device: Device, signal: str, name: str, candidates: tuple[Pin, ...]) ->
 
 
 def _interrupt(device: Device, uart: str) -> Interrupt:
-    """Return the vector of `uart`, also where several share one ("USART3_4_LPUART1" serves USART4)."""
+    """Return the interrupt of `uart`, which UARTs may share ("USART3_4_LPUART1" serves USART4)."""
     for interrupt in device.interrupts:
         kind = ""
         for word in interrupt.name.split("_"):
@@ -111,7 +111,7 @@ def _interrupt(device: Device, uart: str) -> Interrupt:
 
 
 def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
-    """Return what `tinysplit boards --json` prints: sizes in bytes, frequencies in Hz."""
+    """Return the values that `tinysplit boards --json` prints: sizes in bytes, frequencies in Hz, power in W."""
     return [
         {
             "name": board.name,
@@ -156,7 +156,7 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
-_WORD_WIDTH = 8  # of a UART's name or pins: narrow terminals break lines between words
+_WORD_WIDTH = 8  # of a UART name or its pins: narrow terminals wrap between words
 
 
 def print_boards(boards: Iterable[Board], console: Console) -> None:

@@ -1,4 +1,4 @@
-"""Clock trees: the PLL values and dividers that take a device from its internal oscillator to its maximum."""
+"""Clock trees: PLL settings and bus dividers for the maximum core frequency from the internal oscillator."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _BUS_DIVIDERS = (1, 2, 4, 8, 16)
 
 
 def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits: tuple[int, ...]) -> ClockTree:
-    """Return the clock tree that runs the core at exactly `core_hz` and every bus as fast as its limit allows.
+    """Return the clock tree with exactly `core_hz` at the core and the highest allowed frequency on every bus.
 
     `wait_state_limits` are the highest HCLK in Hz for 0, 1, 2, ... flash wait states. Raises InputError when the PLL
     cannot make `core_hz` or a limit is below what the dividers reach.
@@ -33,10 +33,10 @@ def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits
 
 
 def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:
-    """Return M, N and R that make exactly `core_hz` within all limits of `pll`.
+    """Return the PLL values M, N and R for exactly `core_hz` within all limits of `pll`.
 
-    Of several, the one whose PLL compares at the highest frequency (least jitter), then the one with the slowest VCO
-    (least current).
+    Prefers the highest input frequency of the phase detector (least jitter), then the lowest VCO frequency (least
+    current). Raises InputError when no values meet the limits.
     """
     candidates = list(_candidates(pll, core_hz))
     if not candidates:
@@ -56,7 +56,7 @@ def _candidates(pll: PllRules, core_hz: int) -> Iterator[tuple[int, int, int]]:
 
 
 def bus_divider(clock_hz: int, limit_hz: int) -> int:
-    """Return the smallest bus divider that keeps `clock_hz` within `limit_hz`."""
+    """Return the smallest bus divider that keeps `clock_hz` within `limit_hz`; raise InputError if there is none."""
     for divider in _BUS_DIVIDERS:
         if clock_hz <= limit_hz * divider:
             return divider
@@ -64,7 +64,7 @@ def bus_divider(clock_hz: int, limit_hz: int) -> int:
 
 
 def wait_states(ahb_hz: int, limits_hz: tuple[int, ...]) -> int:
-    """Return the least number of flash wait states at `ahb_hz`."""
+    """Return the number of flash wait states at `ahb_hz`; raise InputError if it exceeds the flash's limit."""
     for states, limit_hz in enumerate(limits_hz):
         if ahb_hz <= limit_hz:
             return states

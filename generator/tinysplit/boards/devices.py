@@ -1,4 +1,4 @@
-"""Device facts from modm-devices, the only module that knows it. Its traps are handled here and nowhere else."""
+"""Device data from modm-devices. Only this module imports it, and it handles the errors of that data."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _NO_CORRECTIONS = Corrections()
 
 @dataclass(frozen=True)
 class UartPins:
-    """Every pin of a package that can carry a UART's signals."""
+    """The pins of a package on which a UART's signals are available."""
 
     tx: tuple[Pin, ...]
     rx: tuple[Pin, ...]
@@ -44,9 +44,9 @@ def _drivers(part: str) -> Mapping[str, Any]:
 
 
 def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device:
-    """Return core, memories, vectors and highest frequency of `part`; raise InputError if it is unknown.
+    """Return core, memories, interrupts and maximum frequency of `part`; raise InputError if it is unknown.
 
-    All RAMs that hold data are listed, also those of the H7 that need a clock from RCC first (d2_sram).
+    Lists all data RAMs, including those of the H7 that need a clock from RCC (d2_sram).
     """
     drivers = _drivers(part)
     core = drivers["core"]
@@ -74,7 +74,7 @@ def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, s
 
 
 def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """Join memories that follow each other; the joined one has their name without number."""
+    """Join adjacent memories; the result has their name without its number."""
     joined: list[Memory] = []
     for memory in sorted(memories, key=lambda memory: memory.start):
         name = memory.name.rstrip("0123456789")
@@ -89,9 +89,9 @@ def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
 def wait_state_limits(part: str, corrections: Corrections = _NO_CORRECTIONS) -> tuple[int, ...]:
     """Return the highest HCLK in Hz for 0, 1, 2, ... flash wait states.
 
-    modm-devices has one table a `vcore-min`, which is the supply of an F4 (boards have 3.3 V) and the core voltage of
-    the others (the firmware sets the highest): the last table is the right one for all. The clock is HCLK, on the H7
-    too, whose core runs faster.
+    modm-devices has one table for each `vcore-min`: the supply voltage on F4 (3.3 V on all boards), the core voltage on
+    the others (the firmware selects the highest). The last table therefore applies to all. Limits are for HCLK, also on
+    H7, where the core clock is higher.
     """
     if corrections.wait_states:
         return corrections.wait_states.value

@@ -1,4 +1,4 @@
-"""The memories of a device at its clock: levels, waiting times and caches, from the family's file."""
+"""Memory levels, wait cycles and caches of a device at its clock, from the family file."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,12 @@ from tinysplit.common.errors import InputError
 
 
 def memory_levels(system: MemorySystem, device: Device, clock: ClockTree) -> tuple[MemoryLevel, ...]:
-    """Return RAM and flash by level; raise InputError for a memory that the family's file does not describe.
+    """Return RAM and flash in the order of their levels.
 
-    Flash waits `flash_wait_states` cycles of its bus (ST's tables are for HCLK). RAM of level 2 takes a whole cycle of
-    its bus where level 1 takes one of the core.
+    Flash has `flash_wait_states` wait cycles of its bus (ST's tables are for HCLK). An access to RAM of level 2 takes a
+    cycle of its bus, one to level 1 a cycle of the core.
+
+    Raises InputError for a memory that the family file does not describe.
     """
     return tuple(sorted(_levels(system, device, clock), key=lambda level: level.level))
 
@@ -33,13 +35,13 @@ def _levels(system: MemorySystem, device: Device, clock: ClockTree) -> Iterator[
 
 
 def _bus_cycles(memory: Memory, device: Device, clock: ClockTree) -> int:
-    """Return the core cycles of an access over the bus."""
+    """Return the core cycles of an access over the bus, wait states included."""
     wait_states = clock.flash_wait_states if memory == device.flash else 0
     return (1 + wait_states) * clock.ahb_divider
 
 
 def caches(system: MemorySystem, sizes: CacheSizes | None) -> Caches:
-    """Return the caches of a device, whose `sizes` may be others than its family's."""
+    """Return the caches of a device; `sizes` override those of its family."""
     code, data = system.code_cache_bytes, system.data_cache_bytes
     if sizes:
         code, data = sizes.code_bytes, sizes.data_bytes

@@ -1,4 +1,4 @@
-"""What boards/*.toml and boards/families/*.toml may say. Facts without a source do not get in."""
+"""Schemas of boards/*.toml and boards/families/*.toml. Every fact requires a source."""
 
 import tomllib
 from pathlib import Path
@@ -17,7 +17,7 @@ FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
 
 
 class UartWiring(FileModel):
-    """The pins of a UART on this board, and where a wire goes."""
+    """The pins of a UART on this board, and the header pins to connect."""
 
     name: UartName
     tx: PinName
@@ -27,7 +27,7 @@ class UartWiring(FileModel):
 
 
 class Published(FileModel):
-    """Seed 000, Table 3."""
+    """Memories, clock and cycles per MACC in Santamaria 2021, Table 3."""
 
     flash_kb: PositiveInt
     ram_kb: PositiveInt
@@ -36,21 +36,21 @@ class Published(FileModel):
 
 
 class CorrectedHz(FileModel):
-    """A frequency that modm-devices has wrong."""
+    """The correct value of a frequency that is wrong in modm-devices."""
 
     value: PositiveInt
     source: Source
 
 
 class CorrectedWaitStates(FileModel):
-    """The highest HCLK for 0, 1, 2, ... wait states at the highest core voltage, in Hz."""
+    """The highest HCLK in Hz for 0, 1, 2, ... wait states, at the highest core voltage."""
 
     value: tuple[PositiveInt, ...]
     source: Source
 
 
 class CorrectedMemory(FileModel):
-    """Another name and address for a memory of modm-devices."""
+    """The correct name and address of a memory of modm-devices."""
 
     name: str
     start: PositiveInt
@@ -58,7 +58,7 @@ class CorrectedMemory(FileModel):
 
 
 class Corrections(FileModel):
-    """What modm-devices has wrong; memories by its name for them."""
+    """Corrections of modm-devices; memories by their names there."""
 
     max_hz: CorrectedHz | None = None
     wait_states: CorrectedWaitStates | None = None
@@ -66,7 +66,7 @@ class Corrections(FileModel):
 
 
 class BusLimits(FileModel):
-    """The highest frequencies of the buses in Hz, and the settings of ClockTree that they need."""
+    """The maximum frequencies of the buses in Hz, and the settings of ClockTree that they require."""
 
     ahb_max_hz: PositiveInt
     apb1_max_hz: PositiveInt
@@ -76,7 +76,7 @@ class BusLimits(FileModel):
 
 
 class Currents(FileModel):
-    """What the MCU alone draws at its clock, 3.3 V and 25 degC, typically, in mA: code from flash, and Sleep mode."""
+    """Typical currents of the MCU in mA at its clock, 3.3 V and 25 degC: Run mode from flash, and Sleep mode."""
 
     run_ma: float = Field(gt=0, allow_inf_nan=False)
     sleep_ma: float = Field(gt=0, allow_inf_nan=False)
@@ -90,7 +90,7 @@ class Currents(FileModel):
 
 
 class PllRules(FileModel):
-    """What the PLL of a family or device accepts: input and VCO in Hz, dividers and multiplier as numbers."""
+    """Limits of the PLL of a family: input and VCO in Hz, values of the dividers and the multiplier."""
 
     oscillator_hz: PositiveInt
     input_hz: Range
@@ -102,32 +102,32 @@ class PllRules(FileModel):
 
 
 class PllOverride(FileModel):
-    """What a device's PLL does beyond the rules of its family."""
+    """Limits of a device's PLL where they differ from those of its family."""
 
     vco_hz: Range | None = None
     r: tuple[PositiveInt, ...] | None = None
     source: Source
 
     def applied_to(self, pll: PllRules) -> PllRules:
-        """Return `pll` with what is given here."""
+        """Return `pll` with the values that are set here."""
         return pll.model_copy(update=self.model_dump(exclude_none=True))
 
 
 class MemorySystem(FileModel):
-    """The memories of a family as the core sees them, by the names of `Device`, which may lack some."""
+    """The memory hierarchy of a family, by the names of `Device`; a device may lack some memories."""
 
     levels: dict[str, Literal[1, 2, 3]]
-    access_bytes: dict[str, PositiveInt]  # what an access gives
-    dma: dict[str, tuple[str, ...]]  # the controllers that reach it
+    access_bytes: dict[str, PositiveInt]  # read by one access
+    dma: dict[str, tuple[str, ...]]  # the controllers that can access it
     cache_line_bytes: PositiveInt
     code_cache_bytes: int = Field(ge=0)
     data_cache_bytes: int = Field(ge=0)
-    caches: tuple[str, ...]  # the memories that the caches serve
+    caches: tuple[str, ...]  # the cached memories
     source: Source
 
 
 class CacheSizes(FileModel):
-    """The caches of a device where they are not those of its family."""
+    """The caches of a device where they differ from those of its family."""
 
     code_bytes: PositiveInt
     data_bytes: PositiveInt
@@ -152,10 +152,10 @@ class BoardFile(FileModel):
 
 
 class UartPeripheral(FileModel):
-    """A UART as every device of a family has it."""
+    """A UART that all devices of a family have."""
 
     base_address: PositiveInt
-    bus: Literal["apb1", "apb2"]  # whose clock it counts
+    bus: Literal["apb1", "apb2"]  # whose clock drives it
     enable_register: str
 
 
@@ -169,7 +169,7 @@ class FamilyFile(FileModel):
 
 
 def read_toml(path: Path, model: type[FileT]) -> FileT:
-    """Read and validate `path`; raise InputError with the first thing that is wrong in it."""
+    """Return the validated contents of `path`; raise InputError with the first mistake in it."""
     try:
         return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except tomllib.TOMLDecodeError as error:

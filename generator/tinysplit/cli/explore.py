@@ -1,13 +1,14 @@
-"""`tinysplit explore`: its options, and what becomes of them."""
+"""`tinysplit explore`: networks on many sets of boards."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from tinysplit.boards.catalog import board_names, load_board
-from tinysplit.cli.options import Every, Json, check_bits, check_time_limit, emit
+from tinysplit.boards.catalog import board_names, load_all
+from tinysplit.cli.options import Json, check_bits, emit, messages
+from tinysplit.cli.search_options import SEARCH, SearchOptions, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.explore.candidates import Space
@@ -20,49 +21,67 @@ from tinysplit.onnx_import import import_model
 ALL = "all"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExploreOptions(SearchOptions):
+    """Options of an exploration: those of a search, and what is combined."""
+
+    board: Annotated[
+        list[str], typer.Option("--board", "-b", help="Board type to choose from, or `all`. Repeat it for every type.")
+    ]
+    max_boards: Annotated[int, typer.Option(help="Largest number of boards in a set.", min=1)] = 2
+    baud: Annotated[
+        list[int] | None, typer.Option(help="Baud rate of the links. Repeat it to compare several.", min=1)
+    ] = None
+    bits: Annotated[
+        list[int] | None,
+        typer.Option(help="Bit width of weights and activations: 8 or 16. Repeat it to compare both."),
+    ] = None
+    time_limit: Annotated[
+        float, typer.Option(help="Time limit per set of boards in seconds.", rich_help_panel=SEARCH)
+    ] = 10.0
+
+    def space(self, models: tuple[str, ...]) -> Space:
+        """Return all combinations for networks given by their SHA-256. Raises UsageError or InputError for none."""
+        return Space(
+            models=models,
+            boards=load_all(board_names() if self.board == [ALL] else self.board),
+            max_boards=self.max_boards,
+            bauds=tuple(dict.fromkeys(self.baud or [CostSettings.baud])),
+            bits=tuple(dict.fromkeys(map(check_bits, self.bits or [CostSettings.bits]))),
+        )
+
+
+@flattened
 def explore(
     models: Annotated[list[Path], typer.Argument(help="Trained networks, ONNX files.")],
-    boards_from: Annotated[str, typer.Option(help="Boards to choose from, names with commas between, or `all`.")],
-    max_boards: Annotated[int, typer.Option(help="At most so many boards a set.", min=1)] = 2,
-    baud: Annotated[list[int] | None, typer.Option(help="A baud rate of the links; once for each.", min=1)] = None,
-    bits: Annotated[list[int] | None, typer.Option(help="8 or 16 bits of weights and values; once for each.")] = None,
-    every: Every = None,
+    options: ExploreOptions,
     prices: Annotated[
-        Path | None, typer.Option(help="A TOML file with a price a board; without it their number counts.")
+        Path | None,
+        typer.Option(help="TOML file with the price of every board; without it, the number of boards is the price."),
     ] = None,
     journal: Annotated[
-        Path, typer.Option("--journal", "-j", help="Keeps what is found; the same command goes on where it stopped.")
+        Path,
+        typer.Option("--journal", "-j", help="File of the results so far, from which the same command continues."),
     ] = Path("explore.jsonl"),
     workers: Annotated[
-        int | None, typer.Option(help="Processes on this machine; as many as it has processors if absent.", min=1)
+        int | None, typer.Option(help="Number of processes; by default one per processor.", min=1)
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="A Dask scheduler (tcp://host:8786) whose workers do the work.")
+        str | None, typer.Option(help="Address of a Dask scheduler (tcp://host:8786) whose workers are used.")
     ] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds that the front of one set of boards may take.")] = 10.0,
     as_json: Json = False,
 ) -> None:
-    """Find the best compromises of latency, energy and price over many sets of boards."""
-    messages = Console(stderr=True)
+    """Find the Pareto front of latency, energy and price over many sets of boards."""
     if scheduler and workers:
-        raise UsageError("--workers is for this machine, --scheduler for a cluster: give one of them")
-    names = board_names() if boards_from == ALL else [name.strip() for name in boards_from.split(",")]
-    known = tuple(map(load_board, names))
-    asked_prices = read_prices(prices, known) if prices else None
+        raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
     graphs = tuple(map(import_model, models))
-    space = Space(
-        tuple(graph.sha256 for graph in graphs),
-        known,
-        max_boards,
-        tuple(dict.fromkeys(baud or [CostSettings().baud])),
-        tuple(dict.fromkeys(map(check_bits, bits or [8]))),
-    )
+    space = options.space(tuple(graph.sha256 for graph in graphs))
+    known_prices = read_prices(prices, space.boards) if prices else None
     for note in space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
-    settings = CostSettings(frame_period_s=every or 0.0)
-    limit_s = check_time_limit(time_limit)
+    settings, limit_s = options.settings(), options.time_limit_s
     crew = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
     with progress(messages) as show:
-        exploration = explore_space(graphs, space, settings, asked_prices, journal, crew, limit_s, show)
+        exploration = explore_space(graphs, space, settings, known_prices, journal, crew, limit_s, show)
     emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
     exploration.check()

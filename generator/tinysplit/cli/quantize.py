@@ -1,24 +1,25 @@
-"""`tinysplit quantize`: the formats of every layer, without generating anything."""
+"""`tinysplit quantize`: the fixed-point formats of every layer, and the accuracy of the quantized network."""
 
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.options import (
     BitsOrAuto,
     CalibrationCount,
     Json,
-    MaxDrop,
-    MinSnr,
+    MaxAccuracyDrop,
+    MinSqnr,
     Model,
     SamplesFile,
     bits_or_goal,
     emit,
+    messages,
 )
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
+from tinysplit.pipeline import DEFAULT_CALIBRATION_COUNT
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import print_quantization
@@ -28,20 +29,21 @@ def quantize(
     model: Model,
     samples: SamplesFile,
     bits: BitsOrAuto = "8",
-    calibration_count: CalibrationCount = 100,
-    board: Annotated[str, typer.Option("--board", "-b", help="auto: the board that has to be fast.")] = "nucleo_f446re",
-    max_drop: MaxDrop = Goal.max_drop,
-    min_snr: MinSnr = Goal.min_snr_db,
-    report: Annotated[
+    calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
+    board: Annotated[
+        str, typer.Option("--board", "-b", help="Mixed precision: board whose latency and memories count.")
+    ] = "nucleo_f446re",
+    max_accuracy_drop: MaxAccuracyDrop = Goal.max_drop,
+    min_sqnr: MinSqnr = Goal.min_snr_db,
+    statistics: Annotated[
         bool,
-        typer.Option("--report", help="Show the statistics that the formats rest on; --json has every channel's, too."),
+        typer.Option("--statistics", help="Print the statistics of weights and values; --json always has them."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the fixed-point formats of every layer, and how good the network is in them."""
-    chosen = bits_or_goal(bits, max_drop, min_snr)
+    """Show the fixed-point format of every layer and the accuracy of the quantized network."""
+    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
-    messages = Console(stderr=True)
     found = quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
-    emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=report))
+    emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))

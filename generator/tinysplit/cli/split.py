@@ -1,142 +1,95 @@
-"""`tinysplit split`, `pareto` and `arrivals`: which board runs which layers, and what comes of it."""
+"""`tinysplit split`, `pareto` and `arrivals`: splits of a network over given boards."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.cli.options import (
-    Baud,
-    Bits,
-    BitsPerByte,
-    BoardNames,
-    Every,
-    HostTransfers,
-    Json,
-    LinkOption,
-    MaxEnergy,
-    MaxLatency,
-    MaxPeriod,
-    Model,
-    ObjectiveOption,
-    OptimizeOption,
-    Paper,
-    PeriodOption,
-    SolverOption,
-    TimeLimit,
-    UseAll,
-    check_time_limit,
-    cost_settings,
-    emit,
-)
-from tinysplit.kernels import Optimize
-from tinysplit.onnx_import import import_model
+from tinysplit.cli.options import Bits, Json, Model, ObjectiveOption, SplitPath, check_bits, emit, messages
+from tinysplit.cli.search_options import FrontOptions, SplitOptions, flattened
+from tinysplit.common.errors import UsageError
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.split_file import read_split, write_split
-from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S, Against
+from tinysplit.split.pareto import Against
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solve import AUTO
-
-messages = Console(stderr=True)
 
 
+@flattened
 def split(
     model: Model,
-    board: BoardNames,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The split file to write.")] = Path("split.json"),
-    bits: Bits = 8,
-    baud: Baud = 115200,
-    bits_per_byte: BitsPerByte = None,
-    link: LinkOption = None,
-    host_transfers: HostTransfers = False,
-    optimize: OptimizeOption = Optimize.CYCLES,
+    options: SplitOptions,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Split file to write.")] = Path("split.json"),
+    bits: Bits = CostSettings.bits,
     objective: ObjectiveOption = Objective.LATENCY,
-    period: PeriodOption = None,
-    max_latency: MaxLatency = None,
-    max_period: MaxPeriod = None,
-    max_energy: MaxEnergy = None,
-    every: Every = None,
-    use_all: UseAll = None,
-    paper: Paper = False,
-    solver: SolverOption = AUTO,
-    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
+    bits_per_byte: Annotated[
+        int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
+    ] = None,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
+            "byte, whole memories, and all boards.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Decide which board runs which layers."""
-    settings = cost_settings(
-        len(board),
-        bits=bits,
-        baud=baud,
-        bits_per_byte=bits_per_byte,
-        links=link,
-        host_transfers=host_transfers,
-        optimize=optimize,
+    """Assign the layers of a network to boards and write the split to a file."""
+    if paper:
+        _check_paper(options, bits_per_byte)
+    settings = replace(
+        options.settings(),
+        bits=check_bits(bits),
         objective=objective,
-        period=period,
-        max_latency=max_latency,
-        max_period=max_period,
-        max_energy=max_energy,
-        every=every,
-        use_all=use_all,
+        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
+        use_all=paper if options.use_all is None else options.use_all,
         paper=paper,
     )
-    limit_s = check_time_limit(time_limit)
-    report = pipeline.split_graph(import_model(model), board, settings, solver, messages, time_limit_s=limit_s)
-    write_split(out, report.file)
-    emit(as_json, report.to_json(), lambda console: print_split(report.solved, console))
+    context = pipeline.Context.load(model, options.board, settings, messages)
+    found = pipeline.split_network(context, options.search)
+    file = pipeline.describe_split(context, found)
+    write_split(out, file)
+    emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
 
 
+def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
+    if options.use_all is False or bits_per_byte is not None or options.link or options.host_transfers:
+        raise UsageError(
+            "--paper uses all boards, 8 bit times per byte, equal links and no host transfers: it cannot be combined "
+            "with --no-use-all, --bits-per-byte, --link or --host-transfers"
+        )
+
+
+@flattened
 def pareto(
     model: Model,
-    board: BoardNames,
-    against: Annotated[Against, typer.Option(help="What latency is weighed against.")],
-    bits: Bits = 8,
-    baud: Baud = 115200,
-    link: LinkOption = None,
-    host_transfers: HostTransfers = False,
-    optimize: OptimizeOption = Optimize.CYCLES,
-    period: PeriodOption = None,
-    max_latency: MaxLatency = None,
-    max_period: MaxPeriod = None,
-    max_energy: MaxEnergy = None,
-    every: Every = None,
-    use_all: UseAll = None,
-    solver: SolverOption = AUTO,
-    time_limit: TimeLimit = DEFAULT_FRONT_LIMIT_S,
+    options: FrontOptions,
+    second_objective: Annotated[Against, typer.Option(help="Objective of the front beside latency.")],
+    bits: Bits = CostSettings.bits,
     as_json: Json = False,
 ) -> None:
-    """Find all best compromises of latency against energy or throughput."""
-    settings = cost_settings(
-        len(board),
-        bits=bits,
-        baud=baud,
-        links=link,
-        host_transfers=host_transfers,
-        optimize=optimize,
-        period=period,
-        max_latency=max_latency,
-        max_period=max_period,
-        max_energy=max_energy,
-        every=every,
-        use_all=use_all,
-    )
-    limit_s = check_time_limit(time_limit)
-    front = pipeline.pareto_front(import_model(model), board, settings, against, solver, messages, time_limit_s=limit_s)
+    """Find the Pareto front of latency and energy or throughput."""
+    settings = replace(options.settings(), bits=check_bits(bits))
+    context = pipeline.Context.load(model, options.board, settings, messages)
+    front = pipeline.pareto_front(context, second_objective, options.search)
     emit(as_json, front.to_json(), lambda console: print_front(front, console))
 
 
 def arrivals(
     model: Model,
-    split_file: Annotated[Path, typer.Option("--split", help="The file that `tinysplit split` wrote.")],
-    frame_rate: Annotated[float, typer.Option(help="So many inputs come a second, evenly.")],
-    count: Annotated[int, typer.Option(help="So many inputs come.", min=1)] = 50,
+    split_file: SplitPath,
+    frame_rate: Annotated[float, typer.Option(help="Inputs per second, at equal intervals.")],
+    input_count: Annotated[int, typer.Option(help="Number of inputs.", min=1)] = 50,
     as_json: Json = False,
 ) -> None:
-    """Simulate inputs at a frame rate: through a split, and whole networks on whichever board is free."""
-    report = pipeline.arrivals(import_model(model), read_split(split_file), frame_rate, count)
+    """Simulate inputs at a frame rate: latency and waiting time with a split, and with copies of the whole network."""
+    file = read_split(split_file)
+    context = pipeline.Context.load(model, file.board_names, file.settings, messages)
+    report = pipeline.simulate(context, file, frame_rate, input_count)
     emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))

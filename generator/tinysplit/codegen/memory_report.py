@@ -1,4 +1,4 @@
-"""What the plan of a board says about each of its layers: scheme, kernel, buffers, what is read, and why."""
+"""What the manifest says about a layer's memory: scheme, kernel, offsets, memory traffic, and the reasons for them."""
 
 from collections.abc import Iterator
 
@@ -12,38 +12,38 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ProjectMemory
 
-LESS = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
-NEED_NO_BUFFER = {Scheme.ELEMENTWISE: "value by value", Scheme.COPY: "values only move"}
+OBJECTIVE = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
+UNBUFFERED = {Scheme.ELEMENTWISE: "one value at a time", Scheme.COPY: "values are only moved"}
 
 
 def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> ProjectMemory:
-    """Return where a layer's tensors lie, what its kernel needs beside them, and why."""
+    """Return the offsets, scratch memory, traffic and kernel of layer `number` (from 0), and the reasons for them."""
     memory, layer = board_plan.memory, graph.layers[number]
-    turn = run_turn(graph, board_plan, number)
+    step = run_step(graph, board_plan, number)
     scratch = BufferId(number, is_scratch=True)
     kernel, own_widths = memory.kernels[number], widths.of_layer(layer)
     loads = kernel.loads(layer, own_widths)
-    own = kernel.scratch_bytes(memory.layer(graph, number), own_widths)
-    moved = [move.tensor for move in memory.moves if move.step == turn]
+    scratch_bytes = kernel.scratch_bytes(memory.layer(graph, number), own_widths)
+    moved = [move.tensor for move in memory.moves if move.step == step]
     partner = memory.consumer(graph, number) if number in memory.fused else memory.producer(graph, number)
     return ProjectMemory(
         scheme=kernel.scheme(layer),
         kernel=kernel.name,
         flash_read_bytes=loads.flash_bytes,
         ram_read_bytes=loads.ram_bytes,
-        scratch_bytes=own if scratch in memory.arena.offsets else 0,
-        input_offsets=tuple(memory.offset(source, turn) for source in graph.predecessors[number]),
-        output_offset=memory.offset(number, turn),
+        scratch_bytes=scratch_bytes if scratch in memory.arena.offsets else 0,
+        input_offsets=tuple(memory.offset(source, step) for source in graph.predecessors[number]),
+        output_offset=memory.offset(number, step),
         moved_bytes=sum(widths.size_bytes(graph, tensor) for tensor in moved),
         fused_with=None if partner is None else partner + 1,
         why="; ".join(_reasons(graph, widths, board_plan, number)),
     )
 
 
-def run_turn(graph: Graph, board_plan: BoardPlan, number: int) -> int:
-    """Return the step of a board in which a layer runs: its own, or that of the layer before it."""
+def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:
+    """Return the index of the step in which a layer runs: its own, or that of the producer it is fused with."""
     producer = board_plan.memory.producer(graph, number)
-    runs = {step.item: turn for turn, step in enumerate(board_plan.steps) if step.kind is StepKind.RUN}
+    runs = {step.item: index for index, step in enumerate(board_plan.steps) if step.kind is StepKind.RUN}
     return runs[number if producer is None else producer]
 
 
@@ -52,14 +52,13 @@ def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int
     yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
     fused = memory.fused.get(number)
     if fused:
-        consumer = memory.consumer(graph, number) + 1
-        yield f"fused with layer {consumer}: {fused.tiles} tiles of {fused.tile_rows} rows"
+        yield f"fused with layer {memory.consumer(graph, number) + 1}: {fused.tiles} tiles of {fused.tile_rows} rows"
     elif memory.producer(graph, number) is None:
-        yield from _places(graph, widths, board_plan, number)
+        yield from _in_place(graph, widths, board_plan, number)
 
 
-def _places(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    """Say what a layer's output lies over, or why an elementwise layer's lies elsewhere."""
+def _in_place(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
+    """Yield the inputs that a layer's output overwrites, or why an elementwise layer is not computed in place."""
     overlaps = list(_overlaps(graph, widths, board_plan, number))
     yield from overlaps
     if not overlaps and board_plan.memory.kernels[number].scheme(graph.layers[number]) is Scheme.ELEMENTWISE:
@@ -67,42 +66,40 @@ def _places(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int)
 
 
 def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    memory, turn = board_plan.memory, run_turn(graph, board_plan, number)
-    at, out_bytes = memory.offset(number, turn), widths.size_bytes(graph, number)
+    memory, step = board_plan.memory, run_step(graph, board_plan, number)
+    offset, out_bytes = memory.offset(number, step), widths.size_bytes(graph, number)
     for source in dict.fromkeys(graph.predecessors[number]):
-        begin, in_bytes = memory.offset(source, turn), widths.size_bytes(graph, source)
-        if at < begin + in_bytes and begin < at + out_bytes:
-            where = (
-                "" if at == begin else f", {abs(begin - at)} bytes {'before' if at < begin else 'behind'} its beginning"
-            )
-            yield f"over the output of layer {source + 1}{where}" if source >= 0 else f"over the network's input{where}"
+        begin, in_bytes = memory.offset(source, step), widths.size_bytes(graph, source)
+        if offset < begin + in_bytes and begin < offset + out_bytes:
+            tensor = f"the output of layer {source + 1}" if source >= 0 else "the network's input"
+            distance = f", {abs(begin - offset)} bytes {'before' if offset < begin else 'after'} its start"
+            yield f"in place over {tensor}{distance if offset != begin else ''}"
 
 
 def _not_in_place(graph: Graph, number: int) -> str:
-    """Say why an elementwise layer does not write over an input."""
     later = [reader for source in graph.predecessors[number] for reader in readers_of(graph, source) if reader > number]
-    reason = f"layer {min(later) + 1} reads its input, too" if later else "the arena is no smaller that way"
+    reason = f"layer {min(later) + 1} also reads its input" if later else "it would not make the arena smaller"
     return f"not in place: {reason}"
 
 
 def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    """Say what seed 004's rule finds, and why the kernel is another one than the fastest."""
+    """Yield the scheme by the rule of Singh 2024, and why another kernel than the fastest was chosen."""
     core, own = board_plan.board.device.core, board_plan.memory.kernels[number]
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
     scheme = own.scheme(layer)
-    yield str(rule) if rule else f"{scheme}: {NEED_NO_BUFFER[scheme]}"
+    yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"
     fastest = choose(layer, core, widths)
     if number in board_plan.named:
-        yield f"{board_plan.named[number]} was asked for"
+        yield f"{board_plan.named[number]} was requested"
     elif own is not fastest:
-        yield f"{LESS[board_plan.optimize]} than {fastest.name}"
+        yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
     elif rule and scheme is not rule.scheme:
         yield f"{own.name} is faster"
     yield from _other_cycles(layer, core, widths, own)
 
 
 def _other_cycles(layer: Layer, core: str, widths: Widths, own: Kernel) -> Iterator[str]:
-    """Say what other kernels would take, where they were measured."""
+    """Yield the predicted cycles of the other kernels that are in the cost table."""
     if predicted_cycles(own, layer, core, widths) is None:
         return
     for other in candidates(layer, core, widths):

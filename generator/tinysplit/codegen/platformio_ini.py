@@ -1,6 +1,8 @@
-"""The platformio.ini of a board's project: one environment for the system's compiler, the stock one for users."""
+"""The platformio.ini of a board's project: an environment for the installed compiler, and PlatformIO's stock one."""
 
 import shutil
+from dataclasses import dataclass
+from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common import resources
@@ -11,16 +13,29 @@ COMPILER = "arm-none-eabi-gcc"
 STOCK_ENVIRONMENT = "stock"
 
 
+@dataclass(frozen=True)
+class PlatformioIniContext:
+    """The names of `project/platformio.ini.j2`."""
+
+    board: Board
+    system: str
+    stock: str
+    system_platform: Path
+    default_environment: str
+
+
 def render_platformio_ini(board: Board) -> str:
     """Return the text of the board's platformio.ini.
 
-    `pio run` without `-e` takes the system's compiler where there is one at this moment, else the stock environment.
+    The default environment of `pio run` uses arm-none-eabi-gcc where it is installed now, else PlatformIO's packages.
     """
     return render(
         "project/platformio.ini.j2",
-        board=board,
-        system=SYSTEM_ENVIRONMENT,
-        stock=STOCK_ENVIRONMENT,
-        system_platform=resources.boards() / "platform",
-        default_environment=SYSTEM_ENVIRONMENT if shutil.which(COMPILER) else STOCK_ENVIRONMENT,
+        PlatformioIniContext(
+            board=board,
+            system=SYSTEM_ENVIRONMENT,
+            stock=STOCK_ENVIRONMENT,
+            system_platform=resources.boards() / "platform",
+            default_environment=SYSTEM_ENVIRONMENT if shutil.which(COMPILER) else STOCK_ENVIRONMENT,
+        ),
     )

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-def render(template: str, context: "DataclassInstance | None" = None, **names: object) -> str:
-    """Return the text of `templates/<template>`.
+def render(template: str, context: "DataclassInstance") -> str:
+    """Return the text of `templates/<template>`, which knows the fields of `context`, a frozen dataclass, by their names.
 
-    The fields of `context`, a frozen dataclass, are the names that the template knows. `names` are more of them, for
-    callers that have no context yet. Templates only print and loop: Python computes every fact.
+    Templates only print and loop: Python computes every fact. Raises jinja2.UndefinedError for a name without a field.
     """
-    known = {field.name: getattr(context, field.name) for field in fields(context)} if context else {}
-    return _environment().get_template(template).render(known | names)
+    return _environment().get_template(template).render(
+        {field.name: getattr(context, field.name) for field in fields(context)}
+    )
 
 
 @cache

@@ -1,6 +1,6 @@
-"""The network of a generated folder, in the very integers of its boards: written by `generate`, read by `measure`.
+"""The quantized network of a generated folder: `generate` writes it, `measure` reads it.
 
-`model.onnx` is the float network. What calibration made of its weights and biases lies beside it in `parameters.npz`,
+`model.onnx` is the float network. Weights and biases that calibration has changed are in `parameters.npz`:
 arrays `weights_<n>` and `bias_<n>` of layer n, float32, the weights as output channels x the rest.
 """
 
@@ -21,7 +21,7 @@ from tinysplit.quantize.choose_formats import quantize
 
 
 def parameters_file(quantized: QuantizedGraph) -> bytes:
-    """Return the contents of `parameters.npz`, the same for the same network."""
+    """Return the contents of `parameters.npz`; they are reproducible for a given network."""
     arrays = {}
     for number, layer in enumerate(quantized.layers, 1):
         if layer.replaced:
@@ -33,12 +33,12 @@ def parameters_file(quantized: QuantizedGraph) -> bytes:
 
 
 def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
-    """Return the network that `folder` was generated from. Raises InputError when its files are others since."""
+    """Return the network that `folder` was generated from. Raises InputError when its files have changed since."""
     graph = import_model(folder / MODEL_NAME)
     if graph.sha256 != project.model.copy_sha256:
         raise InputError(
-            f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than the one that {folder} was generated "
-            f"with ({project.model.copy_sha256[:12]}): generate again"
+            f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than {folder} was generated from "
+            f"({project.model.copy_sha256[:12]}): generate again"
         )
     return quantize(_with_parameters(graph, folder / PARAMETERS_NAME, project), project.formats, project.bits)
 
@@ -47,7 +47,7 @@ def _with_parameters(graph: Graph, path: Path, project: Project) -> Graph:
     try:
         contents = path.read_bytes()
         if hashlib.sha256(contents).hexdigest() != project.model.parameters_sha256:
-            raise InputError(f"{path} is another file than the one that was generated: generate again")
+            raise InputError(f"{path} has changed since it was generated: generate again")
         with np.load(io.BytesIO(contents), allow_pickle=False) as file:
             arrays = dict(file)
     except (OSError, ValueError, zipfile.BadZipFile) as error:

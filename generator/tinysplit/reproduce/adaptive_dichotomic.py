@@ -15,9 +15,9 @@ from math import inf, isfinite
 
 from tinysplit.reproduce.dichotomic import Candidates, with_run
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.explain.infeasible import check_memories
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.no_split import check_capacity
 
 Run = tuple[int, int]  # first layer, and the one behind the last
 CutPoint = Callable[[int, int], int]  # where a run of several layers is cut
@@ -28,7 +28,7 @@ def adaptive_dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAUL
 
     CheckFailedError says when nothing fits, or nothing was found that does.
     """
-    check_memories(problem)
+    check_capacity(problem)
     return _Search(problem, time_limit_s).run()
 
 

@@ -1,4 +1,4 @@
-"""Virtual STM32 boards: several in one process, deterministic to the cycle, joined by UART wires."""
+"""Virtual STM32 boards: cycle-deterministic emulation of several boards in one process, connected by UARTs."""
 
 from tinysplit.common.errors import ToolError
 

@@ -1,11 +1,11 @@
-"""What stops a virtual board."""
+"""Errors of virtual boards."""
 
 from tinysplit.common.errors import ToolError
 
 
 class BoardStoppedError(ToolError):
-    """A virtual board did what no real one can, or what is not modelled; one line names board, pc and symbol."""
+    """A virtual board did something invalid or not modelled; the message has board, program counter and symbol."""
 
 
 class NotModelledError(Exception):
-    """Raised by a peripheral or a cost model; the machine adds board, pc and symbol."""
+    """Raised by a peripheral or a cycle model; the machine adds board, program counter and symbol."""

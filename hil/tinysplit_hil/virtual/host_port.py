@@ -1,14 +1,14 @@
-"""The host's end of a board's serial line, in virtual time."""
+"""The host side of a board's serial line, in virtual time."""
 
 from collections import deque
 from collections.abc import Callable
 
 from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.usart import BITS_PER_BYTE, Usart, is_misread, misread
+from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, Usart, is_misread, misread
 
 
 class HostPort:
-    """Bytes to and from the UART of one board, each at the time its baud rate gives it."""
+    """Bytes to and from the UART of one board, timed by the baud rates of both sides."""
 
     def __init__(self, uart: Usart, baud: int) -> None:
         self.baud = baud
@@ -19,11 +19,11 @@ class HostPort:
 
     @property
     def byte_ps(self) -> int:
-        """How long a byte takes at this end, in picoseconds."""
+        """Duration of a byte sent by the host, in picoseconds."""
         return BITS_PER_BYTE * PS_PER_S // self.baud
 
     def attach(self, uart: Usart, sent: Callable[[int], None]) -> None:
-        """Listen to `uart`; `sent` is told when each byte will arrive here."""
+        """Connect to `uart`; `sent` is called with the arrival time in picoseconds of every byte to the host."""
 
         def sink(arrival_ps: int, byte_ps: int, value: int) -> None:
             is_good = not is_misread(byte_ps, self.byte_ps)
@@ -37,23 +37,23 @@ class HostPort:
         uart.sink = sink
 
     def write(self, data: bytes, now_ps: int) -> None:
-        """Send bytes back to back, after those that are still leaving."""
+        """Send bytes back to back, after those that are being sent."""
         start = max(now_ps, self.line_free_ps)
         for index, value in enumerate(data, start=1):
             self._uart.receive(start + index * BITS_PER_BYTE * PS_PER_S // self.baud, self.byte_ps, value)
         self.line_free_ps = start + len(data) * BITS_PER_BYTE * PS_PER_S // self.baud
 
     def next_ps(self) -> int | None:
-        """Return when the next byte arrives."""
+        """Return the arrival time of the next byte in picoseconds, or None."""
         return self._arriving[0][0] if self._arriving else None
 
     def take_until(self, now_ps: int) -> None:
-        """Move what has arrived into `received`."""
+        """Move the bytes that have arrived by `now_ps` to `received`."""
         while self._arriving and self._arriving[0][0] <= now_ps:
             self.received.append(self._arriving.popleft()[1])
 
     def read(self, size: int) -> bytes:
-        """Take up to `size` received bytes."""
+        """Remove and return up to `size` received bytes."""
         data = bytes(self.received[:size])
         del self.received[:size]
         return data

@@ -1,20 +1,20 @@
-"""One virtual board: a core, its peripherals, and its own time."""
+"""One virtual board: core, peripherals and clock."""
 
 from pathlib import Path
 
 from tinysplit.boards.board import Board
-from tinysplit_hil.virtual.blocks import BlockTable
-from tinysplit_hil.virtual.bus import Bus
-from tinysplit_hil.virtual.chips import Chip
 from tinysplit_hil.virtual.clock import Clock
-from tinysplit_hil.virtual.cores import CORES
-from tinysplit_hil.virtual.emulator import Emulator
+from tinysplit_hil.virtual.core.blocks import BlockTable
+from tinysplit_hil.virtual.core.cores import CORES
+from tinysplit_hil.virtual.core.emulator import Emulator
+from tinysplit_hil.virtual.core.faults import explain
+from tinysplit_hil.virtual.core.native import Reason
+from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
-from tinysplit_hil.virtual.faults import explain
-from tinysplit_hil.virtual.native import Reason
-from tinysplit_hil.virtual.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.peripherals.bus import Bus
+from tinysplit_hil.virtual.peripherals.chips import Chip
 from tinysplit_hil.virtual.symbols import load_program
-from tinysplit_hil.virtual.system_control import Dwt, SystemControl
 
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
@@ -24,7 +24,7 @@ _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
 class Machine:
-    """A board that executes an ELF file. `number` is what error messages call it."""
+    """A board that executes an ELF file. `number` (from 1) is its number in error messages."""
 
     def __init__(self, number: int, board: Board, elf: Path, *, finds_loops: bool = True) -> None:
         self._name = f"board {number} ({board.name})"
@@ -43,7 +43,7 @@ class Machine:
         self._connect_interrupts(board)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
         self._eventful = (self._control, *self.chip.eventful())
-        self._known_event: int | None = None  # what _next_event has found, until something changes
+        self._known_event: int | None = None  # cached result of _next_event
         self._error: BaseException | None = None
         self._horizon_ps = 0
         self._loop_period: int | None = None
@@ -77,7 +77,7 @@ class Machine:
         stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
         self._emulator.start_at(reset, stack)
 
-    # Callbacks of C, which no exception can pass, not even an interrupt from the keyboard
+    # Callbacks from C: no exception may leave them, not even KeyboardInterrupt
 
     def _describe(self, address: int, size: int) -> int:
         try:
@@ -125,14 +125,14 @@ class Machine:
         return int(self.state.cycles)
 
     def next_ps(self) -> int:
-        """Return the earliest time at which this board may do something, FOREVER if it only waits for others."""
+        """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards."""
         if not self._is_waiting:
             return self.clock.ps(self.state.cycles)
         event = self._next_event()
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
     def limit(self, ps: int) -> None:
-        """Run no further than `ps` this time."""
+        """Limit the current run to `ps` picoseconds."""
         self._horizon_ps = min(self._horizon_ps, ps)
         self.state.horizon = self._horizon()
 
@@ -155,16 +155,18 @@ class Machine:
             self._known_event = None
 
     def _look_ahead(self) -> None:
-        """See what an access has changed: interrupts, the next event, or the clock."""
+        """Update deadline and horizon after an access: it may change interrupts, the next event or the clock."""
         self.state.deadline = 0 if self._nvic.next() is not None else self._next_event()
         self.state.horizon = self._horizon()
 
     # Running
 
     def run(self, horizon_ps: int) -> None:
-        """Run until `horizon_ps`, or until there is nothing to do but to wait for others.
+        """Run until `horizon_ps`, or until the board waits for other boards.
 
-        At least one block runs, for one may be longer than the time that a byte takes at a high baud rate.
+        At least one block runs, since a block may take longer than a byte at a high baud rate.
+
+        Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
         self._horizon_ps = horizon_ps
         self.state.may_overrun = True
@@ -174,13 +176,13 @@ class Machine:
                 self.state.deadline = self._next_event()
                 self.state.horizon = self._horizon()
                 self._emulator.run()
-                if self._came_back(Reason(self.state.reason)):
+                if self._run_ended(Reason(self.state.reason)):
                     return
         except NotModelledError as error:
             raise self._stopped(str(error)) from None
 
     def _wake(self) -> bool:
-        """Jump to the event that ends waiting; False if it is beyond the horizon."""
+        """Advance to the event that ends waiting; return False if it is beyond the horizon."""
         while self._is_waiting:
             event = max(self._next_event(), self.cycles)
             if event > self._horizon() or event >= FOREVER:
@@ -199,8 +201,8 @@ class Machine:
     def _is_waiting(self) -> bool:
         return self._loop_period is not None or self._is_asleep
 
-    def _came_back(self, reason: Reason) -> bool:
-        """Handle the end of a run; True if the horizon has ended it."""
+    def _run_ended(self, reason: Reason) -> bool:
+        """Handle the end of a run; return whether the horizon has ended it."""
         if reason == Reason.IN_TIME:
             return self.cycles < int(self.state.deadline)
         if reason == Reason.LOOPING:
@@ -214,7 +216,7 @@ class Machine:
         return False
 
     def _settle(self) -> None:
-        """Let happen what is due, and take an exception if one is."""
+        """Process the events that are due, and enter a pending exception."""
         self._advance(self.cycles)
         number = self._nvic.next()
         self.state.is_pending = number is not None

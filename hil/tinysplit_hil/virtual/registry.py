@@ -1,4 +1,4 @@
-"""Rigs by name, so that pyserial finds them by URL: virtual://<rig name>/<board index>."""
+"""Open rigs by name, for pyserial URLs: virtual://<rig name>/<board index>."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _rigs: dict[str, VirtualRig] = {}
 
 @contextmanager
 def open_registered(name: str, rig: VirtualRig) -> Iterator[VirtualRig]:
-    """Make `rig` known to serial.serial_for_url() under `name` while the context lasts."""
+    """Register `rig` as `name` for serial.serial_for_url() while the context is open."""
     if _URL_HANDLERS not in serial.protocol_handler_packages:
         serial.protocol_handler_packages.append(_URL_HANDLERS)
     _rigs[name] = rig
@@ -24,5 +24,5 @@ def open_registered(name: str, rig: VirtualRig) -> Iterator[VirtualRig]:
 
 
 def find(name: str) -> VirtualRig | None:
-    """Return the rig with this name, or None."""
+    """Return the open rig with this name, or None."""
     return _rigs.get(name)

@@ -1,4 +1,4 @@
-"""Several virtual boards in lock step with each other and with the host."""
+"""Several virtual boards, synchronised with each other and with the host."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from pathlib import Path
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.cores import CORES
+from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.machine import FOREVER, Machine
-from tinysplit_hil.virtual.usart import Sink, Usart
+from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 
 DEFAULT_BAUD = 115200
-_NARROWEST_PS = 10**6  # a byte at 10 Mbaud: what nothing undercuts
+_SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
 
 
 @dataclass(frozen=True)
 class VirtualBoard:
-    """A board and the ELF file that it runs."""
+    """A board and the ELF file of its firmware."""
 
     board: Board
     elf: Path
@@ -26,18 +26,18 @@ class VirtualBoard:
 
 @dataclass(frozen=True)
 class Wire:
-    """TX to RX both ways between two UARTs, each given as (board index, UART name)."""
+    """A connection of TX to RX in both directions between two UARTs, each as (board index, UART name)."""
 
     first: tuple[int, str]
     second: tuple[int, str]
 
 
 class VirtualRig:
-    """Boards by index, joined by wires; the host has a port to each board's host UART.
+    """Boards by index, connected by wires; the host has a port to the host UART of every board.
 
-    Boards run one after the other, each no further than no byte can reach it from a board that is behind: a byte takes
-    its time on the wire. Boards that wait (in WFI, or in a loop that repeats itself exactly) hold nobody back. All
-    times are integers, so that two runs give the same figures to the cycle.
+    A conservative discrete-event simulation: boards run in turn, and the duration of the shortest byte is the lookahead
+    by which a board may run ahead of the others. Boards that wait (in WFI, or in a loop that repeats exactly) do not
+    limit the others. All times are integers, so that results are reproducible to the cycle.
     """
 
     def __init__(self, boards: Sequence[VirtualBoard], wires: Sequence[Wire] = (), *, finds_loops: bool = True) -> None:
@@ -48,7 +48,7 @@ class VirtualRig:
         self.reset()
 
     def reset(self) -> None:
-        """Power up anew, at time 0."""
+        """Power up all boards, at time 0."""
         self.time_ps = 0
         self._machines = tuple(
             Machine(index + 1, each.board, each.elf, finds_loops=self._finds_loops)
@@ -67,7 +67,7 @@ class VirtualRig:
 
     @property
     def model_note(self) -> str:
-        """What the figures of this rig rest on, for the heading of every table."""
+        """Description of the cycle models in use, for the captions of tables."""
         notes = dict.fromkeys(CORES[each.board.device.core].model_note for each in self._boards)
         return f"virtual boards: {'; '.join(notes)}"
 
@@ -86,14 +86,14 @@ class VirtualRig:
         return sink
 
     def _sent_by(self, machine: Machine) -> Callable[[int], None]:
-        """Whoever receives a byte may answer, which takes a byte's time."""
+        """Return a function that limits `machine` after a byte: the receiver may reply one byte later."""
         return lambda arrival_ps: machine.limit(arrival_ps + self._lookahead_ps())
 
     def _lookahead_ps(self) -> int:
-        """Return the time that the shortest byte takes in this rig."""
+        """Return the duration of the shortest byte in this rig, in picoseconds."""
         uarts = (uart.byte_ps() for machine in self._machines for uart in machine.chip.uarts.values())
         shortest = min((ps for ps in uarts if ps is not None), default=FOREVER)
-        return max(_NARROWEST_PS, min(shortest, *(port.byte_ps for port in self._ports)))
+        return max(_SHORTEST_BYTE_PS, min(shortest, *(port.byte_ps for port in self._ports)))
 
     # The host
 
@@ -103,16 +103,16 @@ class VirtualRig:
         return len(self._boards)
 
     def host_port(self, index: int) -> HostPort:
-        """Return the host's end of a board's line."""
+        """Return the host side of a board's serial line."""
         return self._ports[index]
 
     def set_baud(self, index: int, baud: int) -> None:
-        """Set the baud rate of the host's end."""
+        """Set the baud rate of the host side."""
         self._bauds[index] = baud
         self._ports[index].baud = baud
 
     def write(self, index: int, data: bytes) -> None:
-        """Send bytes to a board, from now on."""
+        """Start sending bytes to a board."""
         self._ports[index].write(data, self.time_ps)
 
     @property
@@ -125,17 +125,17 @@ class VirtualRig:
         return self._machines[index].cycles
 
     def slept_cycles(self, index: int) -> int:
-        """Core cycles that a board has slept since power-up."""
+        """Core cycles of a board in WFI since power-up."""
         return self._machines[index].slept_cycles
 
     def read_word(self, index: int, address: int) -> int:
-        """Return a word of a board's memory, without any effect on the board."""
+        """Return a word of a board's memory, without side effects."""
         return self._machines[index].read_word(address)
 
     def run_until(self, limit_ps: int, condition: Callable[[], bool] = lambda: False) -> bool:
-        """Run until `condition` holds, looked at whenever a byte has arrived at the host, or until `limit_ps`.
+        """Run until `condition` is true, tested whenever a byte arrives at the host, or until `limit_ps`.
 
-        Returns whether it holds. Raises BoardStoppedError when a board stops.
+        Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock.
         """
         while not condition():
             wake_ps = min(limit_ps, *(ps for port in self._ports if (ps := port.next_ps()) is not None), FOREVER)
@@ -146,7 +146,7 @@ class VirtualRig:
                 self._machines[first].run(min(others, wake_ps) + self._lookahead_ps())
                 continue
             if wake_ps >= FOREVER:
-                raise ToolError("all virtual boards wait for each other and nothing will ever happen")
+                raise ToolError("deadlock: all virtual boards wait and no event is pending")
             self.time_ps = max(self.time_ps, wake_ps)
             for port in self._ports:
                 port.take_until(self.time_ps)

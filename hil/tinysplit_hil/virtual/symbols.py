@@ -1,4 +1,4 @@
-"""What the boards need of an ELF file: the bytes to load and the names of addresses."""
+"""ELF files: segments to load, and symbols by address."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Program:
     functions: tuple[tuple[int, str], ...]
 
     def flash_image(self, board: Board, elf: Path) -> bytes:
-        """Return the whole flash of `board`. Raises InputError when a segment lies outside."""
+        """Return the contents of the flash of `board`. Raises InputError for a segment outside the flash."""
         flash = board.device.flash
         image = bytearray(_ERASED * flash.size_bytes)
         for address, data in self.segments:
@@ -33,7 +33,7 @@ class Program:
         return bytes(image)
 
     def symbol(self, address: int) -> str:
-        """Return "name+0x12", or "no symbol"."""
+        """Return the function at `address` as "name+0x12", or "no symbol"."""
         index = bisect_right(self.functions, (address, "\uffff")) - 1
         if index < 0:
             return "no symbol"
@@ -42,7 +42,7 @@ class Program:
 
 
 def load_program(path: Path) -> Program:
-    """Read an ELF file. Raises InputError when it is none."""
+    """Read an ELF file. Raises InputError when it cannot be read."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)

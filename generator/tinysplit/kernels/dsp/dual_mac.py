@@ -149,8 +149,7 @@ class DualMac(Kernel):
         weight_layout = "packed" if _shares_words(quantized) else "wide"
         flags = {
             "DSP_CONV_HIGH": epilogue.is_high,
-            "DSP_CONV_GROUPED": strips.is_grouped,
-            "DSP_CONV_APART": strips.are_interleaved,
+            "DSP_CONV_INTERLEAVED": strips.are_interleaved,
         }
         return DualMacContext(
             strips=strips,

@@ -4,6 +4,7 @@ Unlike im2col, values that several windows of a row share are stored once.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 from tinysplit.kernels.cost_table import Work
@@ -13,6 +14,16 @@ from tinysplit.network.layers.window import Window
 
 SHORT_PAIRS = 24
 STRIP_BYTES = 640  # longer strips save little: only columns that two strips share are widened twice
+
+
+class StripLayout(StrEnum):
+    """How a strip holds its values: functions `dsp_conv_fill_<layout>` of firmware/common/dsp_conv.h."""
+
+    ROWS = "rows"
+    ROWS_TWICE = "rows_twice"
+    INTERLEAVED_GROUPED = "interleaved_grouped"
+    INTERLEAVED_HALVES = "interleaved_halves"
+    INTERLEAVED = "interleaved"
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class Strips:
     def suffix(self) -> str:
         """The end of the C name of the inner loop for two pixels: all that its code depends on."""
         if self.are_interleaved:
-            return "apart"
+            return "interleaved"
         size = f"_{self.window.kernel[0]}x{self.pairs}_{self.row_length}" if self.is_short else ""
         return f"{2 * self.distance}{size}"
 
@@ -151,3 +162,23 @@ class Strips:
     def is_grouped(self) -> bool:
         """Whether values are in groups of four in the order 0 2 1 3, in which SXTB16 widens the bytes of a word."""
         return self.value_bytes == 1 and self.in_size[2] % 4 == 0
+
+    @property
+    def layout(self) -> StripLayout:
+        """The first layout of this table whose condition holds."""
+        halves_in_fours = self.value_bytes > 1 and self.row_elements % 4 == 0
+        table = (
+            (self.are_interleaved and self.is_grouped, StripLayout.INTERLEAVED_GROUPED),
+            (self.are_interleaved and halves_in_fours, StripLayout.INTERLEAVED_HALVES),
+            (self.are_interleaved, StripLayout.INTERLEAVED),
+            (self.copies == 1 or self.pixels == 1, StripLayout.ROWS),
+            (True, StripLayout.ROWS_TWICE),
+        )
+        return next(layout for condition, layout in table if condition)
+
+    @property
+    def widen(self) -> str:
+        """The function of firmware/common/dsp_conv.h that widens the values."""
+        if self.value_bytes > 1:
+            return "dsp_conv_copy_halves"
+        return "dsp_conv_widen_grouped" if self.is_grouped else "dsp_conv_widen_bytes"

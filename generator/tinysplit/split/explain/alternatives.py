@@ -23,7 +23,7 @@ def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> It
         if fewer is not None and is_better(fewer.objective, best):
             alone = f"{_names(solved, fewer.assignment)} alone would {_figure(solved, fewer.objective)}"
             together = f"all boards together {_figure(solved, best)}"
-            yield f"note: {alone}, {together}; --use-any lets the best split leave boards out"
+            yield f"note: {alone}, {together}; --no-use-all lets the best split leave boards out"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         yield (
             f"note: not splitting wins: {_names(solved, solved.assignment)} alone runs the whole network; --use-all "

@@ -6,15 +6,15 @@ where that matters, one is dropped that is nowhere better; of the others those w
 
 from collections.abc import Collection
 from math import inf
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.solvers.chain.knapsack_choice import Packing
+from tinysplit.split import clock
+from tinysplit.split.solvers.chain.knapsack_choice import KnapsackChoice
 from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
-from tinysplit.split.solvers.chain.lagrangian import ROUNDING, RunBounds, Runs
+from tinysplit.split.solvers.chain.lagrangian import ROUNDING, LagrangianBounds, Runs
 from tinysplit.split.solvers.chain.resources import Bools, Floats, Ints
 
 BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
@@ -48,7 +48,7 @@ class Dropped(NamedTuple):
     multipliers: Floats
 
 
-class LabelPass:
+class BeamPass:
     """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
 
     Where `packed` names devices, labels that stay get knapsack bounds for these, too (`packing.py`).
@@ -66,9 +66,9 @@ class LabelPass:
     ) -> None:
         self.rows, self.runs, self.rules = runs.rows, runs, rules
         self.best, self.width, self.deadline = best, width, deadline
-        self.caps = caps_below(runs, best)
-        self.bounds = RunBounds(runs, multipliers, runs.whole(self.caps))
-        self.packing = Packing(runs.rows, multipliers, packed)
+        self.caps = limits_below(runs, best)
+        self.bounds = LagrangianBounds(runs, multipliers, runs.whole(self.caps))
+        self.packing = KnapsackChoice(runs.rows, multipliers, packed)
         self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
         self.low, self.value = inf, inf
         self.devices: list[int] = []
@@ -129,7 +129,7 @@ class LabelPass:
         step = self.rows.step(layer)
         size = BLOCK_NUMBERS // step[0].size + 1
         for first in range(0, len(labels), size):
-            if perf_counter() > self.deadline:
+            if clock.now() > self.deadline:
                 return None
             children = self._children(layer, step, labels, slice(first, first + size))
             chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
@@ -238,7 +238,7 @@ class LabelPass:
         return labels.take(order[:width])
 
 
-def caps_below(runs: Runs, best: float) -> Floats:
+def limits_below(runs: Runs, best: float) -> Floats:
     """Return the most that each row may have in a split that is better than `best`."""
     caps = runs.rows.limits.copy()
     caps[: runs.rows.n_objective] = best * (1 - ROUNDING)

@@ -11,7 +11,7 @@ from math import inf, isqrt
 import numpy as np
 
 from tinysplit.split.solvers.chain.lagrangian import CANCELLED
-from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
 ROUNDED = 1e-9  # cells
 
@@ -23,7 +23,7 @@ class KnapsackBounds:
     layers, and made again between these when a pass comes there: a pass goes forward, tables are made backward.
     """
 
-    def __init__(self, rows: ChainRows, multipliers: Floats, device: int, n_cells: int) -> None:
+    def __init__(self, rows: ChainResources, multipliers: Floats, device: int, n_cells: int) -> None:
         d = rows.n_devices
         self.device, self.row = device, len(rows.limits) - d + device
         self.weights = multipliers.copy()

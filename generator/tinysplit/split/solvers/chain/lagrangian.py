@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
 ROUNDING = 1e-11  # relative, of sums of the same numbers in another order
 CANCELLED = 1e-13  # of what is subtracted from sums: what rounding may add where large multipliers nearly cancel
@@ -28,7 +28,7 @@ class States(NamedTuple):
 class Runs:
     """How far a run of layers on one device can go."""
 
-    def __init__(self, rows: ChainRows) -> None:
+    def __init__(self, rows: ChainResources) -> None:
         self.rows = rows
         self.sums = np.concatenate([np.zeros((1, *rows.stay.shape[1:])), np.cumsum(rows.stay, axis=0)])  # [done]..
         self._by_row = np.ascontiguousarray(self.sums.transpose(1, 2, 0))
@@ -53,7 +53,7 @@ class Runs:
         return np.stack([self.ends(firsts, device, room) for device in range(self.rows.n_devices)], axis=1)
 
 
-class RunBounds:
+class LagrangianBounds:
     """Tables for many multipliers: [layers done][device][multiplier], filled from `start` layers done on."""
 
     def __init__(self, runs: Runs, multipliers: Floats, whole: Ints, start: int = 0) -> None:
@@ -95,7 +95,7 @@ class RunBounds:
 class Completions:
     """The cheapest ways on from states, one with each multiplier, run by run."""
 
-    def __init__(self, bounds: RunBounds, states: States, caps: Floats) -> None:
+    def __init__(self, bounds: LagrangianBounds, states: States, caps: Floats) -> None:
         self.bounds = bounds
         self.n = bounds.rows.n_layers
         self.everyone = np.arange(len(states.done))

@@ -1,0 +1,148 @@
+"""`tinysplit generate`, `build` and `measure`: from a split to measurements; `run` does all of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tinysplit import pipeline
+from tinysplit.build.report import print_build
+from tinysplit.cli.options import (
+    BitsOrAuto,
+    CalibrationCount,
+    CalibrationSamples,
+    Folder,
+    Json,
+    KernelOption,
+    MaxAccuracyDrop,
+    MinSqnr,
+    Model,
+    ObjectiveOption,
+    Out,
+    Rig,
+    SampleCount,
+    SamplesFile,
+    SplitPath,
+    bits_or_goal,
+    emit,
+    messages,
+    parse_kernels,
+)
+from tinysplit.cli.search_options import SplitOptions, flattened
+from tinysplit.common.errors import UsageError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.manifest import Project
+from tinysplit.project.report import print_project
+from tinysplit.project.split_file import SplitFile, read_split
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.split.problem import Objective
+from tinysplit.split.report.split import print_split
+from tinysplit_hil.tables import print_measurement
+
+
+def generate(
+    model: Model,
+    split_file: SplitPath,
+    samples: CalibrationSamples,
+    out: Out,
+    bits: BitsOrAuto = "8",
+    max_accuracy_drop: MaxAccuracyDrop = Goal.max_drop,
+    min_sqnr: MinSqnr = Goal.min_snr_db,
+    kernel: KernelOption = None,
+    calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
+    as_json: Json = False,
+) -> None:
+    """Quantize the network and write one PlatformIO project per board."""
+    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    goal = chosen if isinstance(chosen, Goal) else None
+    split = read_split(split_file)
+    if not isinstance(chosen, Goal):
+        _check_split_bits(split_file, split, chosen)
+    # The split may be that of the published cost model; what is generated is the quantized network.
+    settings = replace(split.settings, paper=False, kernels=parse_kernels(kernel))
+    context = pipeline.Context.load(model, split.board_names, settings, messages)
+    project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
+    emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
+
+
+def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
+    """Raise UsageError when the split was made for other bits than those to be generated."""
+    if split.widths:
+        raise UsageError(f"{path} was made with --bits auto: use --bits auto, or split again with --bits {bits}")
+    if split.bits != bits:
+        raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
+
+
+def build(folder: Folder, as_json: Json = False) -> None:
+    """Build the project of every board and compare its memory use with the plan."""
+    report = pipeline.build_folder(Project.read(folder), folder, messages)
+    emit(as_json, report.to_json(), lambda console: print_build(report, console))
+    report.check()
+
+
+def measure(
+    folder: Folder,
+    samples: SamplesFile,
+    rig: Rig = pipeline.VIRTUAL_RIG,
+    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
+    as_json: Json = False,
+) -> None:
+    """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
+    project = Project.read(folder)
+    report = pipeline.measure_folder(project, folder, samples, rig=rig, sample_count=sample_count, messages=messages)
+    emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
+    report.check()
+
+
+@flattened
+def run(
+    model: Model,
+    options: SplitOptions,
+    samples: SamplesFile,
+    out: Out,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
+    ] = None,
+    bits: BitsOrAuto = "8",
+    max_accuracy_drop: MaxAccuracyDrop = Goal.max_drop,
+    min_sqnr: MinSqnr = Goal.min_snr_db,
+    kernel: KernelOption = None,
+    objective: ObjectiveOption = Objective.LATENCY,
+    calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
+    rig: Rig = pipeline.VIRTUAL_RIG,
+    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
+    as_json: Json = False,
+) -> None:
+    """Split, generate, build and measure."""
+    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    goal = chosen if isinstance(chosen, Goal) else None
+    bits_of_costs = CostSettings.bits if isinstance(chosen, Goal) else chosen
+    request = pipeline.RunRequest(
+        model=model,
+        boards=tuple(options.board),
+        samples=samples,
+        out=out,
+        settings=replace(options.settings(), bits=bits_of_costs, objective=objective, kernels=parse_kernels(kernel)),
+        search=options.search,
+        calibration=calibration,
+        calibration_count=calibration_count,
+        sample_count=sample_count,
+        rig=rig,
+        goal=goal,
+    )
+    report = pipeline.run(request, messages)
+    emit(as_json, report.to_json(), lambda console: _print_run(report, console))
+    report.check()
+
+
+def _print_run(report: pipeline.RunReport, console: Console) -> None:
+    """Print the tables of all stages; the last one has L, T and I."""
+    for line in report.auto.lines() if report.auto else ():
+        console.print(line, highlight=False, soft_wrap=True)
+    print_split(report.split, console)
+    console.print()
+    print_build(report.build, console)
+    console.print()
+    print_measurement(report.measurement, console)

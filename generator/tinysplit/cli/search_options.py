@@ -1,0 +1,183 @@
+"""The options of a search for splits: declared once, for `split`, `pareto`, `run` and `explore`.
+
+Typer reads the options of a command from its signature. `flattened` puts the fields of an options class there.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import wraps
+from inspect import Parameter
+from math import inf
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from tinysplit.cli.options import check_seconds
+from tinysplit.costs.link_options import parse_links
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.kernels import Optimize
+from tinysplit.pipeline import Search
+from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
+from tinysplit.split.problem import Period
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
+from tinysplit.split.solvers.dispatch import AUTO, SOLVERS
+
+COSTS, SEARCH = "Costs and limits", "Search"  # headings of --help
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of every command that searches for splits."""
+
+    host_transfers: Annotated[
+        bool,
+        typer.Option(
+            "--host-transfers",
+            help="Count the time to transfer input and output between host and boards.",
+            rich_help_panel=COSTS,
+        ),
+    ] = False
+    optimize: Annotated[
+        Optimize,
+        typer.Option(
+            help="What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",
+            rich_help_panel=COSTS,
+        ),
+    ] = Optimize.CYCLES
+    period: Annotated[
+        Period | None,
+        typer.Option(
+            help="Definition of the period, the time between two outputs. load: time that the busiest board is "
+            "occupied (default); span: a board is occupied from its first layer to its last; paper and old: the two "
+            "definitions of Santamaria 2021 (paper is the default with --paper).",
+            rich_help_panel=COSTS,
+        ),
+    ] = None
+    max_latency: Annotated[
+        float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=COSTS)
+    ] = None
+    max_period: Annotated[
+        float | None, typer.Option(help="Upper limit of the period in seconds.", rich_help_panel=COSTS)
+    ] = None
+    max_energy: Annotated[
+        float | None,
+        typer.Option(help="Upper limit of the energy per inference in joules.", rich_help_panel=COSTS),
+    ] = None
+    frame_period: Annotated[
+        float | None,
+        typer.Option(
+            help="Time between two inputs in seconds. It limits the period, and boards draw idle power for the rest of "
+            "it. Without it, inputs arrive at the rate that the split sustains.",
+            rich_help_panel=COSTS,
+        ),
+    ] = None
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            help="Time limit of the search in seconds; then the best result so far is used.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = DEFAULT_TIME_LIMIT_S
+
+    @property
+    def time_limit_s(self) -> float:
+        """Return the time limit. Raises UsageError unless it is finite and above zero."""
+        return check_seconds("--time-limit", self.time_limit)
+
+    def settings(self) -> CostSettings:
+        """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
+        frame_period_s = 0.0 if self.frame_period is None else check_seconds("--frame-period", self.frame_period)
+        return CostSettings(
+            host_transfers=self.host_transfers,
+            optimize=self.optimize,
+            period=self.period,
+            max_latency_s=inf if self.max_latency is None else self.max_latency,
+            max_period_s=inf if self.max_period is None else self.max_period,
+            max_energy_j=inf if self.max_energy is None else self.max_energy,
+            frame_period_s=frame_period_s,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions(SearchOptions):
+    """Options of a search on given boards."""
+
+    board: Annotated[
+        list[str],
+        typer.Option(
+            "--board",
+            "-b",
+            help="Name of a board (see `tinysplit boards`). Repeat it for every board, in the order of their numbers.",
+        ),
+    ]
+    use_all: Annotated[
+        bool | None,
+        typer.Option(
+            help="Run at least one layer on every board. By default boards may be left out, except with --paper.",
+        ),
+    ] = None
+    baud: Annotated[int, typer.Option(help="Baud rate of the links between boards.", min=1)] = CostSettings.baud
+    link: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Override the link between two boards: 1-2:921600 sets its baud rate, 1-2:921600:half makes it half "
+            "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
+        ),
+    ] = None
+    solver: Annotated[
+        str,
+        typer.Option(
+            help=f"Solver: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = AUTO
+
+    @property
+    def search(self) -> Search:
+        """Solver and time limit."""
+        return Search(solver=self.solver, time_limit_s=self.time_limit_s)
+
+    def settings(self) -> CostSettings:
+        """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
+        links = parse_links(self.link or (), len(self.board))
+        return replace(super().settings(), baud=self.baud, links=links, use_all=bool(self.use_all))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontOptions(SplitOptions):
+    """Options of a search for a Pareto front on given boards."""
+
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            help="Time limit of the search in seconds; then the points so far are shown.", rich_help_panel=SEARCH
+        ),
+    ] = DEFAULT_FRONT_LIMIT_S
+
+
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `options` of a command by the fields of its class."""
+    signature = inspect.signature(command)
+    group = signature.parameters["options"].annotation
+    hints = get_type_hints(group, include_extras=True)
+    options = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]
+    others = [
+        each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature.parameters.values() if each.name != "options"
+    ]
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:  # noqa: ANN401 (whatever the options' types are)
+        chosen = {option.name: values.pop(option.name) for option in options}
+        command(options=group(**chosen), **values)
+
+    with_options.__signature__ = signature.replace(parameters=[*options, *others])  # type: ignore[attr-defined]
+    return with_options

@@ -1,0 +1,112 @@
+"""The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from tinysplit.codegen.layer_source import LayerSource
+from tinysplit.codegen.memory_report import describe_memory
+from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.kernels.cycles import kernel_cycles
+from tinysplit.memory.layout import MOVE_CYCLES
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.wiring import Link
+from tinysplit.project.manifest import (
+    Project,
+    ProjectBoard,
+    ProjectCut,
+    ProjectFormats,
+    ProjectLayer,
+    ProjectLink,
+    ProjectModel,
+)
+from tinysplit.split.topology import Cut
+
+
+def build_manifest(
+    quantized: QuantizedGraph,
+    sources: Sequence[LayerSource],
+    model: ProjectModel,
+    plan: Plan,
+    baud: int,
+    calibration_samples: int,
+) -> Project:
+    """Return the manifest with the project hash 0, which is set when all files are written.
+
+    `sources` are the kernels of all layers in their order; `baud` is the links' baud rate.
+    """
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    widths = BitWidths.of_quantized(quantized)
+    return Project(
+        tinysplit_version=version("tinysplit"),
+        model=model,
+        bits=quantized.bits,
+        baud=baud,
+        host_baud=HOST_BAUD,
+        calibration_samples=calibration_samples,
+        project_hash=0,
+        boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
+        links=tuple(_link(link) for link in plan.links),
+        layers=tuple(
+            _layer(index, quantized, sources[index], widths, boards[device])
+            for index, device in enumerate(plan.assignment)
+        ),
+        cuts=tuple(_cut(number, cut) for number, cut in enumerate(plan.cuts, 1)),
+    )
+
+
+def _layer(
+    index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
+) -> ProjectLayer:
+    graph, layer, planned = quantized.graph, quantized.layers[index], board_plan.memory
+    memory = describe_memory(graph, widths, board_plan, index)
+    core, own = board_plan.board.device.core, planned.layer(graph, index)
+    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))
+    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
+    return ProjectLayer(
+        number=index + 1,
+        name=layer.layer.name,
+        kind=layer.layer.kind,
+        board=board_plan.number,
+        inputs=tuple(tensor + 1 for tensor in graph.predecessors[index]),
+        macc=layer.layer.macc,
+        formats=ProjectFormats.of(layer.formats),
+        weights_bytes=source.weights_bytes,
+        memory=memory,
+        estimated_cycles=round(cycles),
+        estimated_s=cycles / board_plan.board.clock.core_hz,
+    )
+
+
+def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoard:
+    board, number = board_plan.board, board_plan.number
+    return ProjectBoard(
+        number=number,
+        name=board.name,
+        directory=f"board{number}_{board.name}",
+        weights_bytes=sum(sources[index].weights_bytes for index in board_plan.layers),
+        arena_bytes=board_plan.arena.size_bytes,
+        core_hz=board.clock.core_hz,
+    )
+
+
+def _link(link: Link) -> ProjectLink:
+    return ProjectLink(
+        boards=(link.boards[0] + 1, link.boards[1] + 1),
+        uarts=(link.uarts[0].name, link.uarts[1].name),
+        connectors=(link.uarts[0].connector, link.uarts[1].connector),
+        baud=link.baud,
+    )
+
+
+def _cut(number: int, cut: Cut) -> ProjectCut:
+    return ProjectCut(
+        number=number,
+        after_layer=cut.after_layer + 1,
+        from_board=cut.sender + 1,
+        to_board=cut.receiver + 1,
+        payload_bytes=cut.payload_bytes,
+        estimated_s=cut.seconds,
+    )

@@ -1,0 +1,327 @@
+/* The inner loop of a virtual board: counts cycles of basic blocks, stops at deadlines, and detects idle loops.
+ *
+ * Unicorn calls on_block before every basic block. Python computes the cycles of a block once (blocks.py) and stores them
+ * in a table. The cycles of a block are added when the next one begins: only then it is known whether its branch was
+ * taken. native.py mirrors the structures.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Constants of unicorn.h and arm.h. */
+enum {
+  REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
+  REG_R0 = 66, REG_CONTROL = 117,
+  MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
+  PREFETCH_ABORT = 3,
+};
+
+enum { CORE_REGISTERS = 16, PROBE_BLOCKS = 16, PROBE_PAUSE_MIN = 32, PROBE_PAUSE_MAX = 8192 };
+
+#define FIRST_PERIPHERAL 0x40000000u
+#define EXCEPTION_RETURN 0xFFFFFFE0u
+#define FLAGS_MASK 0xFE0FFC00u /* of CPSR: N Z C V Q, IT, GE */
+#define THUMB 0x01000000u
+#define STACK_WAS_ODD 0x200u
+#define CONTROL_FPCA 4u
+
+typedef enum {
+  RUNNING,
+  IN_TIME, /* the deadline or the horizon is reached */
+  LOOPING, /* a loop repeats exactly every `period` cycles */
+  SLEEPING, /* WFI */
+  RETURNING, /* the end of an exception handler: `fault_address` is EXC_RETURN */
+  UNMASKED, /* PRIMASK may have changed while an interrupt is pending */
+  FAILED, /* a Python callback has raised an exception */
+  BAD_ACCESS, /* fault_kind is Unicorn's uc_mem_type */
+  TRAPPED, /* fault_kind is QEMU's exception number */
+  REFUSED, /* uc_emu_start has returned fault_kind */
+} reason_t;
+
+enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4 }; /* of block_t.flags */
+
+typedef struct {
+  uint32_t address;
+  uint32_t end;
+  uint32_t cycles; /* if the last branch is not taken */
+  uint32_t taken; /* additional cycles if it is taken */
+  uint32_t flags;
+  uint32_t reserved;
+  const uint32_t *before; /* cycles of the block before each of its halfwords */
+} block_t;
+
+typedef struct board board_t;
+
+struct board {
+  void *uc;
+  int (*emu_start)(void *uc, uint64_t begin, uint64_t until, uint64_t timeout, size_t count);
+  int (*emu_stop)(void *uc);
+  int (*reg_read)(void *uc, int reg, void *value);
+  int (*reg_write)(void *uc, int reg, const void *value);
+  int (*reg_read_batch)(void *uc, int *regs, void **values, int count);
+  int (*mem_read)(void *uc, uint64_t address, void *bytes, size_t size);
+  int (*mem_write)(void *uc, uint64_t address, const void *bytes, size_t size);
+  const block_t *(*describe)(uint32_t address, uint32_t size);
+  uint32_t (*read)(uint32_t address, uint32_t size, uint64_t cycle);
+  void (*write)(uint32_t address, uint32_t size, uint32_t value, uint64_t cycle);
+  const block_t **blocks; /* one entry per halfword of flash */
+  uint32_t code_start;
+  uint32_t code_size;
+  uint64_t cycles; /* at the start of `current`, or now if there is none */
+  uint64_t deadline; /* stop before the first block that begins at this cycle or later */
+  uint64_t horizon; /* stop before a block that may end after this cycle */
+  const block_t *current;
+  uint64_t period;
+  uint32_t reason;
+  uint32_t is_pending; /* an interrupt waits for PRIMASK */
+  uint32_t finds_loops;
+  uint32_t touched; /* a peripheral was written, or a register was read that is not steady */
+  uint32_t access_pc;
+  uint32_t fault_kind;
+  uint32_t fault_address;
+  uint32_t fault_size;
+  uint32_t may_overrun; /* one block may end after the horizon */
+  uint32_t reserved;
+  const block_t *loop_head; /* while probing */
+  uint64_t loop_cycles;
+  uint32_t loop_blocks;
+  uint32_t probe_pause;
+  uint32_t probe_countdown;
+  uint32_t loop_state[CORE_REGISTERS];
+};
+
+typedef struct {
+  board_t *board;
+  uint32_t base;
+} region_t;
+
+static uint32_t read_register(board_t *board, int reg) {
+  uint32_t value = 0;
+  board->reg_read(board->uc, reg, &value);
+  return value;
+}
+
+static void write_register(board_t *board, int reg, uint32_t value) { board->reg_write(board->uc, reg, &value); }
+
+static void stop(board_t *board, reason_t reason) {
+  board->reason = reason;
+  board->emu_stop(board->uc);
+}
+
+static void charge(board_t *board, uint32_t next_address) {
+  const block_t *block = board->current;
+  if (!block) return;
+  board->cycles += block->cycles + (next_address == block->end ? 0 : block->taken);
+  board->current = NULL;
+}
+
+/* Loops */
+
+static void read_state(board_t *board, uint32_t state[CORE_REGISTERS]) {
+  static const int registers[CORE_REGISTERS] = {
+      REG_R0,     REG_R0 + 1, REG_R0 + 2, REG_R0 + 3,  REG_R0 + 4,  REG_R0 + 5,  REG_R0 + 6, REG_R0 + 7,
+      REG_R0 + 8, REG_R0 + 9, REG_R0 + 10, REG_R0 + 11, REG_R0 + 12, REG_SP, REG_LR, REG_CPSR};
+  int wanted[CORE_REGISTERS];
+  void *values[CORE_REGISTERS];
+  memcpy(wanted, registers, sizeof wanted);
+  for (int i = 0; i < CORE_REGISTERS; i++) values[i] = &state[i];
+  board->reg_read_batch(board->uc, wanted, values, CORE_REGISTERS);
+}
+
+static void give_up(board_t *board) {
+  board->loop_head = NULL;
+  board->probe_countdown = board->probe_pause;
+  if (board->probe_pause < PROBE_PAUSE_MAX) board->probe_pause *= 2;
+}
+
+static void begin_probe(board_t *board, const block_t *block) {
+  board->loop_head = block;
+  board->loop_cycles = board->cycles;
+  board->loop_blocks = 0;
+  board->touched = 0;
+  read_state(board, board->loop_state);
+}
+
+/* True when the code is at the same address with the same registers: it repeats until the next event. */
+static bool is_looping(board_t *board, const block_t *block) {
+  if (!board->loop_head) {
+    if (board->probe_countdown) {
+      board->probe_countdown--;
+    } else if (block->flags & REPEATABLE) {
+      begin_probe(board, block);
+    }
+    return false;
+  }
+  if (block == board->loop_head && !board->touched) {
+    uint32_t state[CORE_REGISTERS];
+    read_state(board, state);
+    board->period = board->cycles - board->loop_cycles;
+    if (memcmp(state, board->loop_state, sizeof state) == 0) return true;
+  }
+  if (block == board->loop_head || board->touched || !(block->flags & REPEATABLE) ||
+      ++board->loop_blocks > PROBE_BLOCKS) {
+    give_up(board);
+  }
+  return false;
+}
+
+/* Unicorn hooks */
+
+static const block_t *find_block(board_t *board, uint32_t address, uint32_t size) {
+  uint32_t offset = address - board->code_start;
+  const block_t *block = offset < board->code_size ? board->blocks[offset / 2] : NULL;
+  return block && block->end == address + size ? block : board->describe(address, size);
+}
+
+static bool is_too_long(const board_t *board, const block_t *block) {
+  return board->cycles + block->cycles + block->taken > board->horizon;
+}
+
+void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
+  (void)uc;
+  board_t *board = user;
+  if (board->reason != RUNNING) { /* stopped in the last block, which had to end first */
+    board->emu_stop(board->uc);
+    return;
+  }
+  const block_t *last = board->current;
+  charge(board, (uint32_t)address);
+  const block_t *block = find_block(board, (uint32_t)address, size);
+  if (!block) {
+    stop(board, FAILED);
+  } else if (board->cycles >= board->deadline || (is_too_long(board, block) && !board->may_overrun)) {
+    stop(board, IN_TIME);
+  } else if (board->is_pending && last && last->flags & SETS_MASK) {
+    stop(board, UNMASKED);
+  } else if (board->finds_loops && is_looping(board, block)) {
+    stop(board, LOOPING);
+  } else {
+    board->current = block;
+    board->may_overrun = 0;
+  }
+}
+
+/* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */
+static bool is_exception_return(board_t *board, uint32_t address) {
+  if (address < EXCEPTION_RETURN) return false;
+  charge(board, address);
+  board->reason = RETURNING;
+  board->fault_address = address | 1u;
+  return true;
+}
+
+/* Peripherals are mapped without permissions, because only in this hook Unicorn has the exact program counter. */
+bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
+  (void)uc;
+  (void)value;
+  board_t *board = user;
+  board->access_pc = read_register(board, REG_PC);
+  bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
+  if (is_data && (uint32_t)address >= FIRST_PERIPHERAL) return true;
+  bool is_fetch = type == MEM_FETCH_UNMAPPED || type == MEM_FETCH_PROT;
+  if (is_fetch && is_exception_return(board, (uint32_t)address)) return false;
+  board->reason = BAD_ACCESS;
+  board->fault_kind = (uint32_t)type;
+  board->fault_address = (uint32_t)address;
+  board->fault_size = (uint32_t)size;
+  return false;
+}
+
+static uint64_t access_cycle(const board_t *board) {
+  const block_t *block = board->current;
+  return board->cycles + (block ? block->before[(board->access_pc - block->address) / 2] : 0);
+}
+
+uint64_t on_read(void *uc, uint64_t offset, unsigned size, void *user) {
+  (void)uc;
+  const region_t *region = user;
+  return region->board->read(region->base + (uint32_t)offset, size, access_cycle(region->board));
+}
+
+void on_write(void *uc, uint64_t offset, unsigned size, uint64_t value, void *user) {
+  (void)uc;
+  const region_t *region = user;
+  region->board->touched = 1;
+  region->board->write(region->base + (uint32_t)offset, size, (uint32_t)value, access_cycle(region->board));
+}
+
+void on_trap(void *uc, uint32_t number, void *user) {
+  (void)uc;
+  board_t *board = user;
+  uint32_t pc = read_register(board, REG_PC);
+  if (number != PREFETCH_ABORT || !is_exception_return(board, pc)) {
+    board->reason = TRAPPED;
+    board->access_pc = pc;
+    board->fault_kind = number;
+  }
+  board->emu_stop(board->uc);
+}
+
+/* Called from Python */
+
+void run(board_t *board) {
+  board->reason = RUNNING;
+  board->loop_head = NULL;
+  board->probe_pause = PROBE_PAUSE_MIN;
+  board->probe_countdown = 0;
+  int error = board->emu_start(board->uc, read_register(board, REG_PC) | 1u, 0, 0, 0);
+  if (board->reason != RUNNING) return;
+  if (!error && board->current && board->current->flags & SLEEPS) {
+    charge(board, board->current->end);
+    board->reason = SLEEPING;
+    return;
+  }
+  board->access_pc = read_register(board, REG_PC);
+  board->fault_kind = (uint32_t)error;
+  board->reason = REFUSED;
+}
+
+static const int stacked[] = {REG_R0, REG_R0 + 1, REG_R0 + 2, REG_R0 + 3, REG_R0 + 12, REG_LR, REG_PC};
+
+enum { FRAME_WORDS = 8, FP_DOUBLES = 8, FP_FRAME_WORDS = 26 };
+
+/* Pushes the exception frame: 8 words, or 26 with an active FPU context (Arm DDI 0403, B1.5.7). Then jumps to the handler.
+ * `link` is EXC_RETURN for the basic frame. Returns false when the stack cannot be written.
+ */
+bool enter_exception(board_t *board, uint32_t handler, uint32_t link, uint32_t has_fpu) {
+  uint32_t frame[FP_FRAME_WORDS] = {0};
+  uint32_t sp = read_register(board, REG_SP);
+  uint32_t control = has_fpu ? read_register(board, REG_CONTROL) : 0;
+  bool is_large = control & CONTROL_FPCA;
+  uint32_t words = is_large ? FP_FRAME_WORDS : FRAME_WORDS;
+  uint32_t top = (sp - 4 * words) & ~7u;
+  for (int i = 0; i < FRAME_WORDS - 1; i++) frame[i] = read_register(board, stacked[i]);
+  frame[FRAME_WORDS - 1] = (read_register(board, REG_CPSR) & FLAGS_MASK) | THUMB | (sp & 4 ? STACK_WAS_ODD : 0);
+  if (is_large) {
+    for (int i = 0; i < FP_DOUBLES; i++) board->reg_read(board->uc, REG_D0 + i, &frame[FRAME_WORDS + 2 * i]);
+    frame[FRAME_WORDS + 2 * FP_DOUBLES] = read_register(board, REG_FPSCR);
+    write_register(board, REG_CONTROL, control & ~CONTROL_FPCA);
+  }
+  board->fault_address = top;
+  if (board->mem_write(board->uc, top, frame, 4 * words)) return false;
+  write_register(board, REG_SP, top);
+  write_register(board, REG_LR, is_large ? link & ~0x10u : link);
+  write_register(board, REG_CPSR, read_register(board, REG_CPSR) & ~FLAGS_MASK);
+  write_register(board, REG_PC, handler | 1u);
+  return true;
+}
+
+bool leave_exception(board_t *board, uint32_t link) {
+  uint32_t frame[FP_FRAME_WORDS];
+  uint32_t sp = read_register(board, REG_SP);
+  bool is_large = !(link & 0x10u);
+  uint32_t words = is_large ? FP_FRAME_WORDS : FRAME_WORDS;
+  board->fault_address = sp;
+  if (board->mem_read(board->uc, sp, frame, 4 * words)) return false;
+  for (int i = 0; i < FRAME_WORDS - 1; i++) write_register(board, stacked[i], frame[i] | (stacked[i] == REG_PC));
+  if (is_large) {
+    for (int i = 0; i < FP_DOUBLES; i++) board->reg_write(board->uc, REG_D0 + i, &frame[FRAME_WORDS + 2 * i]);
+    write_register(board, REG_FPSCR, frame[FRAME_WORDS + 2 * FP_DOUBLES]);
+    write_register(board, REG_CONTROL, read_register(board, REG_CONTROL) | CONTROL_FPCA);
+  }
+  uint32_t state = frame[FRAME_WORDS - 1];
+  write_register(board, REG_SP, sp + 4 * words + (state & STACK_WAS_ODD ? 4 : 0));
+  write_register(board, REG_CPSR, (read_register(board, REG_CPSR) & ~FLAGS_MASK) | (state & FLAGS_MASK));
+  return true;
+}

@@ -1,0 +1,70 @@
+"""Cycles of all basic blocks: computed when a block runs for the first time, read by the C hook."""
+
+import ctypes
+
+from capstone import arm
+
+from tinysplit_hil.virtual.core.cores import Core
+from tinysplit_hil.virtual.core.cycle_models import BlockCost
+from tinysplit_hil.virtual.core.instructions import Instruction, decode
+from tinysplit_hil.virtual.core.native import Block, BlockFlag
+from tinysplit_hil.virtual.errors import NotModelledError
+
+
+class BlockTable:
+    """Basic blocks of the code in flash, by address."""
+
+    def __init__(self, core: Core, start: int, code: bytes) -> None:
+        self._core = core
+        self._start = start
+        self._code = code
+        self._kept: list[Block] = []  # referenced from C
+        self._falls_into: dict[
+            int, Instruction
+        ] = {}  # last instruction of blocks without a branch, by the next address
+        self.entries = (ctypes.c_void_p * (len(code) // 2))()
+
+    def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
+        """Add a block to the table and return the address of its entry.
+
+        Raises NotModelledError when the core lacks one of its instructions.
+        """
+        offset = address - self._start
+        if not 0 <= offset <= len(self._code) - size:
+            raise NotModelledError("code outside flash is not modelled")
+        instructions = decode(self._code[offset : offset + size], address)
+        if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
+            raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
+        cost = self._cost(instructions)
+        before = (ctypes.c_uint32 * (size // 2))()
+        for instruction, cycles in zip(instructions, cost.before, strict=True):
+            first = (instruction.address - address) // 2
+            for halfword in range(first, first + instruction.size // 2):
+                before[halfword] = cycles
+        block = Block(address, address + size, cost.cycles, cost.taken, _flags(instructions), 0, before)
+        self._kept.append(block)
+        self.entries[offset // 2] = ctypes.addressof(block)
+        if not instructions[-1].writes_pc:
+            self._falls_into[address + size] = instructions[-1]
+        return ctypes.addressof(block)
+
+    def _cost(self, instructions: list[Instruction]) -> BlockCost:
+        """Return the cycles of a block, independent of where Unicorn splits code without branches."""
+        before = self._falls_into.get(instructions[0].address)
+        if before is None:
+            return self._core.cost(instructions)
+        start = self._core.cost([before]).cycles
+        whole = self._core.cost([before, *instructions])
+        offsets = tuple(max(0, cycles - start) for cycles in whole.before[1:])
+        return BlockCost(offsets, whole.cycles - start, whole.taken)
+
+
+def _flags(instructions: list[Instruction]) -> BlockFlag:
+    flags = BlockFlag(0)
+    if not any(each.is_store or each.is_floating for each in instructions):
+        flags |= BlockFlag.REPEATABLE
+    if any(each.id in (arm.ARM_INS_CPS, arm.ARM_INS_MSR) for each in instructions):
+        flags |= BlockFlag.SETS_MASK
+    if instructions[-1].text == "wfi":
+        flags |= BlockFlag.SLEEPS
+    return flags

@@ -1,0 +1,74 @@
+"""The three cores: Unicorn model, exception timing and cycle model."""
+
+from dataclasses import dataclass
+
+from unicorn import arm_const
+
+from tinysplit_hil.virtual.core.cycle_models import CostModel, m0plus_cost, m4_cost, m7_cost
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core, with the cycles of exception entry, exit and tail-chaining."""
+
+    name: str
+    unicorn_model: int
+    cpuid: int
+    priority_bits: int
+    entry_cycles: int
+    exit_cycles: int
+    tail_chain_cycles: int
+    has_fpu: bool
+    has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
+    cost: CostModel
+    model_note: str
+
+
+_NO_WAIT_STATES = "no flash wait states"
+
+CORES = {
+    core.name: core
+    for core in (
+        # Arm DDI 0484C: interrupt latency 15 cycles; it gives no cycles for the exit.
+        Core(
+            name="cortex-m0plus",
+            unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
+            cpuid=0x410CC601,
+            priority_bits=2,
+            entry_cycles=15,
+            exit_cycles=12,
+            tail_chain_cycles=10,
+            has_fpu=False,
+            has_mainline=False,
+            cost=m0plus_cost,
+            model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
+        ),
+        # Arm DDI 0439: interrupt latency 12 cycles, tail-chaining 6; Arm DDI 0337: exit 10.
+        Core(
+            name="cortex-m4",
+            unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M4,
+            cpuid=0x410FC241,
+            priority_bits=4,
+            entry_cycles=12,
+            exit_cycles=10,
+            tail_chain_cycles=6,
+            has_fpu=True,
+            has_mainline=True,
+            cost=m4_cost,
+            model_note=f"Cortex-M4 cycles by DDI 0439, taken branches 2, divisions 7, {_NO_WAIT_STATES}",
+        ),
+        Core(
+            name="cortex-m7",
+            unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M7,
+            cpuid=0x411FC271,
+            priority_bits=4,
+            entry_cycles=12,
+            exit_cycles=10,
+            tail_chain_cycles=6,
+            has_fpu=True,
+            has_mainline=True,
+            cost=m7_cost,
+            model_note=f"Cortex-M7 cycles by a COARSE dual-issue model, caches always hit, {_NO_WAIT_STATES}",
+        ),
+    )
+}

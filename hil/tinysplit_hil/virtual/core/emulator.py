@@ -1,0 +1,136 @@
+"""A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
+
+import ctypes
+from collections.abc import Callable, Iterable
+from ctypes import c_void_p
+
+import unicorn
+from unicorn import arm_const
+from unicorn.unicorn_py3.unicorn import uclib
+
+from tinysplit.boards.board import Device, Memory
+from tinysplit_hil.virtual.core.native import (
+    UNICORN_FUNCTIONS,
+    BoardState,
+    DescribeCallback,
+    ReadCallback,
+    Region,
+    WriteCallback,
+    library,
+)
+
+_PAGE = 0x1000
+_ALL = (1, 0)  # begin and end of a hook on every address
+_HOOKS = (
+    (unicorn.UC_HOOK_BLOCK, "on_block"),
+    (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
+    (unicorn.UC_HOOK_INTR, "on_trap"),
+)
+_POWER_UP = b"\xa5\x5a\xc3\x3c"  # contents of RAM at power-up, deliberately not zero
+
+
+class Emulator:
+    """One Unicorn engine with its C state."""
+
+    def __init__(self, device: Device, model: int, flash: bytes) -> None:
+        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
+        self._uc.ctl_set_cpu_model(model)
+        self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
+        self._flash = ctypes.create_string_buffer(flash, len(flash))
+        self._kept: list[object] = []  # referenced from C
+        self._map_memories(device)
+        self.state = BoardState(uc=self._handle)
+        for name in UNICORN_FUNCTIONS:
+            setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
+        for kind, name in _HOOKS:
+            self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p))
+
+    def _map_memories(self, device: Device) -> None:
+        read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
+        size = len(self._flash)
+        for start in self._flash_addresses(device):
+            self._uc.mem_map_ptr(start, size, read_only, ctypes.addressof(self._flash))
+        for memory in device.ram:
+            self._uc.mem_map(memory.start, _whole_pages(memory), unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE)
+            self._uc.mem_write(memory.start, _POWER_UP * (memory.size_bytes // len(_POWER_UP)))
+
+    @staticmethod
+    def _flash_addresses(device: Device) -> Iterable[int]:
+        """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
+        return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
+
+    def _add_hook(self, kind: int, function: c_void_p) -> None:
+        handle = ctypes.c_size_t()
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        add = uclib.uc_hook_add
+        _check(add(self._handle, ctypes.byref(handle), kind, function, user, *_ALL))
+
+    def connect(
+        self,
+        pages: Iterable[int],
+        describe: Callable[[int, int], int],
+        read: Callable[[int, int, int], int],
+        write: Callable[[int, int, int, int], None],
+    ) -> None:
+        """Set the Python callbacks for unknown blocks and for accesses to peripherals."""
+        self.state.describe = DescribeCallback(describe)
+        self.state.read = ReadCallback(read)
+        self.state.write = WriteCallback(write)
+        for page in pages:
+            region = Region(ctypes.pointer(self.state), page)
+            self._kept.append(region)
+            user = ctypes.cast(ctypes.pointer(region), c_void_p)
+            on_read = ctypes.cast(library().on_read, c_void_p)
+            on_write = ctypes.cast(library().on_write, c_void_p)
+            _check(uclib.uc_mmio_map(self._handle, page, _PAGE, on_read, user, on_write, user))
+            self._uc.mem_protect(page, _PAGE, unicorn.UC_PROT_NONE)
+
+    def run(self) -> None:
+        """Run until an event; state.reason is the reason for the end."""
+        library().run(self.state)
+
+    def enter_exception(self, handler: int, link: int, *, has_fpu: bool) -> bool:
+        """Push the exception frame and jump to a handler; return False when the stack cannot be written."""
+        return bool(library().enter_exception(self.state, handler, link, has_fpu))
+
+    def leave_exception(self, link: int) -> bool:
+        """Pop the exception frame; return False when the stack cannot be read."""
+        return bool(library().leave_exception(self.state, link))
+
+    def read_word(self, address: int) -> int:
+        """Return a word of memory."""
+        return int.from_bytes(self._uc.mem_read(address, 4), "little")
+
+    def stop(self) -> None:
+        """End a run from inside a callback."""
+        self._uc.emu_stop()
+
+    @property
+    def pc(self) -> int:
+        """Program counter."""
+        return int(self._uc.reg_read(arm_const.UC_ARM_REG_PC))
+
+    @property
+    def is_masked(self) -> bool:
+        """PRIMASK."""
+        return bool(self._uc.reg_read(arm_const.UC_ARM_REG_PRIMASK))
+
+    def start_at(self, pc: int, stack: int) -> None:
+        """Set the registers as after reset."""
+        self._uc.reg_write(arm_const.UC_ARM_REG_SP, stack)
+        self._uc.reg_write(arm_const.UC_ARM_REG_LR, 0xFFFFFFFF)
+        self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
+
+    def jump(self, pc: int, link: int) -> None:
+        """Jump to a handler without pushing a frame (tail-chaining)."""
+        self._uc.reg_write(arm_const.UC_ARM_REG_LR, link)
+        self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
+
+
+def _whole_pages(memory: Memory) -> int:
+    return -(-memory.size_bytes // _PAGE) * _PAGE
+
+
+def _check(error: int) -> None:
+    if error:
+        raise unicorn.UcError(error)

@@ -1,0 +1,38 @@
+"""Descriptions of faults at which Unicorn ends the emulation."""
+
+from tinysplit_hil.virtual.core.native import Block, BoardState, Reason
+
+_TRAPS = {
+    1: "an undefined instruction",
+    2: "a supervisor call (SVC), which is not modelled",
+    3: "execution outside code memory",
+    4: "an unaligned access, which this core cannot make",
+    7: "a breakpoint (BKPT)",
+}
+_ACCESSES = {
+    19: ("read", "is not mapped"),
+    20: ("write", "is not mapped"),
+    21: ("execution", "is not mapped"),
+    22: ("write", "is flash"),
+    23: ("read", "is not readable"),
+    24: ("execution", "is not flash"),
+}
+
+
+def explain(reason: Reason, state: BoardState) -> tuple[str, int]:
+    """Return a description of the fault, and its program counter."""
+    if reason == Reason.BAD_ACCESS:
+        return _bad_access(state)
+    if reason == Reason.TRAPPED:
+        return _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"), state.access_pc
+    return "an instruction that this core lacks", state.access_pc
+
+
+def _bad_access(state: BoardState) -> tuple[str, int]:
+    """Describe an access fault; for a jump to an invalid address the program counter is the start of its block."""
+    action, place = _ACCESSES[state.fault_kind]
+    address = f"0x{state.fault_address:08x}"
+    if action == "execution":
+        pc = Block.from_address(state.current).address if state.current else state.access_pc
+        return f"execution at {address}, which {place}, reached", pc
+    return f"{action} of {state.fault_size} bytes at {address}, which {place}", state.access_pc

@@ -1,0 +1,138 @@
+"""The C part of the virtual boards (block_hook.c), compiled on first use, and its structures for ctypes."""
+
+import ctypes
+import hashlib
+import subprocess
+import tempfile
+from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_uint32, c_uint64, c_void_p
+from enum import IntEnum, IntFlag
+from functools import lru_cache
+from pathlib import Path
+
+from tinysplit.common.cache import cache_directory
+from tinysplit.common.errors import ToolError
+
+_SOURCE = Path(__file__).with_name("block_hook.c")
+_FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
+
+
+class Reason(IntEnum):
+    """Reason for the end of a run, in the order of reason_t."""
+
+    RUNNING = 0
+    IN_TIME = 1
+    LOOPING = 2
+    SLEEPING = 3
+    RETURNING = 4
+    UNMASKED = 5
+    FAILED = 6
+    BAD_ACCESS = 7
+    TRAPPED = 8
+    REFUSED = 9
+
+
+class BlockFlag(IntFlag):
+    """Properties of a basic block."""
+
+    REPEATABLE = 1  # writes neither memory nor floating point registers
+    SETS_MASK = 2  # ends with an instruction that may change PRIMASK
+    SLEEPS = 4  # ends with WFI
+
+
+class Block(Structure):
+    """Mirror of block_t."""
+
+    _fields_ = (
+        ("address", c_uint32),
+        ("end", c_uint32),
+        ("cycles", c_uint32),
+        ("taken", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+        ("before", POINTER(c_uint32)),
+    )
+
+
+DescribeCallback = CFUNCTYPE(c_void_p, c_uint32, c_uint32)
+ReadCallback = CFUNCTYPE(c_uint32, c_uint32, c_uint32, c_uint64)
+WriteCallback = CFUNCTYPE(None, c_uint32, c_uint32, c_uint32, c_uint64)
+
+# Functions of Unicorn's library, in the order of board_t.
+UNICORN_FUNCTIONS = (
+    "uc_emu_start",
+    "uc_emu_stop",
+    "uc_reg_read",
+    "uc_reg_write",
+    "uc_reg_read_batch",
+    "uc_mem_read",
+    "uc_mem_write",
+)
+
+
+class BoardState(Structure):
+    """Mirror of board_t; the fields that only C uses are `loop_search`."""
+
+    _fields_ = (
+        ("uc", c_void_p),
+        *((name, c_void_p) for name in UNICORN_FUNCTIONS),
+        ("describe", DescribeCallback),
+        ("read", ReadCallback),
+        ("write", WriteCallback),
+        ("blocks", POINTER(c_void_p)),
+        ("code_start", c_uint32),
+        ("code_size", c_uint32),
+        ("cycles", c_uint64),
+        ("deadline", c_uint64),
+        ("horizon", c_uint64),
+        ("current", c_void_p),
+        ("period", c_uint64),
+        ("reason", c_uint32),
+        ("is_pending", c_uint32),
+        ("finds_loops", c_uint32),
+        ("touched", c_uint32),
+        ("access_pc", c_uint32),
+        ("fault_kind", c_uint32),
+        ("fault_address", c_uint32),
+        ("fault_size", c_uint32),
+        ("may_overrun", c_uint32),
+        ("reserved", c_uint32),
+        ("loop_search", c_uint64 * 12),
+    )
+
+
+class Region(Structure):
+    """Mirror of region_t."""
+
+    _fields_ = (("board", POINTER(BoardState)), ("base", c_uint32))
+
+
+@lru_cache
+def library() -> ctypes.CDLL:
+    """Return the compiled block_hook.c. Raises ToolError when gcc is missing or fails."""
+    source = _SOURCE.read_bytes()
+    name = hashlib.sha256(source + " ".join(_FLAGS).encode()).hexdigest()[:16]
+    path = cache_directory() / f"block_hook_{name}.so"
+    if not path.exists():
+        _compile(path)
+    loaded = ctypes.CDLL(str(path))
+    loaded.run.argtypes = [POINTER(BoardState)]
+    loaded.run.restype = None
+    loaded.enter_exception.argtypes = [POINTER(BoardState), c_uint32, c_uint32, c_uint32]
+    loaded.enter_exception.restype = c_bool
+    loaded.leave_exception.argtypes = [POINTER(BoardState), c_uint32]
+    loaded.leave_exception.restype = c_bool
+    return loaded
+
+
+def _compile(path: Path) -> None:
+    """Compile to `path`, atomically: another process may do the same at the same time."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        result = Path(folder) / path.name
+        command = ["gcc", *_FLAGS, str(_SOURCE), "-o", str(result)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            raise ToolError("virtual boards require a C compiler: install gcc") from None
+        if done.returncode:
+            raise ToolError(f"gcc cannot compile {_SOURCE.name}: {done.stderr.strip().splitlines()[0]}")
+        result.replace(path)

@@ -1,0 +1,169 @@
+"""Clock trees: frequencies that follow from RCC, FLASH and PWR registers."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from typing_extensions import override
+
+from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.errors import NotModelledError
+from tinysplit_hil.virtual.peripherals.base import Registers
+
+_PS_PER_US = PS_PER_S // 10**6
+_SWITCH_CYCLES = 8
+_DIVIDED = 8  # prescaler fields below it do not divide
+_AHB_DIVIDERS = (2, 4, 8, 16, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Clocks of a board in Hz; `bus_hz` by the name of the bus of UARTs and timers."""
+
+    core_hz: int
+    ahb_hz: int
+    bus_hz: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Oscillator:
+    """A clock source: bits in RCC_CR, and the time from enabling to ready."""
+
+    on_bit: int
+    ready_bit: int
+    start_us: int
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The enable bit of a peripheral's clock."""
+
+    offset: int
+    bit: int
+
+
+@dataclass(frozen=True)
+class SwitchFields:
+    """Positions of SW and SWS."""
+
+    offset: int  # of CFGR
+    bits: int
+    status_position: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Highest AHB clock in Hz by flash wait states."""
+
+    by_wait_states: tuple[int, ...]
+
+    def check(self, ahb_hz: int, wait_states: int) -> None:
+        """Raise NotModelledError when the flash has too few wait states for the clock."""
+        if wait_states >= len(self.by_wait_states):
+            raise NotModelledError(f"FLASH_ACR sets {wait_states} wait states, more than this device has")
+        if ahb_hz > self.by_wait_states[wait_states]:
+            raise NotModelledError(
+                f"a clock of {ahb_hz} Hz needs more than the {wait_states} flash wait states of FLASH_ACR,"
+                f" which allow up to {self.by_wait_states[wait_states]} Hz"
+            )
+
+
+def ahb_divider(field: int) -> int:
+    """Return the divider of a 4-bit HPRE field."""
+    return 1 if field < _DIVIDED else _AHB_DIVIDERS[field - _DIVIDED]
+
+
+def apb_divider(field: int) -> int:
+    """Return the divider of a 3-bit PPRE field."""
+    return 1 << max(0, field - 3)
+
+
+def pll_hz(source_hz: int, m: int, n: int, r: int, input_range: tuple[int, int], vco_range: tuple[int, int]) -> int:
+    """Return the output of a PLL in Hz. Raises NotModelledError when input or VCO are out of range (Hz)."""
+    vco = source_hz * n // m
+    if not input_range[0] <= source_hz // m <= input_range[1]:
+        raise NotModelledError(f"the PLL's input of {source_hz // m} Hz is outside {input_range[0]}..{input_range[1]}")
+    if not vco_range[0] <= vco <= vco_range[1]:
+        raise NotModelledError(f"the PLL's oscillator at {vco} Hz is outside {vco_range[0]}..{vco_range[1]}")
+    return vco // r
+
+
+class Rcc(Registers):
+    """Clock control; the subclass of each family decodes its fields."""
+
+    oscillators: tuple[Oscillator, ...]
+    switch: SwitchFields
+    gates: ClassVar[Mapping[str, Gate]]
+
+    def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int]) -> None:
+        super().__init__("RCC", reset)
+        self._cycle_of = cycle_of  # (cycle, ps): the cycle ps after a cycle
+        self.changed: Callable[[int], None] = lambda _now: None
+
+    @abstractmethod
+    def frequencies(self) -> Frequencies:
+        """Return the clocks that the registers select."""
+
+    @abstractmethod
+    def source_hz(self, selection: int) -> int:
+        """Return the system clock in Hz for a value of SW."""
+
+    @abstractmethod
+    def source_is_ready(self, selection: int) -> bool:
+        """Return whether the system clock for a value of SW is ready."""
+
+    @property
+    def selection(self) -> int:
+        """SWS: the system clock in use."""
+        return self.field(self.switch.offset, self.switch.status_position, self.switch.bits)
+
+    def is_clocked(self, name: str) -> bool:
+        """Return whether a peripheral's clock is enabled."""
+        gate = self.gates.get(name)
+        return gate is None or bool(self.words[gate.offset] >> gate.bit & 1)
+
+    def is_ready(self, bit: int) -> bool:
+        """Return a ready bit of CR."""
+        return bool(self.words[0] >> bit & 1)
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        if offset == 0:
+            self._store_cr(value, now)
+        elif offset == self.switch.offset:
+            self._store_cfgr(value, now)
+        else:
+            self.words[offset] = value
+        self.changed(now)
+
+    def _store_cr(self, value: int, now: int) -> None:
+        ready_mask = sum(1 << each.ready_bit for each in self.oscillators)
+        before = self.words[0]
+        self.words[0] = value & ~ready_mask | before & ready_mask
+        for each in self.oscillators:
+            if not value >> each.on_bit & 1:
+                self.words[0] &= ~(1 << each.ready_bit)
+            elif not before >> each.on_bit & 1:
+                self.later(self._cycle_of(now, each.start_us * _PS_PER_US), partial(self._started, each))
+
+    def _started(self, oscillator: Oscillator, _now: int) -> None:
+        if self.words[0] >> oscillator.on_bit & 1:
+            self.words[0] |= 1 << oscillator.ready_bit
+
+    def _store_cfgr(self, value: int, now: int) -> None:
+        mask = ((1 << self.switch.bits) - 1) << self.switch.status_position
+        wanted = value & ((1 << self.switch.bits) - 1)
+        self.words[self.switch.offset] = value & ~mask | self.words[self.switch.offset] & mask
+        if wanted == self.selection:
+            return
+        if not self.source_is_ready(wanted):
+            raise NotModelledError(f"RCC_CFGR selects the system clock {wanted}, which is not ready")
+        self.later(
+            now + _SWITCH_CYCLES, lambda cycle: self._switched(wanted << self.switch.status_position, mask, cycle)
+        )
+
+    def _switched(self, status: int, mask: int, now: int) -> None:
+        self.set_bits(self.switch.offset, mask, status)
+        self.changed(now)

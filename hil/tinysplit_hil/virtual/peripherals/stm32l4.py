@@ -1,0 +1,120 @@
+"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432)."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+
+from tinysplit_hil.virtual.errors import NotModelledError
+from tinysplit_hil.virtual.peripherals.base import Registers
+from tinysplit_hil.virtual.peripherals.rcc import (
+    Frequencies,
+    Gate,
+    Limits,
+    Oscillator,
+    Rcc,
+    SwitchFields,
+    ahb_divider,
+    apb_divider,
+    pll_hz,
+)
+
+HSI_HZ = 16_000_000
+MSI_HZ = 4_000_000
+_MHZ = 1_000_000
+FLASH_LIMITS = Limits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
+FLASH_LIMITS_PLUS = Limits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
+_CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
+_RESET = {
+    _CR: 0x63,
+    0x04: 0x10000000,
+    _CFGR: 0,
+    _PLLCFGR: 0x1000,
+    0x48: 0x100,
+    0x4C: 0,
+    0x50: 0,
+    0x58: 0,
+    0x5C: 0,
+    0x60: 0,
+    0x88: 0,
+}
+_MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
+_SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
+_MSI_RANGE, _MSI_RANGE_4_MHZ = 4, 6
+_FROM_HSI = 2
+_PLLREN = 24
+
+
+class RccL4(Rcc):
+    """MSI at 4 MHz, HSI16 and PLL output R."""
+
+    oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
+    switch = SwitchFields(_CFGR, 2, 2)
+    gates: ClassVar[Mapping[str, Gate]] = {
+        **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
+        "TIM2": Gate(0x58, 0),
+        "USART2": Gate(0x58, 17),
+        "USART3": Gate(0x58, 18),
+        "UART4": Gate(0x58, 19),
+        "UART5": Gate(0x58, 20),
+        "PWR": Gate(0x58, 28),
+        "LPUART1": Gate(0x5C, 0),
+        "SYSCFG": Gate(0x60, 0),
+        "USART1": Gate(0x60, 14),
+    }
+
+    def __init__(self, cycle_of: Callable[[int, int], int], *, is_plus: bool) -> None:
+        super().__init__(_RESET, cycle_of)
+        self._m_bits = 4 if is_plus else 3
+
+    @override
+    def source_is_ready(self, selection: int) -> bool:
+        ready_bit = {_SELECTS_MSI: _MSIRDY, _SELECTS_HSI: _HSIRDY, _SELECTS_PLL: _PLLRDY}.get(selection)
+        is_routed = selection != _SELECTS_PLL or self.field(_PLLCFGR, _PLLREN, 1)
+        return ready_bit is not None and bool(is_routed) and self.is_ready(ready_bit)
+
+    @override
+    def source_hz(self, selection: int) -> int:
+        if selection == _SELECTS_MSI:
+            if self.field(_CR, _MSI_RANGE, 4) != _MSI_RANGE_4_MHZ:
+                raise NotModelledError("MSI frequencies other than 4 MHz are not modelled")
+            return MSI_HZ
+        if selection == _SELECTS_HSI:
+            return HSI_HZ
+        if self.field(_PLLCFGR, 0, 2) != _FROM_HSI:
+            raise NotModelledError("a PLL source other than HSI16 is not modelled")
+        m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)
+        r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
+        return pll_hz(HSI_HZ, m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
+
+    @override
+    def frequencies(self) -> Frequencies:
+        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
+        apb1 = core // apb_divider(self.field(_CFGR, 8, 3))
+        apb2 = core // apb_divider(self.field(_CFGR, 11, 3))
+        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
+
+
+_PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80
+_VOS, _VOS_RANGE_1 = 9, 1
+_IOSV, _R1MODE = 9, 8
+
+
+class PwrL4(Registers):
+    """Core voltage range, boost (L4+) and supply of port G."""
+
+    def __init__(self, *, is_plus: bool) -> None:
+        reset = {_PWR_CR1: 0x200, _PWR_CR2: 0, _PWR_SR2: 0x100}
+        super().__init__("PWR", {**reset, _PWR_CR5: 1 << _R1MODE} if is_plus else reset)
+        self._is_plus = is_plus
+
+    @property
+    def port_g_is_powered(self) -> bool:
+        """CR2 IOSV."""
+        return bool(self.field(_PWR_CR2, _IOSV, 1))
+
+    def max_hz(self) -> int:
+        """Return the highest AHB clock (RM0394 and RM0432, dynamic voltage scaling)."""
+        if self.field(_PWR_CR1, _VOS, 2) != _VOS_RANGE_1:
+            return 26 * _MHZ
+        return 120 * _MHZ if self._is_plus and not self.field(_PWR_CR5, _R1MODE, 1) else 80 * _MHZ

@@ -1,0 +1,87 @@
+"""The firmware's modules have one direction: each includes only modules below it, in one written order."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FIRMWARE = Path(__file__).parents[2] / "firmware"
+QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+# From the bottom to the top; a module is its .c and its .h.
+ORDER = (
+    "cortex_m",
+    "uart_registers",
+    "device",
+    "interrupts",
+    "clock",
+    "cycle_counter",
+    "frames",
+    "uart",
+    "link",
+    "board",
+    "network",
+    "ticker",
+    "schedule",
+    "host",
+    "faults",
+    "startup",
+    "main",
+    # Arithmetic of the kernels, which knows nothing of the modules above.
+    "dsp_twins",
+    "dsp",
+    "swar",
+    "window",
+    "fixed_point",
+    "dsp_dot",
+    "dsp_row",
+    "dsp_planes",
+    "dsp_conv",
+)
+PARTS = {
+    "uart_v1": "uart_registers",
+    "uart_v2": "uart_registers",
+    "clock_family": "clock",
+    "pins": "board",
+    "dsp_conv_twin": "dsp_conv",
+    "dsp_conv_pixels": "dsp_conv",
+}
+ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
+SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
+
+
+def module_of(name: str) -> str:
+    """Return the module of a file name without its suffix; a family's registers are part of its device.h."""
+    return "device" if re.fullmatch(r"stm32\w+_registers", name) else PARTS.get(name, name)
+
+
+def included(path: Path) -> Iterator[str]:
+    """Yield the modules that a file includes, but for ST's headers and its own."""
+    for name in QUOTED_INCLUDE.findall(path.read_text(encoding="utf-8")):
+        stem = Path(name).stem
+        if not re.fullmatch(r"stm32\w{2}xx", stem) and module_of(stem) != module_of(path.stem):
+            yield module_of(stem)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(FIRMWARE).as_posix())
+def test_a_module_includes_only_modules_below_it(path: Path) -> None:
+    position = ORDER.index(module_of(path.stem))
+    assert [name for name in included(path) if ORDER.index(name) >= position] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(FIRMWARE).as_posix())
+def test_the_arithmetic_of_kernels_knows_no_hardware(path: Path) -> None:
+    if path.stem.startswith(ARITHMETIC):
+        assert [name for name in included(path) if not name.startswith(ARITHMETIC)] == []
+
+
+def test_the_order_names_every_module_once() -> None:
+    assert sorted(ORDER) == sorted({module_of(path.stem) for path in SOURCES})
+
+
+@pytest.mark.parametrize("line", ['#include "host.h"', '  #  include "host.h" // why'])
+def test_an_upward_include_is_found(line: str, tmp_path: Path) -> None:
+    (tmp_path / "ticker.c").write_text(f'#include "ticker.h"\n{line}\n')
+    assert list(included(tmp_path / "ticker.c")) == ["host"]
+    assert ORDER.index("host") > ORDER.index("ticker")
