@@ -28,6 +28,7 @@ def test_the_example_keeps_its_accuracy(bits: str) -> None:
     assert accuracy["sqnr_db"] > {"8": 20, "16": 50}[bits]
 
 
+@pytest.mark.slow
 def test_the_analysis_holds_all_weights_and_values() -> None:
     report = quantized()
     weighted = [layer for layer in report["layers"] if "weights" in layer]
@@ -72,6 +73,7 @@ def test_auto_is_all_short_where_that_does() -> None:
     assert report["mixed_precision"]["choices"] == []
 
 
+@pytest.mark.slow
 def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
         np.savez(tmp_path / "unlabelled.npz", x=file["x"][:40])
@@ -89,6 +91,7 @@ def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     assert "no bit widths that fit flash and RAM reach the accuracy goal" in error
 
 
+@pytest.mark.slow
 def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
     with np.load(example.CALIBRATION) as file:
         np.savez(tmp_path / "calibration.npz", x=file["x"][:30])

@@ -24,6 +24,8 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
 
+pytestmark = pytest.mark.slow
+
 QUIET = Console(quiet=True)
 SAME = [1, 1, 1, 1]
 SHORT = 10_000  # cycles

@@ -21,6 +21,8 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
 
+pytestmark = pytest.mark.slow
+
 QUIET = Console(quiet=True)
 LAST_BLOCK = 9
 SAME = [1, 1, 1, 1]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
+from profiles import cases
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.packed import Packed
@@ -22,7 +23,7 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-CASES = range(12)
+CASES = range(cases(quick=2, full=8, nightly=64))
 
 
 def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
