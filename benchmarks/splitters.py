@@ -1,4 +1,4 @@
-"""How fast splits are found and proved, HiGHS beside it on the same instances in the same run; writes the tables.
+"""Times of finding and proving splits, with HiGHS on the same instances in the same run; writes the tables.
 
 python benchmarks/splitters.py [--json]
 
@@ -8,7 +8,6 @@ time limit is not repeated, of others the median of 5 counts.
 
 import json
 import math
-import os
 import resource
 import statistics
 import sys
@@ -28,15 +27,14 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.problem import Objective
-from tinysplit.split.solve import AUTO, HIGHS, solve
-from tinysplit.split.solvers.milp.milp import milp
+from tinysplit.split.solve import solve
+from tinysplit.split.solvers.dispatch import AUTO, CHAIN_LABELS, HIGHS
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS, PLOT = DOCS / "benchmarks_splitting.md", DOCS / "growth.svg"
 BEGIN, END = "<!-- benchmarks/splitters.py writes from here -->", "<!-- to here -->"
 REPEATS = 5
 SEEDS = range(3)
-LABELS = "labels"
 HIGHS_PROVES = 1e-6  # its gap: it lets rows be broken by as much
 THROUGHPUT = Objective.THROUGHPUT
 PEERS = [
@@ -68,12 +66,11 @@ class Row:
 
 def measure(case: Case, name: str) -> Row:
     """Solve `case` in this process."""
-    os.dup2(2, 1)  # HiGHS prints lines of debugging
     problem = case.problem()
     times: list[float] = []
-    solver = milp if name == HIGHS else partial(solve, solver=name)  # without the start of a process
+    solver = partial(solve, solver=name)
     solver(WARM_UP.problem(), time_limit_s=1)  # imports and first calls are no part of it
-    before_mb = _peak_mb(resource.RUSAGE_SELF)
+    before_mb = _peak_mb()
     objective_s, gap, proved = math.inf, 1.0, False
     while len(times) < REPEATS and (not times or times[-1] < case.time_limit_s):
         start = time.perf_counter()
@@ -83,7 +80,7 @@ def measure(case: Case, name: str) -> Row:
         except CheckFailedError:
             pass
         times.append(time.perf_counter() - start)
-    memory_mb = max(_peak_mb(resource.RUSAGE_SELF) - before_mb, _peak_mb(resource.RUSAGE_CHILDREN))
+    memory_mb = _peak_mb() - before_mb
     return Row(case, name, statistics.median(times), objective_s, gap, proved, memory_mb)
 
 
@@ -94,8 +91,8 @@ def in_own_process(case: Case, name: str) -> Row:
         return pool.submit(measure, case, name).result()
 
 
-def _peak_mb(whose: int) -> float:
-    return resource.getrusage(whose).ru_maxrss / 1024
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def growth(groups: Iterable[list[Case]], size_of: Callable[[Case], int]) -> Growth:
@@ -103,7 +100,7 @@ def growth(groups: Iterable[list[Case]], size_of: Callable[[Case], int]) -> Grow
     sizes, seconds = [], []
     for group in groups:
         sizes.append(size_of(group[0]))
-        seconds.append(statistics.median(in_own_process(case, LABELS).seconds for case in group))
+        seconds.append(statistics.median(in_own_process(case, CHAIN_LABELS).seconds for case in group))
     slope = statistics.linear_regression([math.log(size) for size in sizes], [math.log(s) for s in seconds]).slope
     return Growth(sizes, seconds, slope)
 
@@ -163,7 +160,7 @@ def tables(rows: list[Row], layers: Growth, devices: Growth, pairs: Pairs) -> st
 
 def main() -> None:
     """Measure everything, print it, and write the tables into the page."""
-    rows = [in_own_process(case, name) for case in PEERS for name in (AUTO, LABELS, HIGHS)]
+    rows = [in_own_process(case, name) for case in PEERS for name in (AUTO, CHAIN_LABELS, HIGHS)]
     layers = growth(BY_LAYERS, lambda case: case.n_layers)
     devices = growth(BY_DEVICES, lambda case: case.n_devices)
     pairs = measure_pairs()

@@ -1,6 +1,6 @@
-"""How fast virtual boards run on this machine: instructions a second of a loop that looks like a kernel's.
+"""Speed of virtual boards on this machine: instructions per second of a loop similar to a kernel's.
 
-python benchmarks/virtual_speed.py
+.venv/bin/python benchmarks/virtual_speed.py
 """
 
 import sys
@@ -31,7 +31,7 @@ void reset(void) {{
 
 
 def main() -> None:
-    """Print one line a core."""
+    """Print the speed of every core."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"):
             board = load_board(name)

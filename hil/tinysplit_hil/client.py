@@ -70,7 +70,7 @@ class BoardClient:
         self._is_done = False
 
     def identify(self) -> Identity:
-        """Return the board's identity."""
+        """Return the board's identity. Raises ToolError also for an invalid one."""
         payload = self._request(MessageType.IDENTIFY, is_fresh_start=True)
         try:
             return Identity.unpack(payload)
@@ -96,7 +96,7 @@ class BoardClient:
         self._request(MessageType.START)
 
     def wait_done(self, timeout_s: float) -> None:
-        """Wait until the last board reports that the output is complete."""
+        """Wait until the last board reports that the output is complete. Raises ToolError after `timeout_s` seconds."""
         if self._is_done:
             return
         for frame in self._frames(timeout_s):
@@ -112,7 +112,7 @@ class BoardClient:
             self._raise_if(self._note(frame))
 
     def read_output(self, size_bytes: int) -> bytes:
-        """Return `size_bytes` bytes of the network's output from the last board."""
+        """Return `size_bytes` bytes of the network's output from the last board. Raises ToolError for a short reply."""
         output = b""
         while len(output) < size_bytes:
             length = min(READ_BYTES, size_bytes - len(output))
@@ -123,7 +123,7 @@ class BoardClient:
         return output
 
     def read_times(self) -> tuple[TimeRecord, ...]:
-        """Return the time records of the last inference in the order of its steps."""
+        """Return the time records of the last inference in the order of its steps; raise ToolError if invalid."""
         records: list[TimeRecord] = []
         while True:
             payload = self._request(MessageType.READ_TIMES, pack_read_times(len(records)))

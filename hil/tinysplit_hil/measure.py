@@ -15,9 +15,9 @@ from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
 
 PROTOCOL_VERSION = 1
-PATIENCE = 5.0  # time-out as a multiple of the estimated latency
-LINK_GIVES_UP_S = 6.0  # a board reports a dead link within this time
-SETTLE_S = 0.5
+TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated latency
+LINK_TIMEOUT_S = 6.0  # a board reports a dead link within this time
+SETTLE_S = 0.5  # between two reads of incomplete time records
 
 Records = dict[tuple[RecordKind, int], list[TimeRecord]]
 
@@ -88,9 +88,9 @@ def measure(
     identities = {board.number: clients[board.number].identify() for board in project.boards}
     for board in project.boards:
         _check_identity(project, board, identities[board.number], clients[board.number].name)
-    for number in project.begins:
+    for number in project.input_boards:
         _check_input(number, identities[number], inputs)
-    output_bytes = identities[project.ends].output_bytes
+    output_bytes = identities[project.output_board].output_bytes
     records: Records = defaultdict(list)
     outputs = []
     for count, sample in enumerate(inputs, start=1):
@@ -140,24 +140,24 @@ def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
 def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
     """Run one inference and return the bytes of its output."""
     _reset_all(project, clients)
-    for number in project.begins:
+    for number in project.input_boards:
         clients[number].load(data)
-    for number in project.begins:
+    for number in project.input_boards:
         clients[number].start()
     estimated_s = project.estimated_l_s + project.estimated_t_s
     try:
-        clients[project.ends].wait_done(PATIENCE * estimated_s + LINK_GIVES_UP_S)
+        clients[project.output_board].wait_done(TIMEOUT_FACTOR * estimated_s + LINK_TIMEOUT_S)
     except ToolError:
         _raise_cause(clients)
         raise
-    return clients[project.ends].read_output(output_bytes)
+    return clients[project.output_board].read_output(output_bytes)
 
 
 def _reset_all(project: Project, clients: Mapping[int, BoardClient]) -> None:
     """Stop all boards before the first reset, so that no data of an earlier inference is left on the links."""
     longest_layer_s = max(layer.estimated_s for layer in project.layers)
     for client in clients.values():
-        client.stop(REPLY_TIMEOUT_S + PATIENCE * longest_layer_s)
+        client.stop(REPLY_TIMEOUT_S + TIMEOUT_FACTOR * longest_layer_s)
     for number in sorted(clients, reverse=True):
         clients[number].reset()
 
@@ -186,7 +186,7 @@ def _settled_times(client: BoardClient, expected: Sequence[tuple[RecordKind, int
 
     Waits for a sender whose last acknowledgement was lost: it still retransmits when the output is complete.
     """
-    for pause_s in (SETTLE_S, SETTLE_S, LINK_GIVES_UP_S, 0):
+    for pause_s in (SETTLE_S, SETTLE_S, LINK_TIMEOUT_S, 0):
         records = [record for record in client.read_times() if record.ticks]
         if sorted((record.kind, record.index) for record in records) == expected:
             return records

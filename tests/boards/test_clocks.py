@@ -1,4 +1,4 @@
-"""Clock trees: exact frequencies, and every limit of PLL, buses and flash as a property."""
+"""Clock trees: exact frequencies within all limits of PLL, buses and flash, for random PLLs."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def test_a_frequency_out_of_reach_is_refused() -> None:
 
 @st.composite
 def reachable(draw: st.DrawFn) -> tuple[PllRules, int]:
-    """Rules with a frequency that one of their settings makes exactly."""
+    """Return PLL limits with a frequency that they allow exactly."""
     oscillator_mhz = draw(st.sampled_from([8, 16, 64]))
     m = draw(st.sampled_from([value for value in (1, 2, 4, 8, 16) if value <= oscillator_mhz]))
     r = draw(st.sampled_from([1, 2, 4, 8]))
@@ -101,3 +101,22 @@ def test_wait_states_follow_hclk_and_not_the_core() -> None:
     assert (tree.ahb_divider, tree.apb1_divider, tree.apb2_divider) == (2, 2, 1)
     assert (tree.apb1_hz, tree.apb2_hz, tree.flash_wait_states) == (21 * MHZ, 42 * MHZ, 1)
     assert tree.settings == (("vos", 2),)
+
+
+@pytest.mark.parametrize(("lowest_mhz", "reachable"), [(2, True), (3, False)])
+def test_the_pll_compares_at_no_less_than_its_lower_limit(lowest_mhz: int, reachable: bool) -> None:
+    # 35 MHz are 70 MHz of the VCO, which 16 MHz make with M = 8 and N = 35 only: 2 MHz at its input.
+    rules = PllRules(
+        oscillator_hz=16 * MHZ,
+        input_hz=(lowest_mhz * MHZ, 16 * MHZ),
+        vco_hz=(64 * MHZ, 344 * MHZ),
+        m=(1, 8),
+        n=(8, 86),
+        r=(2,),
+        source="made up for this test",
+    )
+    if reachable:
+        assert best_pll(rules, 35 * MHZ) == (8, 35, 2)
+    else:
+        with pytest.raises(InputError, match="the PLL cannot make 35000000 Hz from 16000000 Hz"):
+            best_pll(rules, 35 * MHZ)

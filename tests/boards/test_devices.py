@@ -1,4 +1,4 @@
-"""Device facts against ST's datasheets (DS) and reference manuals (RM)."""
+"""Device data against ST's datasheets (DS) and reference manuals (RM)."""
 
 import pytest
 

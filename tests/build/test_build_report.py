@@ -41,7 +41,7 @@ def cells(line: str) -> list[str]:
     return re.split(r"\s{2,}", line.strip())
 
 
-def test_json_has_what_was_promised() -> None:
+def test_json_has_what_was_planned() -> None:
     data = json.loads(json.dumps(make_report().to_json()))
     assert (data["rig"], data["rig_note"]) == ("virtual", NOTE)
     assert [board["name"] for board in data["boards"]] == ["nucleo_g071rb", "nucleo_g071rb"]

@@ -107,5 +107,5 @@ def test_every_memory_gets_a_line(sizes: ElfSizes) -> None:
 def test_a_file_that_is_no_elf_is_named(tmp_path: Path) -> None:
     path = tmp_path / "firmware.elf"
     path.write_bytes(b"no elf")
-    with pytest.raises(ToolError, match=r"firmware\.elf is no readable ELF file .*build the project again"):
+    with pytest.raises(ToolError, match=r"firmware\.elf is not a readable ELF file .*build the project again"):
         read_elf(path, DEVICE)

@@ -10,7 +10,7 @@ from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 
 
 def read(board: Board, folder: Path) -> ProjectConfig:
-    """Return platformio.ini as PlatformIO itself reads it; it refuses options that it does not know."""
+    """Return platformio.ini as PlatformIO reads it, which rejects unknown options."""
     path = folder / "platformio.ini"
     path.write_text(render_platformio_ini(board))
     config = ProjectConfig(str(path))

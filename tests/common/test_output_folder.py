@@ -47,7 +47,7 @@ def test_a_folder_of_another_version_is_replaced(tmp_path: Path) -> None:
 
 def test_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(InputError, match=r"holds something else .*thesis\.txt"):
+    with pytest.raises(InputError, match=r"contains files that were not generated .*thesis\.txt"):
         check_output_folder(tmp_path)
     with pytest.raises(InputError, match="is a file"):
         check_output_folder(tmp_path / "thesis.txt")
@@ -55,7 +55,7 @@ def test_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_file_with_the_manifests_name_makes_no_generated_folder(tmp_path: Path) -> None:
     (tmp_path / MANIFEST_NAME).write_text("{}")
-    with pytest.raises(InputError, match="holds something else"):
+    with pytest.raises(InputError, match="contains files that were not generated"):
         check_output_folder(tmp_path)
 
 

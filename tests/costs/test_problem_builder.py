@@ -1,4 +1,4 @@
-"""Costs against hand counts, the wire protocol and the published tables of seed 000."""
+"""Costs against hand counts, the wire protocol and the published tables of Santamaria 2021."""
 
 from dataclasses import replace
 
@@ -26,7 +26,8 @@ from tinysplit.plan.plan import make_plan
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.solve import solve
+from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 PAPER = CostSettings(paper=True)
 
@@ -52,8 +53,8 @@ H7_AND_F4 = boards("nucleo_h743zi", "nucleo_f401re")
 )
 def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: str, n_splits: int, nodes: int) -> None:
     problem = make_problem(graph, pair, PAPER)
-    published = branch_and_bound(problem, as_published=True)
-    for split in (published, branch_and_bound(problem)):
+    published = branch_and_bound(problem)
+    for split in (published, solve(problem)):
         assert split.proved
         assert f"{split.objective:.4f}" == latency_s
         assert len(split.sub_models) == n_splits
@@ -63,14 +64,14 @@ def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: 
 
 def test_the_onnx_file_gives_the_published_figures() -> None:
     graph = import_model(shared_model(MOBILENET))
-    split = branch_and_bound(make_problem(graph, H7_AND_L4, PAPER), as_published=True)
+    split = branch_and_bound(make_problem(graph, H7_AND_L4, PAPER))
     assert f"{split.objective:.4f}" == "0.2683"
     assert (len(split.sub_models), split.explored) == (2, 66)
 
 
 def test_full_search_proves_a_published_latency() -> None:
     problem = make_problem(yamnet_256(), H7_AND_L4, PAPER)
-    split = full_search(problem)
+    split = exhaustive_search(problem)
     assert split.explored == 2**13
     assert split.proved
     assert f"{split.objective:.3f}" == "4.331"
@@ -106,6 +107,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         assert there_s == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> None:
     graph, pair = mobilenet_v1(0.25), boards("nucleo_g071rb", "nucleo_l4r5zi")
     problem = make_problem(graph, pair, CostSettings(optimize=Optimize.RAM))
@@ -120,7 +122,7 @@ def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> 
 
 
 def test_a_board_needs_the_same_memory_in_every_company() -> None:
-    """Kernels of Cortex-M0+ and Cortex-M4 pack weights in their own ways; neither pays for the other's."""
+    """Kernels of Cortex-M0+ and Cortex-M4 pack weights differently; neither is charged for the other's."""
     graph = mobilenet_v1(0.25)
     pair = boards("nucleo_g071rb", "nucleo_l4r5zi")
     together = make_problem(graph, pair, CostSettings())
@@ -135,7 +137,7 @@ def test_a_board_needs_the_same_memory_in_every_company() -> None:
     assert flash_bytes < sum(max(layer.flash_bytes) for layer in together.layers)
     tight = replace(together.devices[1], flash_bytes=flash_bytes)
     exact = replace(together, devices=(together.devices[0], tight))
-    assert branch_and_bound(exact).objective <= evaluate(exact, whole).i_s
+    assert solve(exact).objective <= evaluate(exact, whole).i_s
 
 
 def test_ram_is_what_the_arena_planner_makes() -> None:
@@ -168,7 +170,7 @@ def test_a_board_that_is_too_small_for_the_firmware() -> None:
 def test_a_baud_rate_that_no_divider_makes() -> None:
     with pytest.raises(UsageError, match="cannot make 50000000 baud within 2%"):
         make_problem(tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
-    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # nothing crosses
+    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # no transfers
 
 
 def test_the_table_is_complete() -> None:
@@ -185,9 +187,9 @@ def test_the_table_is_complete() -> None:
 
 def test_split_of_the_quantized_network_uses_both_boards_when_asked() -> None:
     problem = make_problem(tiny_cnn(), G0_TWICE, CostSettings(use_all=True))
-    split = full_search(problem)
+    split = exhaustive_search(problem)
     assert len(set(split.assignment)) == 2
-    alone = full_search(make_problem(tiny_cnn(), G0_TWICE, CostSettings()))
+    alone = exhaustive_search(make_problem(tiny_cnn(), G0_TWICE, CostSettings()))
     assert set(alone.assignment) == {0}
     assert alone.objective < split.objective
 

@@ -29,13 +29,13 @@ def test_what_link_says() -> None:
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (("1-2",), "write BOARD-BOARD:BAUD"),
-        (("1-2:fast",), "write BOARD-BOARD:BAUD"),
-        (("1-2:none:half",), "write BOARD-BOARD:BAUD"),
-        (("1-3:9600",), "name two different boards of 1 to 2"),
-        (("0-1:9600",), "name two different boards of 1 to 2"),
-        (("2-2:9600",), "name two different boards of 1 to 2"),
-        (("1-2:9600", "2-1:none"), "names the boards 1-2 twice"),
+        (("1-2",), "expected BOARD-BOARD:BAUD"),
+        (("1-2:fast",), "expected BOARD-BOARD:BAUD"),
+        (("1-2:none:half",), "expected BOARD-BOARD:BAUD"),
+        (("1-3:9600",), "give two different boards from 1 to 2"),
+        (("0-1:9600",), "give two different boards from 1 to 2"),
+        (("2-2:9600",), "give two different boards from 1 to 2"),
+        (("1-2:9600", "2-1:none"), "names the boards 1-2 more than once"),
     ],
 )
 def test_what_link_may_not_say(texts: tuple[str, ...], words: str) -> None:
@@ -79,7 +79,7 @@ def test_a_way_over_fast_links_beats_a_slow_one() -> None:
     assert len(problem.hops(cut)) == 2
 
 
-def test_a_board_without_room_passes_nothing_on() -> None:
+def test_a_board_without_ram_does_not_relay() -> None:
     small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.largest_ram, size_bytes=8000),)))
     problem = make_problem(GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
     assert problem.transfer_seconds[0][0][2] == inf  # 28 x 28 x 8 bytes
@@ -101,9 +101,9 @@ def test_links_that_a_search_gave_up_stay_away() -> None:
     assert links_left(LinkSettings(115200), None) == ()
 
 
-def test_boards_that_nothing_reaches() -> None:
+def test_unconnected_boards_are_refused() -> None:
     links = (LinkSetting((0, 2), None), LinkSetting((1, 2), None))
-    with pytest.raises(InputError, match=r"no link leads from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
+    with pytest.raises(InputError, match=r"no route from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
         make_problem(GRAPH, (F4, F4, G0), CostSettings(links=links))
 
 

@@ -1,4 +1,4 @@
-"""The firmware of every board compiles without a warning, and its ELF has what a board needs where it needs it."""
+"""The firmware of every board compiles without warnings; sections and vectors of its ELF are at the right addresses."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ def symbols(elf: ELFFile) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
-def test_every_board_builds_and_its_vectors_are_right(board: Board, tmp_path: Path) -> None:
+def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path) -> None:
     path = build(tmp_path, board, board.link_uarts, network_source(BOTH_LAYERS, 64))
     with path.open("rb") as file:
         elf = ELFFile(file)
@@ -70,10 +70,10 @@ def test_too_many_weights_are_named(tmp_path: Path) -> None:
     assert "code and weights do not fit into the 131072 bytes of flash" in link_project(tmp_path, board).stderr
 
 
-def test_a_startup_file_of_st_does_not_get_in_the_way(tmp_path: Path) -> None:
+def test_a_startup_file_of_st_does_no_harm(tmp_path: Path) -> None:
     board = load_board("nucleo_g071rb")
     write_project(tmp_path, board, board.link_uarts[:1], network_source(BOTH_LAYERS, 64))
-    # What ST's startup_*.s is made of: a strong vector table and handlers, weak ones for the interrupts.
+    # The symbols of ST's startup_*.s: a strong vector table and handlers, weak handlers of the interrupts.
     (tmp_path / "src" / "startup_st.c").write_text("""
         void Default_Handler(void); void Reset_Handler(void); void SystemInit(void); void __libc_init_array(void);
         extern int main(void); extern unsigned _sidata[], _sdata[], _edata[], _sbss[], _ebss[], _estack[];
@@ -118,7 +118,7 @@ def test_sources_are_those_of_the_family() -> None:
 
 
 def vendor_folder(folder: Path, replace: tuple[str, str] = ("", "")) -> Path:
-    """Stand-ins for ST's header: our own registers, under the names of ST's and ARM's files."""
+    """Substitutes for ST's headers: our registers in files with the names of ST's and Arm's."""
     text = (ROOT / "firmware" / "stm32g0" / "stm32g0_registers.h").read_text()
     assert replace[0] in text
     (folder / "stm32g0xx.h").write_text(text.replace(*replace) if replace[0] else text)

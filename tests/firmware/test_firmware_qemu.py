@@ -1,4 +1,4 @@
-"""The firmware on a Cortex-M4 that others wrote: QEMU's STM32F405, which runs the ELF of the F401RE unchanged.
+"""The firmware on an independent emulator: QEMU's STM32F405 runs the ELF of the F401RE unchanged.
 
 Its RCC and DWT read 0, so the clock stays on HSI and all ticks are 0; its UARTs know no baud rate.
 """
@@ -25,7 +25,7 @@ LAYER, TRANSFER = 0, 1
 BAD_LENGTH, BAD_RANGE, NOT_FIRST, BUSY, LINK_TIMEOUT, BAD_CRC, FAULT = 2, 3, 4, 5, 6, 8, 10
 UNKNOWN_TYPE = 1
 HSI_HZ = 16_000_000
-TIMEOUT_S = 20
+TIMEOUT_S = 120  # on a busy machine
 REPLY_TIMEOUT_S = 0.5
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ class Host:
                 if frame[1] == sequence:
                     return frame[0], frame[2]
                 self.events += [frame] if frame[1] == 0 else []
-        pytest.fail("the board does not answer")
+        pytest.fail("the board does not reply")
 
     def event(self) -> Frame:
         end = time.monotonic() + TIMEOUT_S
@@ -99,7 +99,7 @@ Starter = Callable[..., Host]
 
 @pytest.fixture
 def start_board() -> Iterator[Starter]:
-    """Start QEMU with `link` (a chardev) behind USART1 and the host behind USART2."""
+    """Start QEMU with `link` (a chardev) on USART1 and the host on USART2."""
     processes: list[subprocess.Popen[bytes]] = []
     hosts: list[Host] = []
 
@@ -114,7 +114,7 @@ def start_board() -> Iterator[Starter]:
             time.sleep(0.05)
             with suppress(serial.SerialException):
                 hosts.append(Host(port))
-        hosts[-1].ask(IDENTIFY, 255)  # until it is up: what comes before its UART is on is lost
+        hosts[-1].ask(IDENTIFY, 255)  # until it replies: requests before its UART is enabled are lost
         while hosts[-1].receive():
             pass
         return hosts[-1]
@@ -127,7 +127,7 @@ def start_board() -> Iterator[Starter]:
         process.wait(TIMEOUT_S)
 
 
-def test_one_board_answers_every_request(tmp_path: Path, start_board: Starter) -> None:
+def test_one_board_replies_to_every_request(tmp_path: Path, start_board: Starter) -> None:
     size = 300
     host = start_board(build(tmp_path, load_board("nucleo_f401re"), (), network_source((SubModel(1, 2),), size)))
     identity = struct.unpack("<BBBBIIIII", host.ask(IDENTIFY, 1))
@@ -141,7 +141,7 @@ def test_one_board_answers_every_request(tmp_path: Path, start_board: Starter) -
     assert host.refused(READ_OUTPUT, 7, struct.pack("<IH", 0, 10)) == BUSY
     assert host.ask(START, 8) == b""
     assert host.event() == (DONE, 0, b"")
-    assert host.ask(START, 8) == b""  # repeated, as if its reply had been lost: nothing starts again
+    assert host.ask(START, 8) == b""  # repeated as after a lost reply: does not start again
     assert host.receive() is None
     output = host.ask(READ_OUTPUT, 9, struct.pack("<IH", 0, 252)) + host.ask(
         READ_OUTPUT, 10, struct.pack("<IH", 252, 48)
@@ -158,12 +158,12 @@ def test_one_board_answers_every_request(tmp_path: Path, start_board: Starter) -
     assert host.refused(START, 18) == BUSY
 
 
-def test_a_damaged_request_is_reported_and_half_a_request_is_forgotten(tmp_path: Path, start_board: Starter) -> None:
+def test_a_damaged_request_is_reported_and_half_a_request_discarded(tmp_path: Path, start_board: Starter) -> None:
     host = start_board(build(tmp_path, load_board("nucleo_f401re"), (), network_source((SubModel(1, 2),), 16)))
     host.port.write(b"\xa5\x01\x00\x07\x00\x00\x00\x00")
     assert host.receive() == (ERROR, 7, struct.pack("<B3xI", BAD_CRC, IDENTIFY))
     host.port.write(b"\xa5\x03\x00\x08\xff\x00abc")
-    time.sleep(0.3)  # more than the 50 ms after which a frame is forgotten
+    time.sleep(0.3)  # more than FRAME_QUIET_MS, after which a frame is discarded
     assert len(host.ask(IDENTIFY, 9)) == 24
 
 
@@ -178,9 +178,9 @@ def chain(folder: Path, size: int, link_baud: int) -> tuple[Path, Path]:
     )
 
 
-def test_two_boards_pass_a_tensor_over_their_link(tmp_path: Path, start_board: Starter) -> None:
+def test_two_boards_transfer_a_tensor_over_their_link(tmp_path: Path, start_board: Starter) -> None:
     size = 2_500
-    first_elf, second_elf = chain(tmp_path, size, 2400)  # a low rate makes for patient time-outs
+    first_elf, second_elf = chain(tmp_path, size, 2400)  # the time-out of a link increases with a lower baud rate
     port = free_port()
     ports = (
         start_board(first_elf, f"tcp:127.0.0.1:{port},server=on,wait=off"),

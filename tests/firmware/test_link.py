@@ -1,6 +1,5 @@
-"""Frames and links on the host, under sanitizers: against Python's CRC, and against each other on a bad line."""
+"""frames.c and link.c on the host with sanitizers: against Python's CRC, and a pair of links with line errors."""
 
-import binascii
 import random
 import struct
 import subprocess
@@ -8,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-COMMON = ROOT / "firmware" / "common"
-SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-
-
-def compile_host(folder: Path, program: str, *firmware: str) -> Path:
-    sources = [ROOT / "tests" / "c" / f"{program}.c", *(COMMON / name for name in firmware)]
-    command = ["gcc", *SANITIZED, *WARNINGS, f"-I{COMMON}", *map(str, sources), "-o", str(folder / program)]
-    subprocess.run(command, check=True)
-    return folder / program
+from firmware_on_host import compile_host, frame
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +18,6 @@ def frames_filter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def link_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_host(tmp_path_factory.mktemp("link"), "link_pair", "frames.c", "link.c")
-
-
-def frame(kind: int, tag: int, sequence: int, payload: bytes) -> bytes:
-    body = struct.pack("<BBBH", kind, tag, sequence, len(payload)) + payload
-    return b"\xa5" + body + struct.pack("<H", binascii.crc_hqx(body, 0xFFFF))
 
 
 def random_frames(seed: int, count: int) -> list[tuple[int, int, int, bytes]]:
@@ -58,14 +42,14 @@ def test_frames_are_encoded_as_documented(frames_filter: Path) -> None:
     assert encoded == b"".join(frame(*f) for f in frames)
 
 
-def test_frames_between_noise_are_decoded(frames_filter: Path) -> None:
+def test_frames_between_garbage_are_decoded(frames_filter: Path) -> None:
     frames = random_frames(2, 20)
     noise = bytes(range(0xA5)) + bytes(range(0xA6, 256))
     stream = b"".join(noise + frame(*f) for f in frames)
     assert decode(frames_filter, stream) == [(*f[:3], len(f[3]), 1, f[3]) for f in frames]
 
 
-def test_every_flipped_bit_is_noticed(frames_filter: Path) -> None:
+def test_every_flipped_bit_is_detected(frames_filter: Path) -> None:
     good = frame(0x40, 1, 2, b"tinysplit")
     for bit in range(8, 8 * len(good)):
         bad = bytearray(good)
@@ -81,7 +65,7 @@ def test_payloads_may_be_dropped_and_long_lengths_are_no_frames(frames_filter: P
     assert decode(frames_filter, stream) == [(0xFF, 0, 7, 7, 1, b""), (0x01, 0, 8, 0, 1, b"")]
 
 
-def test_the_decoder_survives_anything(frames_filter: Path) -> None:
+def test_random_bytes_do_not_crash_the_decoder(frames_filter: Path) -> None:
     numbers = random.Random(3)  # noqa: S311 (test data)
     stream = bytes(0xA5 if numbers.random() < 0.1 else numbers.choice(b"\x00\x01\x04\xff") for _ in range(100_000))
     decode(frames_filter, stream)
@@ -106,7 +90,7 @@ def test_a_tensor_takes_the_time_that_the_protocol_says(link_pair: Path, size: i
 
 
 @pytest.mark.parametrize("per_million", [20, 200])
-def test_tensors_arrive_over_a_bad_line(link_pair: Path, per_million: int) -> None:
+def test_tensors_arrive_despite_line_errors(link_pair: Path, per_million: int) -> None:
     repeats = [int(run_pair(link_pair, "transfer", seed, 900 * seed, per_million)[1]) for seed in range(1, 31)]
     assert sum(repeats) > 0
 
@@ -118,7 +102,7 @@ def test_links_recover(link_pair: Path, scenario: str) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["late", "stop", "noise"])
-def test_links_recover_on_a_bad_line(link_pair: Path, scenario: str) -> None:
+def test_links_recover_despite_line_errors(link_pair: Path, scenario: str) -> None:
     for seed in range(1, 9):
         run_pair(link_pair, scenario, seed, 2500 * seed, 20)
 

@@ -2,6 +2,7 @@ import pytest
 from serial import SerialException
 
 from fake_boards import ALL, FakeBoard, FakePort, make_identity
+from profiles import cases
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.client import ATTEMPTS, REPLY_TIMEOUT_S, BoardClient
 from tinysplit_hil.frames import Frame
@@ -49,13 +50,13 @@ def test_whole_inference(client: BoardClient, board: FakeBoard) -> None:
     assert [len(p) - 4 for p in loads] == [248, 248, 248, 40]
 
 
-def test_sequence_numbers_skip_that_of_events(client: BoardClient, board: FakeBoard) -> None:
-    for _ in range(300):
+def test_sequence_numbers_exclude_that_of_events(client: BoardClient, board: FakeBoard) -> None:
+    for _ in range(cases(quick=30, full=300, nightly=3000)):
         client.reset()
     assert [frame.sequence for frame in board.requests[253:258]] == [254, 255, 1, 2, 3]
 
 
-def test_lost_reply_is_asked_for_again_with_the_same_sequence(client: BoardClient, board: FakeBoard) -> None:
+def test_lost_reply_is_requested_again_with_the_same_sequence(client: BoardClient, board: FakeBoard) -> None:
     board.frames_to_lose = 2
     assert client.identify() == make_identity()
     assert [frame.sequence for frame in board.requests] == [1, 1, 1]
@@ -68,7 +69,7 @@ def test_done_before_a_repeated_reply_is_not_forgotten(client: BoardClient, boar
     client.wait_done(0.1)
 
 
-def test_lost_done_is_made_good_by_asking(client: BoardClient, board: FakeBoard) -> None:
+def test_lost_done_is_replaced_by_a_request(client: BoardClient, board: FakeBoard) -> None:
     board.output = b"0123456789"
     client.wait_done(0.1)
 
@@ -94,12 +95,18 @@ def test_waiting_for_a_silent_board_ends(client: BoardClient, port: FakePort) ->
     assert port.clock_s == pytest.approx(12.3, rel=0.001)
 
 
+def test_a_read_that_ends_early_is_the_last_one(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
+    board.sent += b"\xa5\xe0\x00"  # what begins like a frame takes its part of the time, too
+    client.check_events(0.3)
+    assert port.clock_s == pytest.approx(0.3)
+
+
 def test_garbage_before_a_reply_is_skipped(client: BoardClient, board: FakeBoard) -> None:
     board.sent += b"\xa5\x81\x00\x01\xf0\x00boot messages\r\n\xa5\xa5"
     assert client.identify() == make_identity()
 
 
-def test_babbling_board_cannot_hold_us(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
+def test_board_that_never_stops_sending_times_out(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
     board.frames_to_lose = ALL
     board.sent += b"U" * 1_000_000
     with pytest.raises(ToolError, match="does not reply"):
@@ -134,7 +141,7 @@ def test_check_events(client: BoardClient, board: FakeBoard) -> None:
         client.check_events()
 
 
-def test_reset_leaves_old_errors_behind(client: BoardClient, board: FakeBoard) -> None:
+def test_reset_ignores_earlier_errors(client: BoardClient, board: FakeBoard) -> None:
     board.send(error_frame(ErrorCode.LINK_TIMEOUT, 0))
     client.reset()
     client.check_events()
@@ -147,7 +154,7 @@ def test_stop_waits_for_a_long_layer(client: BoardClient, board: FakeBoard, port
     assert port.clock_s == pytest.approx(ATTEMPTS * 3.0)
 
 
-def test_old_error_explains_why_a_board_does_not_reply(client: BoardClient, board: FakeBoard) -> None:
+def test_earlier_error_explains_a_missing_reply(client: BoardClient, board: FakeBoard) -> None:
     board.send(error_frame(ErrorCode.FAULT, 0x08000000))
     board.frames_to_lose = ALL
     with pytest.raises(ToolError, match="FAULT"):
@@ -166,11 +173,11 @@ def test_every_error_has_a_meaning(code: ErrorCode) -> None:
     assert "{" not in text
 
 
-def test_unknown_error_is_told_by_number() -> None:
+def test_unknown_error_has_its_number() -> None:
     assert str(BoardError(77, 5)) == "unknown error 77 (detail 5)"
 
 
-def test_wrong_identification(client: BoardClient, board: FakeBoard) -> None:
+def test_invalid_replies(client: BoardClient, board: FakeBoard) -> None:
     board.wrong_reply = b"123"
     with pytest.raises(ToolError, match="invalid identity"):
         client.identify()

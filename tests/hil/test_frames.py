@@ -14,7 +14,7 @@ FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(ma
 
 
 def test_crc_is_ccitt_false() -> None:
-    assert crc(b"123456789") == 0x29B1  # the check value of every catalogue of CRCs
+    assert crc(b"123456789") == 0x29B1  # the check value in CRC catalogues
 
 
 def test_frame_by_hand() -> None:
@@ -44,7 +44,7 @@ def test_decodes_what_was_encoded_in_any_pieces(frames: list[Frame], step: int) 
 
 
 @given(FRAMES)
-def test_reading_only_missing_bytes_never_waits_for_too_many(frame: Frame) -> None:
+def test_reading_missing_bytes_never_waits_beyond_the_frame(frame: Frame) -> None:
     stream = frame.encode()
     decoder = FrameDecoder()
     decoded: list[Frame] = []
@@ -59,7 +59,7 @@ def test_reading_only_missing_bytes_never_waits_for_too_many(frame: Frame) -> No
 @given(st.binary(max_size=40), FRAMES)
 def test_resynchronises_after_garbage(garbage: bytes, frame: Frame) -> None:
     decoder = FrameDecoder(largest_payload_bytes=300)
-    # a false sync in the garbage may swallow frames until its length is reached, never those behind it
+    # a false sync byte in the garbage may consume frames up to its length, but none after it
     decoded = list(decoder.feed(garbage + frame.encode() * 60))
     assert decoded[-1] == frame
     assert all(f == frame for f in decoded)
@@ -72,7 +72,7 @@ def test_damaged_frame_is_dropped_and_the_next_one_found() -> None:
     assert list(FrameDecoder().feed(bytes(damaged) + good.encode())) == [good]
 
 
-def test_impossible_length_is_not_waited_for() -> None:
+def test_frame_with_an_invalid_length_is_dropped() -> None:
     good = Frame(0x82, 2)
     header_of_huge_frame = bytes([SYNC, 0x81, 0, 1, 0xFF, 0xFF])
     assert list(FrameDecoder(252).feed(header_of_huge_frame + good.encode())) == [good]
@@ -80,7 +80,7 @@ def test_impossible_length_is_not_waited_for() -> None:
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The firmware's frames.c, compiled for the host: sends back every frame that it is sent."""
+    """Return a program with the firmware's frames.c, compiled for the host, that sends back every frame."""
     program = tmp_path_factory.mktemp("frames") / "echo"
     sources = [ROOT / "tests" / "c" / "frames_echo.c", ROOT / "firmware" / "common" / "frames.c"]
     warnings = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
@@ -89,10 +89,10 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def echoed(program: Path, stream: bytes) -> list[Frame]:
-    answer = subprocess.run([program], input=stream, capture_output=True, check=True).stdout
+    echoed = subprocess.run([program], input=stream, capture_output=True, check=True).stdout
     decoder = FrameDecoder()
-    frames = list(decoder.feed(answer))
-    assert b"".join(frame.encode() for frame in frames) == answer
+    frames = list(decoder.feed(echoed))
+    assert b"".join(frame.encode() for frame in frames) == echoed
     return frames
 
 

@@ -56,7 +56,7 @@ def test_spread_over_samples(fake: FakeRig) -> None:
     assert cycles == Spread(LAYER_TICKS[2] + 200, LAYER_TICKS[2] + 100, LAYER_TICKS[2] + 300)
 
 
-def test_all_boards_are_silent_before_the_last_listens(fake: FakeRig) -> None:
+def test_all_boards_are_stopped_before_the_last_is_reset(fake: FakeRig) -> None:
     everything: list[tuple[int, Frame]] = []
     for number, board in enumerate(fake.boards, start=1):
         board.on_request = partial(lambda number, frame: everything.append((number, frame)), number)
@@ -110,7 +110,7 @@ def test_board_that_never_finishes(fake: FakeRig) -> None:
     assert port.clock_s < 10
 
 
-def test_the_board_that_knows_why_is_heard(fake: FakeRig) -> None:
+def test_the_error_of_another_board_is_reported(fake: FakeRig) -> None:
     first = fake.boards[0]
     error = BoardError(ErrorCode.LINK_TIMEOUT, 0)
     first.run = lambda _: first.send(Frame(MessageType.ERROR, 0, error.pack()))
@@ -118,7 +118,7 @@ def test_the_board_that_knows_why_is_heard(fake: FakeRig) -> None:
         measure(make_project(), fake.rig, make_inputs())
 
 
-def test_line_errors_are_told(fake: FakeRig) -> None:
+def test_line_errors_are_reported(fake: FakeRig) -> None:
     first, last = fake.boards
     first.run = lambda _: None
     last.identity = replace(last.identity, line_errors=12)
@@ -126,13 +126,13 @@ def test_line_errors_are_told(fake: FakeRig) -> None:
         measure(make_project(), fake.rig, make_inputs())
 
 
-def test_repeats_are_added_up(fake: FakeRig) -> None:
+def test_retransmissions_are_summed(fake: FakeRig) -> None:
     first = fake.boards[0]
     first.records[2] = replace(first.records[2], repeats=2)
     assert measure(make_project(), fake.rig, make_inputs(3)).cuts[0].repeats == 6
 
 
-def test_late_time_stamps_are_waited_for(fake: FakeRig) -> None:
+def test_late_time_records_are_awaited(fake: FakeRig) -> None:
     first = fake.boards[0]
     transfer = first.records.pop()
 
@@ -145,7 +145,7 @@ def test_late_time_stamps_are_waited_for(fake: FakeRig) -> None:
     assert measure(make_project(), fake.rig, make_inputs(1)).cuts[0].seconds.mean == CUT_TICKS / CORE_HZ
 
 
-def test_missing_time_stamps(fake: FakeRig) -> None:
+def test_missing_time_records(fake: FakeRig) -> None:
     fake.boards[0].records.pop()
     with pytest.raises(ToolError, match=r"board 1 .* sent 2 time records that do not match its layers and cuts"):
         measure(make_project(), fake.rig, make_inputs())

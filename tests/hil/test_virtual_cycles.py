@@ -1,4 +1,4 @@
-"""Cycles of virtual boards against counts by hand from ARM's technical reference manuals."""
+"""Cycles of virtual boards against hand counts by Arm's technical reference manuals."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def run_to_sleep(folder: Path, board_name: str, *lines: str) -> int:
 
 
 def cycles(folder: Path, board_name: str, *lines: str) -> int:
-    """Return what `lines` cost: WFI takes 2 cycles on M0+ (DDI 0484C) and 1 on the others."""
+    """Return the cycles of `lines`: WFI takes 2 cycles on M0+ (Arm DDI 0484C) and 1 on the others."""
     return run_to_sleep(folder, board_name, *lines) - (2 if board_name == M0PLUS else 1)
 
 
@@ -81,6 +81,22 @@ def test_two_independent_instructions_pair_on_m7_and_dependent_ones_do_not(tmp_p
     dependent = cycles(tmp_path / "b", M7, *["adds r0, #1", "adds r0, #2"] * 20)
     assert independent <= 21
     assert dependent >= 39
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (("b 1f", "nop", "nop", "1:"), 1 + 1),  # a taken branch takes one cycle more
+        # SUBS and BNE go together, the first SUBS behind MOVS; the last BNE is not taken.
+        (("movs r0, #5", "1: subs r0, #1", "bne 1b"), 1 + 5 + 4),
+        (("movs r0, #0", "cbz r0, 1f", "nop", "nop", "1:"), 2 + 1),  # it waits for r0
+        (("movs r0, #1", "cbz r0, 1f", "nop", "1:"), 2),  # NOP goes with WFI
+        (("bl 1f", "b 2f", "1: bx lr", "2:"), 3 * (1 + 1)),
+    ],
+    ids=lambda value: "; ".join(value) if isinstance(value, tuple) else "",
+)
+def test_branches_of_m7(tmp_path: Path, lines: tuple[str, ...], expected: int) -> None:
+    assert cycles(tmp_path, M7, *lines) == expected
 
 
 COUNTED = """#include "device.h"

@@ -1,4 +1,4 @@
-"""The harness against firmware on virtual boards: what must go right, and what must be told in one line."""
+"""Measurements of firmware on virtual boards: results, and error messages."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from example import SAMPLES, build_example
+from example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.project_files import ELF_IN_PROJECT
@@ -20,14 +20,14 @@ from tinysplit_hil.rig import open_rig
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
 
+pytestmark = pytest.mark.slow
+
 BOARD = "nucleo_g071rb"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("harness") / "out"
-    build_example(out, BOARD, BOARD)
-    return out
+def folder() -> Path:
+    return shared_example(BOARD, BOARD)[1]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def project(folder: Path) -> Project:
 
 
 def make_inputs(project: Project, folder: Path, count: int) -> tuple[IntArray, IntArray]:
-    """Inputs for the first board, and the outputs that the integer reference gives for them."""
+    """Inputs for the first board, and their outputs by the integer reference."""
     quantized = read_quantized(folder, project)
     with np.load(SAMPLES) as samples:
         x = samples["x"][:count]
@@ -102,7 +102,7 @@ def test_old_firmware(project: Project, folder: Path) -> None:
         measure(newer, rig, inputs)
 
 
-def test_wrong_baud_rate_of_the_host_is_no_hang(project: Project, folder: Path) -> None:
+def test_wrong_baud_rate_of_the_host_times_out(project: Project, folder: Path) -> None:
     wrong = project.model_copy(update={"host_baud": 9600})
     inputs, _ = make_inputs(project, folder, 1)
     with open_rig("virtual", wrong, folder) as rig, pytest.raises(ToolError) as caught:

@@ -1,4 +1,4 @@
-"""Virtual boards behind pyserial: URLs, virtual time-outs, baud rates, and what is missing on the host."""
+"""Virtual boards behind pyserial: URLs, virtual time-outs, baud rates, and missing packages or compilers."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def test_bytes_come_back_when_their_time_on_the_line_has_passed(echo: VirtualRig
         assert port.read(10) == b"y"
 
 
-def test_the_input_buffer_can_be_dropped_and_a_closed_port_refuses(echo: VirtualRig) -> None:
+def test_the_input_buffer_can_be_cleared_and_a_closed_port_raises(echo: VirtualRig) -> None:
     port = serial.serial_for_url("virtual://test/0", baudrate=BAUD, timeout=0.1)
     port.write(b"ab")
     assert port.read(1) == b"b"
@@ -81,14 +81,14 @@ def test_an_unknown_rig_or_board_is_named(echo: VirtualRig, url: str) -> None:
         serial.serial_for_url(url)
 
 
-def test_waiting_for_ever_for_a_board_that_waits_for_ever_is_an_error(tmp_path: Path) -> None:
+def test_a_deadlock_is_an_error(tmp_path: Path) -> None:
     board = load_board("nucleo_g071rb")
     rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))])
     with open_registered("asleep", rig), pytest.raises(ToolError, match="deadlock"):
         serial.serial_for_url("virtual://asleep/0").read(1)
 
 
-def test_reset_powers_the_boards_up_anew(echo: VirtualRig) -> None:
+def test_reset_powers_up_the_boards_again(echo: VirtualRig) -> None:
     results = []
     for _ in range(2):
         echo.reset()
@@ -98,14 +98,14 @@ def test_reset_powers_the_boards_up_anew(echo: VirtualRig) -> None:
     assert results[0] == results[1]
 
 
-def test_a_missing_compiler_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ToolError, match="install gcc"):
         native.library.__wrapped__()
 
 
-def test_a_missing_package_is_one_clear_error() -> None:
+def test_a_missing_package_is_reported() -> None:
     code = (
         "import sys; sys.modules['unicorn'] = None\n"
         "from tinysplit.common.errors import ToolError\n"

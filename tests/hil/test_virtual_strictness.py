@@ -1,4 +1,4 @@
-"""What stops a virtual board, and the one line that says why."""
+"""Invalid and unmodelled behaviour that stops a virtual board, and its error messages."""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ void reset(void) {
 """
 
 
-def test_the_written_pll_makes_the_clock(tmp_path: Path) -> None:
+def test_the_clock_follows_the_pll_registers(tmp_path: Path) -> None:
     board = load_board(G0)
     rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, PLL % (2, 8)))], finds_loops=False)
     rig.run_until(MS_PS)
@@ -119,7 +119,7 @@ def test_a_peripheral_without_its_clock_reads_zero_and_ignores_writes(tmp_path: 
     assert rig.read_word(0, 0x20000000) == 0
 
 
-def test_an_elf_for_another_board_or_none_at_all_is_refused(tmp_path: Path) -> None:
+def test_an_elf_of_another_board_or_an_invalid_file_is_refused(tmp_path: Path) -> None:
     board = load_board(G0)
     none = tmp_path / "none.elf"
     none.write_text("nothing")

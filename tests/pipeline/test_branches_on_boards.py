@@ -1,4 +1,4 @@
-"""Networks with branches on virtual boards, whole and in pieces: bit-exact, and T as it was promised."""
+"""Networks with branches on virtual boards, on one and on several: bit-exact, T close to the estimate."""
 
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
-from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
+
+pytestmark = pytest.mark.slow
 
 QUIET = Console(quiet=True)
 LAST_BLOCK = 9
@@ -36,7 +38,7 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     loaded = load_all(boards)
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
@@ -113,7 +115,7 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
     report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600))
     assert report.outputs.bit_exact
     assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
-    assert report.project.begins == (1, 2)
+    assert report.project.input_boards == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from example import FOLDER, MODEL
 from tinysplit.onnx_import import import_model
 
 
-def test_costs_are_those_of_seed_000() -> None:
+def test_costs_are_those_of_santamaria_2021() -> None:
     graph = import_model(MODEL)
     weights = sum(values.size for layer in graph.layers for values in layer.parameters.values())
     assert (graph.macc, weights) == (809_146, 19_162)

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
@@ -141,7 +142,7 @@ def random_graph(rng: np.random.Generator) -> Graph:
     return Graph.of_layers("random", [*layers, end])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(cases(quick=10, full=30, nightly=500)))
 def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng)
@@ -158,7 +159,7 @@ def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
 
 
 def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
-    """Follow a board's steps over bytes that say whose they are; what is read has to be what was written."""
+    """Simulate the steps of a board on tagged bytes: every byte read must be the one that was written."""
     memory: list[int | None] = [None] * plan.arena.size_bytes
     offsets = plan.arena.offsets
 
@@ -205,7 +206,7 @@ def test_a_sum_lies_where_an_input_did() -> None:
 
 
 def test_an_arena_that_does_not_fit_is_named() -> None:
-    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs 44"):
+    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs an arena of 44"):
         make_plan(chain(), 8, (G0,), problem(chain(), 1, ram_bytes=40), (0, 0, 0, 0), LINKS)
 
 

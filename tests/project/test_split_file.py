@@ -91,14 +91,14 @@ def test_not_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b""])
 def test_not_json(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    assert message(path) == " is no JSON: make it with `tinysplit split`"
+    assert message(path) == " is not JSON: make it with `tinysplit split`"
 
 
 @pytest.mark.parametrize(("content", "says"), [("[]", "None"), ("{}", "None"), ('{"schema_version": 2}', "2")])
 def test_other_schema(path: Path, content: str, says: str) -> None:
     path.write_text(content)
     assert message(path) == (
-        f" is no split file of schema version 1 (it says {says}): make it again with `tinysplit split`"
+        f" is not a split file of schema version 1 (its version is {says}): make it again with `tinysplit split`"
     )
 
 
@@ -110,8 +110,8 @@ def test_other_schema(path: Path, content: str, says: str) -> None:
         ({"assignment": []}, "assignment: Tuple should have at least 1 item"),
         ({"assignment": [0] * 7}, "assignment.0: Input should be greater than or equal to 1"),
         ({"assignment": [3] * 7}, "the assignment names board 3 of 2"),
-        ({"assignment": [1] * 7}, "cuts or sub_models do not follow from the assignment"),
-        ({"sub_models": []}, "cuts or sub_models do not follow from the assignment"),
+        ({"assignment": [1] * 7}, "cuts or sub_models contradict the assignment"),
+        ({"sub_models": []}, "cuts or sub_models contradict the assignment"),
     ],
 )
 def test_damaged_content(path: Path, changes: dict[str, Any], says: str) -> None:
@@ -162,7 +162,7 @@ def test_print() -> None:
         f"{split.figures.ram_bytes[1]} of {split.problem.devices[1].ram_bytes}",
         f"{cut.after_layer + 1} layer{cut.after_layer + 1}",
         f"= I {split.objective * 1000:.2f} ms (estimated)",
-        "full (auto: 2^7 candidates are few enough to look at each): 128 candidates explored in",
+        "exhaustive (auto: 2^7 assignments are few enough to evaluate each): 128 candidates explored in",
         "proved optimal",
     ):
         assert expected in text
@@ -174,5 +174,5 @@ def test_print_without_cut_and_proof() -> None:
     assert "cut after layer" not in text
     assert "1 board without layers" in text
     nearly = printed(replace(whole, lower_bound=whole.objective * (1 - 2e-5)))
-    assert "a gap of 0.002%" in " ".join(nearly.split())
-    assert f"not proved: no split is below {whole.objective * 500:.2f} ms, a gap of 50.0%" in text
+    assert "optimality gap 0.002%" in " ".join(nearly.split())
+    assert f"not proved: lower bound of latency {whole.objective * 500:.2f} ms, optimality gap 50.0%" in text

@@ -14,7 +14,7 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Problem
-from tinysplit.split.solvers.enumerate import full_search
+from tinysplit.split.solve import solve
 
 BOARDS = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
 PROBLEM = make_problem(tiny_cnn(), BOARDS, CostSettings(baud=1_000_000))
@@ -22,7 +22,7 @@ PROBLEM = make_problem(tiny_cnn(), BOARDS, CostSettings(baud=1_000_000))
 
 def reason(problem: Problem) -> str:
     with pytest.raises(InfeasibleError) as caught:
-        full_search(problem)
+        solve(problem)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -80,5 +80,5 @@ def test_copies_that_would_keep_the_pace_are_named() -> None:
 
 def test_the_error_survives_a_process() -> None:
     with pytest.raises(CheckFailedError) as caught:
-        full_search(replace(PROBLEM, max_latency_s=1e-4))
+        solve(replace(PROBLEM, max_latency_s=1e-4))
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 (our own bytes)

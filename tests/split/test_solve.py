@@ -1,27 +1,26 @@
-import time
+"""`solve`: what `auto` chooses, names of solvers, and errors that say why there is no split."""
+
 from collections.abc import Callable
 from dataclasses import replace
-from math import isclose, isfinite
+from math import inf, isclose, isfinite
 
 import pytest
 
 from brute_force import BruteForce
-from chain_problems import large_problem, powered
-from random_problems import Kinds, random_problem
+from chain_problems import by_hand, large_chain, random_chain, with_power
+from fake_clock import fake_clock
+from profiles import cases
+from random_problems import random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.split import solve as module
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
-from tinysplit.split.solution import Split
-from tinysplit.split.solve import SOLVERS, solve
-from tinysplit.split.solvers import race as race_module
-from tinysplit.split.solvers.race import best_of, race
-from tinysplit.split.solvers.worker import Worker
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.solve import solve
+from tinysplit.split.solvers import dispatch
+from tinysplit.split.solvers.dispatch import SOLVERS
 
-N_INSTANCES = 600
-SOON_S = 3.0  # that a busy machine may take longer
+N_PROBLEMS = cases(quick=20, full=200, nightly=3000)
 
 
 def with_branches(problem: Problem) -> Problem:
@@ -33,11 +32,10 @@ def with_branches(problem: Problem) -> Problem:
     return replace(problem, layers=layers, devices=devices)
 
 
-@pytest.mark.parametrize("block", range(3))
-def test_auto_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "AUTO_FULL_SEARCH_CANDIDATES", 0)
-    n_feasible, picked = 0, set[str]()
-    for seed in range(block, N_INSTANCES, 3):
+def test_auto_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "AUTO_EXHAUSTIVE_CANDIDATES", 0)
+    n_feasible, chosen = 0, set[str]()
+    for seed in range(N_PROBLEMS):
         problem = random_problem(seed)
         expected = BruteForce(problem).least()
         n_feasible += isfinite(expected)
@@ -46,120 +44,84 @@ def test_auto_agrees_with_brute_force(block: int, monkeypatch: pytest.MonkeyPatc
             assert evaluate(problem, split.assignment).is_feasible, seed
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), seed
             assert split.proved, seed
-            picked.add(split.solver)
+            chosen.add(split.solver)
         else:
             with pytest.raises(InfeasibleError):
                 solve(problem)
-    assert n_feasible > N_INSTANCES / 3 * 0.6
-    assert picked == {"labels", "branch-and-bound", "graph"}
+    assert n_feasible > N_PROBLEMS * 0.6
+    assert chosen == {"chain-labels", "dag-labels"}
 
 
 @pytest.mark.parametrize(
-    ("change", "solver"),
+    ("change", "solver", "why"),
     [
-        (lambda problem: problem, "labels"),
-        (lambda problem: replace(problem, objective=Objective.THROUGHPUT), "labels"),
+        (lambda problem: problem, "chain-labels", ""),
+        (lambda problem: replace(problem, objective=Objective.THROUGHPUT), "chain-labels", ""),
         (
             lambda problem: replace(problem, objective=Objective.THROUGHPUT, period_definition=Period.SPAN),
-            "branch-and-",
+            "dag-labels",
+            ", and the period is span",
         ),
-        (with_branches, "graph"),
+        (with_branches, "dag-labels", ", and the network has branches"),
     ],
 )
-def test_auto_picks_by_shape_and_objective(change: Callable[[Problem], Problem], solver: str) -> None:
-    split = solve(change(large_problem(12, 2, 0)))
-    assert split.solver.startswith(solver)
-    assert split.picked_because.startswith("auto: 2^12 candidates are too many to look at")
+def test_auto_chooses_by_shape_and_objective(change: Callable[[Problem], Problem], solver: str, why: str) -> None:
+    split = solve(change(large_chain(12, 2, 0)))
+    assert split.solver == solver
+    assert split.picked_because == f"auto: 2^12 assignments are too many to evaluate each{why}"
     assert split.proved
-    few = solve(change(large_problem(5, 2, 0)))
-    assert (few.solver, few.picked_because) == ("full", "auto: 2^5 candidates are few enough to look at each")
+    few = solve(change(large_chain(5, 2, 0)))
+    assert (few.solver, few.picked_because) == ("exhaustive", "auto: 2^5 assignments are few enough to evaluate each")
 
 
-def test_auto_knows_energy_on_more_boards_than_labels_can_take_sets_of() -> None:
-    split = solve(powered(large_problem(60, 11, 0), 0.001), time_limit_s=1.0)
-    assert (split.solver, evaluate(split.problem, split.assignment).is_feasible) == ("branch-and-bound", True)
+def test_auto_solves_energy_on_more_boards_than_sets_of_powered_ones_can_be_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake_clock(monkeypatch, tick_s=0.005)
+    split = solve(with_power(large_chain(30, 11, 0), 0.001), time_limit_s=1.0)
+    assert (split.solver, evaluate(split.problem, split.assignment).is_feasible) == ("dag-labels", True)
     assert 0 < split.lower_bound <= split.objective
 
 
 def test_every_solver_has_a_name_and_no_other_is_known() -> None:
-    problem = large_problem(6, 2, 0)
+    assert tuple(SOLVERS) == ("exhaustive", "chain-labels", "dag-labels", "highs")
+    problem = large_chain(6, 2, 0)
     expected = solve(problem).objective
-    for name in ("full", "branch-and-bound", "labels", "graph", "highs"):
-        assert isclose(SOLVERS[name](problem).objective, expected, rel_tol=1e-9)
-    with pytest.raises(UsageError, match=r"unknown solver 'cplex': take one of auto, full, .*highs"):
+    for name in SOLVERS:
+        split = solve(problem, name)
+        assert (split.solver, split.picked_because) == (name, "")
+        assert isclose(split.objective, expected, rel_tol=1e-9)
+    with pytest.raises(UsageError, match=r"unknown solver 'cplex': take one of auto, exhaustive, .*highs"):
         solve(problem, "cplex")
 
 
-def test_what_highs_prints_disturbs_nobody(capfd: pytest.CaptureFixture[str]) -> None:
-    problem = random_problem(24, Kinds(periods=(Period.LOAD,)))  # one of those where it does
-    assert isclose(solve(problem, "highs").objective, BruteForce(problem).least(), rel_tol=1e-9)
-    assert capfd.readouterr().out == ""
-
-
-def test_highs_refuses_what_is_not_linear() -> None:
-    problem = replace(large_problem(6, 2, 0), objective=Objective.THROUGHPUT, period_definition=Period.OLD)
-    with pytest.raises(UsageError, match="--solver highs knows no old period"):
-        solve(problem, "highs")
-
-
-def hard_problem() -> Problem:
-    """Return one that nothing proves in seconds: many layers of about the same size on boards that just hold them."""
-    return replace(large_problem(120, 7, 5), objective=Objective.THROUGHPUT)
-
-
-def test_what_does_not_close_has_a_split_and_a_bound_in_time() -> None:
-    start = time.perf_counter()
-    split = solve(hard_problem(), time_limit_s=5.0)
-    assert time.perf_counter() - start < 5.0 + SOON_S
-    assert evaluate(split.problem, split.assignment).is_feasible
+def test_what_is_not_proved_has_a_split_and_a_bound_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = replace(large_chain(80, 6, 5), objective=Objective.THROUGHPUT)
+    clock = fake_clock(monkeypatch, tick_s=0.05)
+    split = solve(problem, time_limit_s=1.5)
+    assert clock.readings < 1.5 / 0.05 + 80 + 20  # the first pass is always finished: one reading a layer
+    assert evaluate(problem, split.assignment).is_feasible
     assert not split.proved
     assert 0 < split.lower_bound < split.objective
-    assert split.picked_because.endswith("labels alone did not prove its split, so HiGHS looked beside it")
 
 
-def test_a_race_ends_with_the_first_proof() -> None:
-    problem = large_problem(30, 3, 1)
-    start = time.perf_counter()
-    found = best_of(race(problem, ("labels", "highs"), time_limit_s=60.0))
-    assert time.perf_counter() - start < 30.0
-    assert found.proved
-    assert found.problem is problem
-    assert isclose(found.objective, solve(problem, "branch-and-bound").objective, rel_tol=1e-9)
+def test_nothing_found_in_time_is_said() -> None:
+    # The last layer runs on the second board alone, and nothing gets there from the first: no candidate of the first
+    # block, which begins on the first board, is feasible.
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0 if k < 19 else inf, 1.0)) for k in range(20))
+    problem = Problem(layers, (DeviceLimits("a", 20, 1), DeviceLimits("b", 20, 1)), (((0.0, inf), (inf, 0.0)),) * 20)
+    with pytest.raises(
+        CheckFailedError, match=r"no split of 20 layers on 2 boards found in 0 s.*larger boards"
+    ) as caught:
+        solve(problem, "exhaustive", time_limit_s=0)
+    assert not isinstance(caught.value, InfeasibleError)
 
 
-def test_the_best_of_several_has_the_largest_bound() -> None:
-    problem = large_problem(3, 2, 0)
-    better, worse = sorted(((0, 0, 0), (0, 1, 0)), key=lambda assignment: evaluate(problem, assignment).value)
-    value = evaluate(problem, better).value
-    best = best_of([split_of(problem, better, 0.1 * value), split_of(problem, worse, 0.2 * value)])
-    assert (best.assignment, best.lower_bound, best.explored) == (better, 0.2 * value, 2)
-    assert best_of([best, split_of(problem, worse, 2 * value)]).lower_bound == value  # better than it is rounding
-
-
-def split_of(problem: Problem, assignment: Assignment, lower_bound: float) -> Split:
-    return Split(problem, assignment, lower_bound, 1, "by hand", 0.0)
-
-
-def test_a_race_that_excludes_all_says_so() -> None:
-    layers = tuple(LayerCosts.alike(f"l{k}", 2, 1, 1, (1.0, 1.0)) for k in range(3))
-    devices = (DeviceLimits("a", 3, 9), DeviceLimits("b", 3, 9))
-    problem = Problem(layers, devices, (((0.0, 1.0), (1.0, 0.0)),) * 3)
-    with pytest.raises(InfeasibleError, match="no assignment packs them"):
-        race(problem, ("labels", "highs"), time_limit_s=20.0)
-
-
-def test_a_solver_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(race_module, "GRACE_S", 0.0)
-    start = time.perf_counter()
-    assert race(hard_problem(), ("labels", "highs"), time_limit_s=0.2) == []
-    assert time.perf_counter() - start < SOON_S
-
-
-def test_a_solver_that_dies_gives_no_answer() -> None:
-    worker = Worker(hard_problem(), "labels", time.time() + 60)
-    worker._process.kill()
-    assert worker.answer() is None
-    worker.stop()
+def test_limits_do_not_change_what_auto_chooses() -> None:
+    assert solve(by_hand()).solver == "exhaustive"
+    large = solve(random_chain(30, 4, 1.5, seed=1))
+    limited = solve(replace(large.problem, max_latency_s=2 * large.objective))
+    assert (limited.solver, limited.picked_because) == (large.solver, large.picked_because)
 
 
 def test_copies_of_the_whole_network_by_hand() -> None:

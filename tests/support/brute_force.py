@@ -1,12 +1,14 @@
 """Brute force over all assignments: the definitions once more, sharing no code with ours.
 
 One inference is played through event by event: what the host sends, each layer, and its output over one link after the
-other. All figures are sums over these events. Only the tables of a `Problem` are read, none of its methods.
+other. All figures are sums over these events. Only the tables of a `Problem` are read, none of its methods. Problems
+that differ only in memories, limits, rules and objective share what was played through.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, permutations, product
 from math import inf, isclose, isfinite
 
@@ -37,20 +39,26 @@ class Outcome:
     ram_bytes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Played:
+    """What an assignment does whatever the limits are; `idle_w` of all powered devices together."""
+
+    latency_s: float
+    period_s: float
+    active_j: float
+    idle_w: float
+    flash_bytes: tuple[int, ...]
+    ram_bytes: tuple[int, ...]
+
+
 class BruteForce:
     """The figures of every assignment of one problem, and the least of them."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.n_devices = len(problem.devices)
-        self.inputs = [
-            sorted({number - 1} if layer.inputs is None else set(layer.inputs))
-            for number, layer in enumerate(problem.layers)
-        ]
-        self.ways = [
-            {(i, h): self._way(layer, i, h) for i, h in product(range(self.n_devices), repeat=2) if i != h}
-            for layer in range(len(problem.layers))
-        ]
+        self.player = _player(_without_limits(problem))
+        self.inputs, self.ways = self.player.inputs, self.player.ways
 
     def least(self) -> float:
         """Return the least objective of all feasible assignments, infinite for none."""
@@ -89,14 +97,14 @@ class BruteForce:
         )
 
     def outcome(self, assignment: tuple[int, ...]) -> Outcome:
-        events = list(self._events(assignment))
-        period_s = self._period(events)
+        played = self.player.play(assignment)
+        energy_period_s = self.problem.frame_period_s or played.period_s
         return Outcome(
-            latency_s=sum(event.seconds for event in events),
-            period_s=period_s,
-            energy_j=self._energy(events, self.problem.frame_period_s or period_s),
-            flash_bytes=self._flash(assignment),
-            ram_bytes=self._ram(assignment),
+            latency_s=played.latency_s,
+            period_s=played.period_s,
+            energy_j=played.idle_w * energy_period_s + played.active_j,
+            flash_bytes=played.flash_bytes,
+            ram_bytes=played.ram_bytes,
         )
 
     def _breaks_a_rule(self, assignment: tuple[int, ...]) -> bool:
@@ -105,17 +113,73 @@ class BruteForce:
             return True
         return problem.keep_last_two and len(set(assignment[-2:])) > 1
 
-    def _flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
+    def _overfills_flash(self, assignment: tuple[int, ...]) -> bool:
+        return any(
+            flash > device.flash_bytes
+            for flash, device in zip(self.player.flash(assignment), self.problem.devices, strict=True)
+        )
+
+
+def _without_limits(problem: Problem) -> Problem:
+    """Return `problem` with what all that share a player have in common."""
+    devices = tuple(replace(device, flash_bytes=0, ram_bytes=0) for device in problem.devices)
+    return replace(
+        problem,
+        devices=devices,
+        objective=Objective.LATENCY,
+        must_use_all=False,
+        keep_last_two=False,
+        max_latency_s=inf,
+        max_period_s=inf,
+        max_energy_j=inf,
+        frame_period_s=0.0,
+    )
+
+
+@lru_cache(maxsize=2)
+def _player(problem: Problem) -> "_Player":
+    return _Player(problem)
+
+
+class _Player:
+    """Plays assignments through, each once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.n_devices = len(problem.devices)
+        self.inputs = [
+            sorted({number - 1} if layer.inputs is None else set(layer.inputs))
+            for number, layer in enumerate(problem.layers)
+        ]
+        self.readers = {
+            tensor: [k for k, inputs in enumerate(self.inputs) if tensor in inputs]
+            for tensor in range(HOST_INPUT, len(problem.layers))
+        }
+        self.ways = [
+            {(i, h): self._way(layer, i, h) for i, h in product(range(self.n_devices), repeat=2) if i != h}
+            for layer in range(len(problem.layers))
+        ]
+        self._played: dict[tuple[int, ...], Played] = {}
+
+    def play(self, assignment: tuple[int, ...]) -> Played:
+        if assignment not in self._played:
+            events = list(self._events(assignment))
+            devices = self.problem.devices
+            self._played[assignment] = Played(
+                latency_s=sum(event.seconds for event in events),
+                period_s=self._period(events),
+                active_j=self._active_j(events),
+                idle_w=sum(devices[powered].idle_w for powered in {event.device for event in events}),
+                flash_bytes=self.flash(assignment),
+                ram_bytes=self._ram(assignment),
+            )
+        return self._played[assignment]
+
+    def flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
         flash = [0] * self.n_devices
         for layer, device in zip(self.problem.layers, assignment, strict=True):
             flash[device] += layer.flash_bytes[device]
         return tuple(flash)
-
-    def _overfills_flash(self, assignment: tuple[int, ...]) -> bool:
-        return any(
-            flash > device.flash_bytes
-            for flash, device in zip(self._flash(assignment), self.problem.devices, strict=True)
-        )
 
     def _way(self, layer: int, sender: int, receiver: int) -> Way:
         """Return the fastest of all ways that visit no device twice, the direct one where it is as fast."""
@@ -136,8 +200,7 @@ class BruteForce:
 
     def _receivers(self, assignment: tuple[int, ...], layer: int) -> list[int]:
         """Return the devices that need what `layer` gives, in the order in which they need it, one entry each."""
-        readers = [k for k, inputs in enumerate(self.inputs) if layer in inputs]
-        return list(dict.fromkeys(assignment[k] for k in readers))
+        return list(dict.fromkeys(assignment[k] for k in self.readers[layer]))
 
     def _events(self, assignment: tuple[int, ...]) -> Iterator[Event]:
         host = self.problem.host_seconds
@@ -179,9 +242,9 @@ class BruteForce:
             Period.OLD: lambda: max(busy[device] for device in _largest(computing)),
         }[self.problem.period_definition]()
 
-    def _energy(self, events: Sequence[Event], period_s: float) -> float:
-        devices = self.problem.devices
-        joules = sum(devices[powered].idle_w * period_s for powered in {event.device for event in events})
+    def _active_j(self, events: Sequence[Event]) -> float:
+        """Return the joules of all that is done, beyond those of being idle meanwhile."""
+        devices, joules = self.problem.devices, 0.0
         for event in events:
             talks = event.with_host or event.peer is not None
             for end in (event.device, *(() if event.peer is None else (event.peer,))):
@@ -208,11 +271,10 @@ class BruteForce:
             for device in set(range(self.n_devices)) - {owner}:
                 more = self._sum({layer}) if device in passing else 0
                 most[device] = max(most[device], self._sum(held[device]) + more)
-            later = [
-                {tensor for k in range(layer + 1, len(assignment)) if assignment[k] == d for tensor in self.inputs[k]}
-                for d in range(self.n_devices)
+            held = [
+                {tensor for tensor in tensors if any(k > layer and assignment[k] == d for k in self.readers[tensor])}
+                for d, tensors in enumerate(held)
             ]
-            held = [tensors & needed for tensors, needed in zip(held, later, strict=True)]
         return tuple(most)
 
     def _sum(self, tensors: set[int]) -> int:

@@ -1,4 +1,4 @@
-"""Random chains of layers for solvers: small ones by Hypothesis, large ones by a seed, and one to compute by hand."""
+"""Chains to split: one by hand, random ones of any size, and a Hypothesis strategy for small ones."""
 
 import random
 from dataclasses import replace
@@ -8,40 +8,10 @@ from hypothesis import strategies as st
 
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 
-Transfers = tuple[tuple[tuple[float, ...], ...], ...]  # layer, sender, receiver
-
-
-def large_problem(n: int, d: int, seed: int) -> Problem:
-    """Return `n` random layers on `d` devices that have 1.2 times the flash the layers need."""
-    rng = random.Random(seed)  # noqa: S311 (no secret)
-    speeds = [10 ** rng.uniform(6.5, 7.9) for _ in range(d)]
-    layers = tuple(
-        LayerCosts.alike(
-            f"l{k}", rng.randint(500, 20000), 1, rng.randint(500, 16000), tuple(rng.random() * 1e6 / s for s in speeds)
-        )
-        for k in range(n)
-    )
-    needed = sum(layer.flash_bytes[0] for layer in layers)
-    sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
-    devices = tuple(DeviceLimits(f"b{k}", int(1.2 * needed * size / sum(sizes)), 1) for k, size in enumerate(sizes))
-    transfers = tuple(
-        tuple(tuple(0.0 if i == h else layer.out_bytes * 1e-5 for h in range(d)) for i in range(d)) for layer in layers
-    )
-    return Problem(layers, devices, transfers)
-
-
-def powered(problem: Problem, idle_w: float) -> Problem:
-    """Return the problem of least energy; every device draws another power."""
-    devices = tuple(
-        replace(device, run_w=0.1 + 0.1 * k + idle_w, transfer_w=0.05 + idle_w, idle_w=idle_w)
-        for k, device in enumerate(problem.devices)
-    )
-    return replace(problem, devices=devices, objective=Objective.ENERGY)
+Transfers = tuple[tuple[tuple[float, ...], ...], ...]
 
 
 def equal_links(layers: tuple[LayerCosts, ...], n_devices: int, seconds_per_byte: float) -> Transfers:
-    """Return the transfer times where every device has the same link with every other."""
-
     def row(layer: LayerCosts, sender: int) -> tuple[float, ...]:
         return tuple(0.0 if sender == h else layer.out_bytes * seconds_per_byte for h in range(n_devices))
 
@@ -59,7 +29,7 @@ def by_hand() -> Problem:
     return Problem(layers, devices, equal_links(layers, 2, 0.5))
 
 
-def random_problem(n: int, d: int, tightness: float, seed: int) -> Problem:
+def random_chain(n: int, d: int, tightness: float, seed: int) -> Problem:
     """Random layers and devices; the flash of all devices together is `tightness` times what the layers need."""
     rng = random.Random(seed)  # noqa: S311 (no secret)
     macc = [rng.randint(1, 1000) * 1000 for _ in range(n)]
@@ -76,8 +46,36 @@ def random_problem(n: int, d: int, tightness: float, seed: int) -> Problem:
     return Problem(layers, devices, equal_links(layers, d, 10 / 115200))
 
 
+def large_chain(n: int, d: int, seed: int) -> Problem:
+    """Random layers on boards of very different speeds whose flash is a fifth more than needed."""
+    rng = random.Random(seed)  # noqa: S311 (no secret)
+    speeds = [10 ** rng.uniform(6.5, 7.9) for _ in range(d)]
+    layers = tuple(
+        LayerCosts.alike(
+            f"l{k}", rng.randint(500, 20000), 1, rng.randint(500, 16000), tuple(rng.random() * 1e6 / s for s in speeds)
+        )
+        for k in range(n)
+    )
+    needed = sum(layer.flash_bytes[0] for layer in layers)
+    sizes = [rng.uniform(0.5, 1.5) for _ in range(d)]
+    devices = tuple(DeviceLimits(f"b{k}", int(1.2 * needed * size / sum(sizes)), 1) for k, size in enumerate(sizes))
+    transfers = tuple(
+        tuple(tuple(0.0 if i == h else layer.out_bytes * 1e-5 for h in range(d)) for i in range(d)) for layer in layers
+    )
+    return Problem(layers, devices, transfers)
+
+
+def with_power(problem: Problem, idle_w: float) -> Problem:
+    """Return `problem` with energy as objective, each board drawing more power than the one before it."""
+    devices = tuple(
+        replace(device, run_w=0.1 + 0.1 * k + idle_w, transfer_w=0.05 + idle_w, idle_w=idle_w)
+        for k, device in enumerate(problem.devices)
+    )
+    return replace(problem, devices=devices, objective=Objective.ENERGY)
+
+
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def chains(draw: st.DrawFn) -> Problem:
     """Chains of up to 4^5 or 2^8 candidates, with ties, zeros, infinities, twins and memories that just fit."""
     d = draw(st.integers(1, 4))
     n = draw(st.integers(1, {1: 8, 2: 8, 3: 6, 4: 5}[d]))
@@ -88,14 +86,17 @@ def problems(draw: st.DrawFn) -> Problem:
     def seconds() -> tuple[float, ...]:
         return (draw(time),) * d if identical else tuple(draw(st.lists(time, min_size=d, max_size=d)))
 
-    def sizes(most: int) -> tuple[int, ...]:
-        size = st.integers(0, most)
+    def sizes(least: int, most: int) -> tuple[int, ...]:
+        size = st.integers(least, most)
         return (draw(size),) * d if identical else tuple(draw(st.lists(size, min_size=d, max_size=d)))
 
-    layers = tuple(LayerCosts(f"l{k}", sizes(20), sizes(10), draw(st.integers(0, 9)), seconds()) for k in range(n))
+    # An input and an output of 9 bytes take 24 bytes of RAM.
+    layers = tuple(
+        LayerCosts(f"l{k}", sizes(0, 20), sizes(24, 34), draw(st.integers(0, 9)), seconds()) for k in range(n)
+    )
     total = sum(layer.flash_bytes[0] for layer in layers)
     flash = st.integers(total // d, total // d + 12) if draw(st.booleans()) else st.just(total)
-    ram = st.sampled_from([10, 10, 9, 6])
+    ram = st.sampled_from([34, 34, 33, 30])
     limits = (draw(flash), draw(ram))
     devices = tuple(DeviceLimits(f"b{k}", *(limits if identical else (draw(flash), draw(ram)))) for k in range(d))
     transfers = equal_links(layers, d, draw(st.sampled_from([0.0, 0.1, 1.0])))

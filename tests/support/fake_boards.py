@@ -1,4 +1,4 @@
-"""Boards that speak the host protocol of docs/protocol.md in Python, behind a port that counts its own time."""
+"""Fake boards with the host protocol of docs/protocol.md, on a port with virtual time."""
 
 import struct
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from tinysplit_hil.protocol import (
 CORE_HZ = 64_000_000
 ALL = 1_000_000
 NO_ERROR = BoardError(0, 0)
+LONGEST_S = 600.0  # a client that still reads then would never return
 
 
 @dataclass
@@ -31,7 +32,7 @@ class FakeBoard:
     input: bytearray = field(default_factory=bytearray)
     output: bytes = b""
     records: list[TimeRecord] = field(default_factory=list)
-    frames_to_lose: int = 0  # of the first that it sends
+    frames_to_lose: int = 0  # of the first frames that it sends
     wrong_reply: bytes | None = None  # payload of every reply
     sent: bytearray = field(default_factory=bytearray)
     requests: list[Frame] = field(default_factory=list)
@@ -41,9 +42,9 @@ class FakeBoard:
         for frame in self.decoder.feed(data):
             self.requests.append(frame)
             self.on_request(frame)
-            self.answer(frame)
+            self.reply(frame)
 
-    def answer(self, frame: Frame) -> None:
+    def reply(self, frame: Frame) -> None:
         kind = MessageType(frame.type)
         error = NO_ERROR
         payload = b""
@@ -94,7 +95,7 @@ class FakeBoard:
 
 @dataclass
 class FakePort:
-    """A serial port whose time is counted: a byte takes its time on the line, a short read its time-out."""
+    """A serial port with virtual time: each byte takes its time on the line, an incomplete read its time-out."""
 
     board: FakeBoard
     name: str | None = "fake://board"
@@ -113,6 +114,7 @@ class FakePort:
         data = bytes(self.board.sent[:size])
         del self.board.sent[:size]
         self.clock_s += self.timeout if len(data) < size else size * 10 / self.baudrate
+        assert self.clock_s < LONGEST_S, "the client goes on reading"
         return data
 
     def reset_input_buffer(self) -> None:

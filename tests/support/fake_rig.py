@@ -81,7 +81,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
 
 @dataclass
 class FakeRig:
-    """Two boards that work together, and the rig that holds their ports."""
+    """Two boards that compute a network together, and the rig with their ports."""
 
     boards: tuple[FakeBoard, FakeBoard]
     rig: Rig

@@ -1,4 +1,4 @@
-"""A board's firmware around a two-layer network that a person can compute, compiled without PlatformIO."""
+"""A board's firmware with a two-layer network that is easy to compute by hand, compiled without PlatformIO."""
 
 import subprocess
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ HOST = 0xFF
 
 @dataclass(frozen=True)
 class SubModel:
-    """Layers `first` .. `last` (1 or 2), from and to a link's index or HOST; layer 1 reads cut 1, layer 2 cut 0."""
+    """Layers `first` to `last` (1 or 2) between two links by index, or HOST; layer 1 reads cut 1, layer 2 cut 0."""
 
     first: int
     last: int
@@ -96,7 +96,7 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
 
 
 def write_project(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> None:
-    """Write what a generated project has, in its layout."""
+    """Write the files of a generated project, in its layout."""
     links_at_rate = [(link, link_baud) for link in links]
     texts = {**render_board_files(board, links_at_rate, 115200, board.near_memory), "src/network.c": network}
     write_project_files(folder, board, texts)

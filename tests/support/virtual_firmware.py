@@ -1,4 +1,4 @@
-"""Tiny programs for virtual boards, in assembler and C, built with the cross compiler."""
+"""Small programs for virtual boards, in assembly and C, built with the cross compiler."""
 
 import subprocess
 from functools import lru_cache
@@ -61,7 +61,7 @@ def _linker_script(device: Device) -> str:
 
 
 def assembler(*lines: str) -> str:
-    """Return a reset() that consists of these instructions and then sleeps."""
+    """Return a reset() with these instructions, followed by WFI."""
     text = "".join(f'"{line}\\n"' for line in (*lines, "9: wfi", "b 9b", ".ltorg"))
     return f"__attribute__((naked)) void reset(void) {{ __asm volatile({text}); }}"
 

@@ -1,4 +1,4 @@
-"""What a built program takes of its board's memories, read from its ELF file."""
+"""Memory use of a program, read from its ELF file."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,48 +22,48 @@ ARENA_SYMBOL = "network_arena"
 
 _LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
 _LAYER_CODE = re.compile(r"layer_(\d+)([._]|$)")
-_CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and what describes a layer to those that layers share
-_KERNELS = "dsp_"  # prefix of functions that layers bring along and share
+_CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and descriptions of layers for shared functions
+_KERNELS = "dsp_"  # prefix of functions that several layers share
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes of one memory that the program takes."""
+    """Use of one memory by a program."""
 
     memory: Memory
     used_bytes: int
 
     @property
     def over_bytes(self) -> int:
-        """Bytes that do not fit."""
+        """Bytes that exceed the memory."""
         return max(0, self.used_bytes - self.memory.size_bytes)
 
 
 @dataclass(frozen=True)
 class ElfSizes:
-    """Sizes of a program; `flash` holds code, weights and the start values of variables."""
+    """Sizes of a program in bytes; `flash` includes code, weights and initial values of variables."""
 
     flash: MemoryUse
-    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and the stack's reserve
-    weights_bytes: int  # the arrays layer_<n>_<name>, without the padding between them
-    arena_bytes: int  # the activations
-    stack_bytes: int  # the stack's reserve
-    layer_code_bytes: dict[int, int]  # by the layer's number; with the functions that the compiler split off
-    shared_code_bytes: dict[str, int]  # functions that layers bring along and share, of which there is one copy
+    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and reserved stack
+    weights_bytes: int  # arrays layer_<n>_<name>, without padding between them
+    arena_bytes: int  # activations
+    stack_bytes: int  # reserved
+    layer_code_bytes: dict[int, int]  # by number of the layer; including parts that the compiler split off
+    shared_code_bytes: dict[str, int]  # by name; functions that several layers share, linked once
 
     @property
     def code_bytes(self) -> int:
-        """Flash beside the weights."""
+        """Flash without the weights."""
         return self.flash.used_bytes - self.weights_bytes
 
 
 def read_elf(path: Path, device: Device) -> ElfSizes:
-    """Read the program that was built for `device`. Raises ToolError when the file is no ELF file."""
+    """Read the sizes of a program that was built for `device`. Raises ToolError when the file is not ELF."""
     try:
         with path.open("rb") as stream:
             return _sizes(ELFFile(stream), device)
     except (OSError, ELFError) as error:
-        raise ToolError(f"{path} is no readable ELF file ({error}): build the project again") from error
+        raise ToolError(f"{path} is not a readable ELF file ({error}): build the project again") from error
 
 
 def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
@@ -96,7 +96,7 @@ def _layer_code_bytes(code: Sequence[Symbol]) -> dict[int, int]:
 
 
 def _shared_code_bytes(code: Sequence[Symbol]) -> dict[str, int]:
-    """Return the sizes of weak functions, with what the compiler split off and with helpers of such a name."""
+    """Return the sizes of weak functions, including parts that the compiler split off and helpers by name."""
     functions = [each for each in code if each["st_info"]["type"] == "STT_FUNC"]
     weak = {each.name for each in functions if each["st_info"]["bind"] == "STB_WEAK" and each.name.startswith(_KERNELS)}
     sizes = dict.fromkeys(sorted(weak), 0)
@@ -113,7 +113,7 @@ def _symbols(elf: ELFFile) -> Iterator[Symbol]:
 
 
 def _is_loaded(section: Section) -> bool:
-    """Say whether the section's bytes lie in flash: also those of .data, which start-up copies into RAM."""
+    """Return whether a section takes flash, as .data does, too: the start-up code copies it into RAM."""
     return bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC) and section["sh_type"] != "SHT_NOBITS"
 
 
@@ -127,7 +127,7 @@ def _bytes_in(memory: Memory, sections: Sequence[Section]) -> int:
 
 
 def check_memory(board: str, sizes: ElfSizes) -> None:
-    """Raise CheckFailedError when the program of `board` is larger than one of its memories."""
+    """Raise CheckFailedError when the program of `board` exceeds one of its memories."""
     for use in (sizes.flash, *sizes.ram):
         if use.over_bytes:
             raise CheckFailedError(
@@ -137,7 +137,7 @@ def check_memory(board: str, sizes: ElfSizes) -> None:
 
 
 def print_memory(programs: Sequence[tuple[str, ElfSizes]], console: Console) -> None:
-    """Print a bar for every memory of every board; `programs` are pairs of a board's title and its program's sizes."""
+    """Print a bar for every memory of every board; `programs` are pairs of title and sizes."""
     table = plain_table("board", "memory", "", numbers=("used", "of bytes", "%"))
     for board, sizes in programs:
         for use in (sizes.flash, *sizes.ram):

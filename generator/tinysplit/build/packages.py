@@ -1,4 +1,4 @@
-"""PlatformIO's own folder, filled so that it never asks its registry: SCons from PyPI and our development platform."""
+"""PlatformIO's core folder with SCons from PyPI and the local platform, so that PlatformIO needs no registry."""
 
 import fcntl
 import hashlib
@@ -17,10 +17,10 @@ from tinysplit.common.cache import cache_directory
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for PlatformIO; prepares its folder on first use.
+    """Return the environment variables for PlatformIO; its core folder is prepared on first use.
 
-    The user's own PlatformIO variables are left out: they would change what is built, or where. Raises ToolError when
-    no folder can be written.
+    PlatformIO variables of the user are removed, as they would change what is built or where. Raises ToolError when no
+    cache folder is writable.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORMIO_")}
     return inherited | {
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 def _prepared_directory() -> Path:
-    """Return PlatformIO's folder; its name depends on what is in it, so that two installations share none."""
+    """Return PlatformIO's core folder; its name depends on its contents, so that installations do not share it."""
     platform = resources.boards() / "platform"
     contents = (str(platform), sys.prefix, version("platformio"), version("scons"))
     key = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:12]
@@ -47,9 +47,9 @@ def _prepared_directory() -> Path:
 
 
 def _install_scons(package: Path) -> None:
-    """Make PlatformIO's package `tool-scons` out of the SCons that is installed beside this package.
+    """Write a PlatformIO package `tool-scons` that runs the SCons of this Python environment.
 
-    The owner in .piopm is essential: without it PlatformIO looks for its own package in the registry.
+    The owner in .piopm is essential: without it PlatformIO looks for the package in its registry.
     """
     scons_version = get_core_dependencies()["tool-scons"].lstrip("~^=")
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
@@ -61,9 +61,9 @@ def _install_scons(package: Path) -> None:
 
 
 def _link_platform(platforms: Path, platform: Path) -> None:
-    """Write the link that PlatformIO writes on installing `symlink://<platform>`.
+    """Write the file that PlatformIO writes when it installs `symlink://<platform>`.
 
-    PlatformIO would do it itself, but two builds at once would write the file while the other reads it.
+    Written by PlatformIO itself, it could be read by a concurrent build before it is complete.
     """
     spec = {"owner": None, "id": None, "name": platform.name, "requirements": None, "uri": f"symlink://{platform}"}
     platforms.mkdir(parents=True, exist_ok=True)

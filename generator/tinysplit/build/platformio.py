@@ -1,4 +1,4 @@
-"""Builds PlatformIO projects with the system's compiler and without PlatformIO's registry."""
+"""Builds PlatformIO projects with the system's compiler, without access to PlatformIO's registry."""
 
 import os
 import re
@@ -25,7 +25,7 @@ _ERRORS = re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* ")
 def build_projects(
     directories: Sequence[Path], on_built: Callable[[Path], None] = lambda _directory: None
 ) -> list[Path]:
-    """Build all projects at once and return their ELF files in the order of `directories`.
+    """Build all projects in parallel and return their ELF files in the order of `directories`.
 
     `on_built` is called with the directory of each finished project. Raises ToolError when the compiler or PlatformIO
     is missing (before anything is started), when a build fails, and when one takes more than TIME_LIMIT_S;
@@ -49,7 +49,7 @@ def build_projects(
 
 
 def _require_tools() -> None:
-    """Look for everything first: PlatformIO waits a minute for its registry when something is missing."""
+    """Raise ToolError for a missing tool, for which PlatformIO would wait a minute for its registry."""
     if shutil.which(COMPILER) is None:
         raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
     command = [COMPILER, "-print-file-name=nano.specs"]
@@ -63,7 +63,7 @@ def _require_tools() -> None:
 
 def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     if not (directory / "platformio.ini").is_file():
-        raise InputError(f"{directory} has no platformio.ini: it is no generated project")
+        raise InputError(f"{directory} has no platformio.ini: it is not a generated project")
     log = directory / LOG_IN_PROJECT
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as output:
@@ -73,7 +73,7 @@ def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[byt
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that the compilers can be stopped together with PlatformIO
+            start_new_session=True,  # to stop PlatformIO together with its compilers
         )
 
 
@@ -87,7 +87,7 @@ def _finish(directory: Path, process: subprocess.Popen[bytes], deadline: float) 
     if status != 0:
         raise _failure(directory, log)
     if not (directory / ELF_IN_PROJECT).is_file():
-        raise ToolError(f"building {directory} made no {ELF_IN_PROJECT} (log: {log})")
+        raise ToolError(f"building {directory} did not produce {ELF_IN_PROJECT} (log: {log})")
 
 
 def _failure(directory: Path, log: Path) -> TinysplitError:
@@ -105,6 +105,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def first_error(output: str) -> str:
-    """Return the first line of a build's output that names an error, else its last line that says something."""
+    """Return the first line of a build's output that names an error, else its last non-empty line."""
     lines = [line.strip() for line in output.splitlines() if line.strip(" =")]
     return next((line for line in lines if _ERRORS.search(line)), lines[-1] if lines else "no output")

@@ -1,4 +1,4 @@
-"""Built programs held against what was promised: weights and arena to the byte, memories within the board's."""
+"""Compares built programs with the plan: weights and arena must be equal, memories must not be exceeded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from tinysplit.project.manifest import Project, ProjectBoard
 
 @dataclass(frozen=True)
 class BuiltBoard:
-    """A board of the project and the sizes of its program."""
+    """A board and the sizes of its program."""
 
     board: ProjectBoard
     elf: Path
     sizes: ElfSizes
 
     def check(self) -> None:
-        """Raise CheckFailedError when a memory is over budget or weights or arena are not what was promised."""
+        """Raise CheckFailedError when a memory is over budget or weights or arena differ from the plan."""
         check_memory(self.board.title, self.sizes)
-        for what, promised, built in (
+        for what, planned, built in (
             ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
             ("arena", self.board.arena_bytes, self.sizes.arena_bytes),
         ):
-            if promised != built:
-                raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {promised} were promised")
+            if planned != built:
+                raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {planned} were planned")
 
     def to_json(self) -> dict[str, Any]:
         """Return the sizes in bytes as JSON values."""
@@ -42,8 +42,8 @@ class BuiltBoard:
                 {"name": use.memory.name, "used_bytes": use.used_bytes, "size_bytes": use.memory.size_bytes}
                 for use in memories
             ],
-            "weights_bytes": {"promised": self.board.weights_bytes, "built": self.sizes.weights_bytes},
-            "arena_bytes": {"promised": self.board.arena_bytes, "built": self.sizes.arena_bytes},
+            "weights_bytes": {"planned": self.board.weights_bytes, "built": self.sizes.weights_bytes},
+            "arena_bytes": {"planned": self.board.arena_bytes, "built": self.sizes.arena_bytes},
             "code_bytes": self.sizes.code_bytes,
             "stack_bytes": self.sizes.stack_bytes,
         }
@@ -66,7 +66,7 @@ class BuildReport:
         )
 
     def check(self) -> None:
-        """Raise CheckFailedError for the first board that breaks its promise."""
+        """Raise CheckFailedError for the first board whose check fails."""
         for board in self.boards:
             board.check()
 
@@ -76,12 +76,12 @@ class BuildReport:
 
 
 def print_build(report: BuildReport, console: Console) -> None:
-    """Print bars of all memories, and weights and arena beside their promise."""
+    """Print the use of all memories, and built and planned sizes of weights and arena."""
     print_memory([(built.board.title, built.sizes) for built in report.boards], console)
     for built in report.boards:
         board, sizes = built.board, built.sizes
         console.print(
-            f"{board.title}: weights {sizes.weights_bytes} bytes (promised {board.weights_bytes}), "
-            f"arena {sizes.arena_bytes} bytes (promised {board.arena_bytes}), code {sizes.code_bytes} bytes",
+            f"{board.title}: weights {sizes.weights_bytes} bytes (planned {board.weights_bytes}), "
+            f"arena {sizes.arena_bytes} bytes (planned {board.arena_bytes}), code {sizes.code_bytes} bytes",
             highlight=False,
         )

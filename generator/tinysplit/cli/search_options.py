@@ -21,7 +21,7 @@ from tinysplit.pipeline import Search
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solve import AUTO, SOLVERS
+from tinysplit.split.solvers.dispatch import AUTO, SOLVERS
 
 COSTS, SEARCH = "Costs and limits", "Search"  # headings of --help
 

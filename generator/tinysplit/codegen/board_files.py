@@ -28,7 +28,7 @@ Handlers = Sequence[tuple[str, Sequence[str]]]  # interrupt names, each with the
 
 
 @dataclass(frozen=True)
-class BoardSource:
+class BoardContext:
     """The names of `board/board.c.j2`."""
 
     board: Board
@@ -53,7 +53,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class VectorsSource:
+class VectorsContext:
     """The names of `board/vectors.c.j2`; `handlers` are the names of the interrupts that are used."""
 
     device: Device
@@ -63,7 +63,7 @@ class VectorsSource:
 
 
 @dataclass(frozen=True)
-class LinkerScript:
+class LinkerScriptContext:
     """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes."""
 
     board: Board
@@ -128,7 +128,7 @@ def _handlers(board: Board, links: Sequence[Uart]) -> Handlers:
 def _board_source(board: Board, links: Sequence[tuple[Uart, int]], handlers: Handlers, host_baud: int) -> str:
     uarts = (board.host_uart, *(link for link, _ in links))
     pins = [pin for uart in uarts for pin in (uart.tx, uart.rx)]
-    source = BoardSource(
+    source = BoardContext(
         board=board,
         core_mhz=f"{board.clock.core_hz / 1e6:g}",
         host=board.host_uart,
@@ -154,11 +154,11 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
         )
         for position in range(max(names) + 1)
     ]
-    return render("board/vectors.c.j2", VectorsSource(device, handlers, core_entries, entries))
+    return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
 def _linker_script(board: Board, arena: Memory) -> str:
-    source = LinkerScript(
+    source = LinkerScriptContext(
         board=board,
         device=board.device,
         flash=board.device.flash.name,

@@ -11,7 +11,8 @@ from tinysplit.kernels.cycles import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.plan import BoardPlan, Link, Plan
+from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import (
     Project,
     ProjectBoard,
@@ -59,7 +60,7 @@ def build_manifest(
 def _layer(
     index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
 ) -> ProjectLayer:
-    graph, layer, planned = quantized.graph, quantized.layers[index], board_plan.memory
+    graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
     core, own = board_plan.board.device.core, planned.layer(graph, index)
     cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))

@@ -74,7 +74,7 @@ class TransferStep:
 
 
 @dataclass(frozen=True)
-class NetworkSource:
+class NetworkContext:
     """The names of `project/network.c.j2`: offsets and sizes in bytes; 0 for an input or output of another board."""
 
     number: int
@@ -94,14 +94,14 @@ class NetworkSource:
 
 def render_network(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan) -> str:
     """Return the text of a board's `network.c`."""
-    return render("project/network.c.j2", _network_source(quantized, board_plan, plan))
+    return render("project/network.c.j2", _network_context(quantized, board_plan, plan))
 
 
-def _network_source(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan) -> NetworkSource:
+def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan) -> NetworkContext:
     memory, steps, output = board_plan.memory, board_plan.steps, len(quantized.layers) - 1
     has_output = plan.assignment[output] == board_plan.index
     widths = BitWidths.of_quantized(quantized)
-    return NetworkSource(
+    return NetworkContext(
         number=board_plan.number,
         board_count=len(plan.boards),
         title=board_plan.board.title,

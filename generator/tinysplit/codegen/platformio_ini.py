@@ -14,7 +14,7 @@ STOCK_ENVIRONMENT = "stock"
 
 
 @dataclass(frozen=True)
-class PlatformioIni:
+class PlatformioIniContext:
     """The names of `project/platformio.ini.j2`."""
 
     board: Board
@@ -31,7 +31,7 @@ def render_platformio_ini(board: Board) -> str:
     """
     return render(
         "project/platformio.ini.j2",
-        PlatformioIni(
+        PlatformioIniContext(
             board=board,
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -24,7 +23,7 @@ from tinysplit.project.manifest import Project, ProjectModel
 
 
 @dataclass(frozen=True)
-class ProjectHashSource:
+class ProjectHashContext:
     """The names of `project/project_hash.c.j2`."""
 
     project_hash: int
@@ -61,7 +60,7 @@ def generate(
             write_project_files(directory, board_plan.board, texts)
         project = project.model_copy(update={"project_hash": _hash(directories)})
         for directory in directories:
-            text = render("project/project_hash.c.j2", ProjectHashSource(project.project_hash))
+            text = render("project/project_hash.c.j2", ProjectHashContext(project.project_hash))
             (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
@@ -74,9 +73,8 @@ def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, 
     memories = {board_plan.index: board_plan.memory for board_plan in plan.boards}
     sources = []
     for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
-        memory, parameters = memories[device], dict[str, Any](own.layer.parameters)
-        layer = replace(memory.layer(quantized.graph, index), **parameters)
-        sources.append(LayerSource(replace(own, layer=layer), memory.kernels[index]))
+        memory = memories[device]
+        sources.append(LayerSource(replace(own, layer=memory.layer(quantized.graph, index)), memory.kernels[index]))
     return tuple(sources)
 
 

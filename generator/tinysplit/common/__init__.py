@@ -1,1 +1,1 @@
-"""What every stage uses: errors, units, files, tables and progress."""
+"""Shared by all stages: errors, units, files, tables, progress."""

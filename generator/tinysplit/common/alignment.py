@@ -1,8 +1,8 @@
-"""The alignment of tensors and buffers in RAM: whole 32-bit words."""
+"""Alignment of tensors and buffers in RAM: 32-bit words."""
 
 WORD_BYTES = 4
 
 
 def aligned(size_bytes: int) -> int:
-    """Round up to whole words, so that every tensor starts on one."""
+    """Return a size in bytes rounded up to whole words."""
     return -(-size_bytes // WORD_BYTES) * WORD_BYTES

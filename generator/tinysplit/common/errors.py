@@ -1,4 +1,4 @@
-"""Every error that a user can cause, one class an exit code: one line that names the thing and the remedy."""
+"""Errors that a user can cause, one class per exit code. A message is one line with the cause and a remedy."""
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 
@@ -10,19 +10,19 @@ class TinysplitError(Exception):
 
 
 class CheckFailedError(TinysplitError):
-    """A check failed: no feasible split, outputs that differ, a memory over budget."""
+    """A check failed: no feasible split, outputs that differ, a memory that is too small."""
 
     exit_code = 1
 
 
 class UsageError(TinysplitError):
-    """The options of a command contradict each other or name something unknown."""
+    """Options of a command are contradictory or unknown."""
 
     exit_code = 2
 
 
 class InputError(TinysplitError):
-    """A file that came in cannot be used: no ONNX, an unsupported operator, samples of the wrong shape."""
+    """An input file cannot be used: not ONNX, an unsupported operator, samples of the wrong shape."""
 
     exit_code = 3
 
@@ -34,5 +34,5 @@ class ToolError(TinysplitError):
 
 
 def one_line(error: Exception) -> str:
-    """Return the words of a library's error without its line breaks."""
+    """Return the message of a library's error without line breaks."""
     return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""What the schemas of all files have in common: frozen, no unknown keys, and one line about the first mistake."""
+"""Base of all file schemas: frozen, unknown keys forbidden, one line about the first error."""
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -10,7 +10,7 @@ class FileModel(BaseModel):
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Return where the first mistake is and what it is: "boards.0.name: Field required"."""
+    """Return the first validation error with its location: "boards.0.name: Field required"."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"])) or "the file"
     return f"{where}: {first['msg']}"

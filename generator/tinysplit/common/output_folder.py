@@ -1,4 +1,4 @@
-"""Writing a file or a folder whole or not at all, and never over something that is not ours."""
+"""Atomic writing of files and generated folders, which never replaces anything that was not generated."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tinysplit.common.project_files import MANIFEST_NAME, MODEL_NAME, PARAMETERS
 
 
 def write_whole_file(path: Path, text: str) -> None:
-    """Write `text` so that `path` never holds half of it; what is no file (a device, a pipe) is written to as it is.
+    """Write `text` to `path` atomically; a device or a pipe is written to directly.
 
     Raises InputError when it cannot be written.
     """
@@ -32,24 +32,24 @@ def write_whole_file(path: Path, text: str) -> None:
 
 
 def check_output_folder(out: Path) -> None:
-    """Raise InputError unless `out` is new, empty, or a folder that was generated before and holds nothing else."""
+    """Raise InputError unless `out` is new, empty, or an older generated folder without other files."""
     out = out.resolve()
     generated = next((parent for parent in out.parents if (parent / MANIFEST_NAME).is_file()), None)
     if generated:
         raise InputError(
-            f"{out} is inside the generated folder {generated}, which is replaced as a whole: go beside it"
+            f"{out} is inside the generated folder {generated}, which is replaced as a whole: name a folder outside"
         )
     if out.is_dir():
         names = {entry.name for entry in out.iterdir()}
-        strangers = sorted(names - _generated_names(out)) if names else []
-        if strangers:
-            raise InputError(f"{out} holds something else than a generated folder ({strangers[0]}): name a new folder")
+        others = sorted(names - _generated_names(out)) if names else []
+        if others:
+            raise InputError(f"{out} contains files that were not generated ({others[0]}): name a new folder")
     elif out.exists():
         raise InputError(f"{out} is a file: name a folder to generate into")
 
 
 def _generated_names(out: Path) -> set[str]:
-    """Return the entries that `generate` made, also one of another version; none where there is no manifest of ours."""
+    """Return the names of the entries that `generate` wrote, in any version; none without a valid manifest."""
     try:
         manifest = json.loads((out / MANIFEST_NAME).read_text(encoding="utf-8"))
         directories = {board["directory"] for board in manifest["boards"]}
@@ -60,9 +60,9 @@ def _generated_names(out: Path) -> set[str]:
 
 @contextmanager
 def whole_folder(out: Path) -> Iterator[Path]:
-    """Give a fresh folder beside `out` that takes its place when the block ends well, and vanishes when it does not.
+    """Yield a temporary folder beside `out` that replaces it if the block succeeds, and is deleted if it fails.
 
-    Raises InputError when `out` cannot be written or holds something else.
+    Raises InputError when `out` cannot be written or contains files that were not generated.
     """
     check_output_folder(out)
     target = out.resolve()
@@ -77,12 +77,12 @@ def whole_folder(out: Path) -> Iterator[Path]:
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
         if isinstance(error, OSError):
-            raise InputError(f"{out} cannot be written ({error.strerror}): name a folder that can") from None
+            raise InputError(f"{out} cannot be written ({error.strerror}): name another folder") from None
         raise
 
 
 def _replace(target: Path, fresh: Path) -> None:
-    """Put `fresh` where `target` is; the old folder goes only when the new one stands."""
+    """Replace `target` by `fresh`; the old folder is deleted only after the new one is in place."""
     if not target.exists():
         fresh.rename(target)
         return

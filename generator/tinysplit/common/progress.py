@@ -1,4 +1,4 @@
-"""Progress of long steps on stderr: a bar on a terminal, one line a step elsewhere."""
+"""Progress of long steps on stderr: a bar on a terminal, one line per step elsewhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 @contextmanager
 def steps(messages: Console, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show `what` while the block runs; the function that is given takes how many of `total` are done."""
+    """Show `what` while the block runs; the yielded function takes the number done of `total`."""
     if not messages.is_terminal:
         messages.print(f"{what} ...", highlight=False, soft_wrap=True)
         yield lambda _: None

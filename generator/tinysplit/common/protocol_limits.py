@@ -1,4 +1,4 @@
-"""What docs/protocol.md says of frames and bytes on a line; firmware/common/frames.h says the same."""
+"""Sizes of frames and messages as in docs/protocol.md and firmware/common/frames.h."""
 
 FRAME_PAYLOAD_BYTES = 1024  # at most
 FRAME_OVERHEAD_BYTES = 8  # header and CRC

@@ -1,4 +1,4 @@
-"""The folders of files that are no Python: templates, firmware and boards, in a checkout and in an installed wheel."""
+"""Folders of resources (templates, firmware, boards), in a checkout and in an installed wheel."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ def templates() -> Path:
 
 
 def firmware() -> Path:
-    """Return the folder of the hand-written C."""
+    """Return the folder of the hand-written C sources."""
     return _ROOT / "firmware"
 
 
 def boards() -> Path:
-    """Return the folder of the board files, which also holds PlatformIO's local platform."""
+    """Return the folder of the board files and of the local PlatformIO platform."""
     return _ROOT / "boards"

@@ -1,4 +1,4 @@
-"""Tables as all commands print them."""
+"""Tables in the style of all commands."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from rich.table import Table
 
 
 def plain_table(*labels: str, numbers: Sequence[str] = ()) -> Table:
-    """Return a table without lines: columns of words to the left, then columns of `numbers` to the right.
+    """Return a table without borders: left-aligned text columns, then right-aligned columns of `numbers`.
 
-    Where the console is too narrow, words go on in the next line; numbers stay whole.
+    On a narrow console, text is wrapped; numbers are not.
     """
     table = Table(box=None, pad_edge=False)
     for heading in labels:

@@ -1,4 +1,4 @@
-"""Units as seed 000 and the tables use them."""
+"""Conversion factors; a KB is 1024 bytes, as in Santamaria 2021."""
 
 KB = 1024  # bytes
 MS = 1000  # in a second

@@ -1,1 +1,1 @@
-"""Graph and boards to a splitting problem."""
+"""Costs of a network on boards: from a graph and boards to a splitting problem."""

@@ -1,4 +1,4 @@
-"""What layers cost on boards and tensors on links: the splitting problem of a network, before anything is built."""
+"""Costs of layers on boards and of tensors on links: the splitting problem of a network."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,17 +18,17 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 
-PAPER_BITS_PER_BYTE = 8  # formula 3 as published counts neither start nor stop bit
+PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What the problem depends on beside network and boards.
+    """The parts of a problem that depend neither on the network nor on the boards.
 
-    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` takes the
-    conventions that seed 000's Tables 2 to 4 rest on in place of ours: float32, whole chips, Table 3's cycles per
-    MACC, bare bytes of 8 bits on the links, every board used, and no cut before the last layer. `period` None stands
-    for `load`, with `paper` for the period that Table 4 was computed with.
+    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` selects the
+    conventions of Santamaria 2021, Tables 2 to 4: float32, the memory of the whole chip, Table 3's cycles per MAC,
+    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None stands for `load`,
+    or with `paper` for the period of Table 4.
     """
 
     bits: int = 8
@@ -41,34 +41,35 @@ class CostSettings:
     max_latency_s: float = inf
     max_period_s: float = inf
     max_energy_j: float = inf
-    frame_period_s: float = 0.0  # inputs come so often; 0: as fast as a split takes them
-    links: tuple[LinkSetting, ...] = ()  # those that are not like the others
-    host_transfers: bool = False  # whether the host's input and output take time
-    optimize: Optimize = Optimize.CYCLES  # what kernels and places of tensors are chosen for
-    kernels: tuple[tuple[int, str], ...] = ()  # layers, from 0, and the kernel or scheme that is named for each
+    frame_period_s: float = 0.0  # time between inputs; 0: as fast as a split takes them
+    links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
+    host_transfers: bool = False  # whether host transfers count as latency
+    optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
+    kernels: tuple[tuple[int, str], ...] = ()  # (0-based layer, kernel or scheme to use)
 
     @property
     def link_settings(self) -> LinkSettings:
-        """The links of all pairs of boards."""
+        """The links between all pairs of boards."""
         return LinkSettings(self.baud, self.links)
 
     @property
     def period_definition(self) -> Period:
-        """The period that counts."""
+        """The definition of the period to use."""
         return self.period or (Period.PAPER if self.paper else Period.LOAD)
 
 
 def make_problem(
     graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths | None = None
 ) -> Problem:
-    """Return the splitting problem of `graph` on `boards`, with `widths` in place of the settings' bits where given.
+    """Return the splitting problem of `graph` on `boards`; `widths` replaces the bits of `settings`.
 
-    Raises UsageError when a link UART cannot make the baud rate, CheckFailedError when a board is too small for the
-    firmware alone.
+    Raises UsageError if a link UART cannot generate the baud rate, InputError if the links leave a board unconnected,
+    CheckFailedError if a board is too small for the firmware alone, and ToolError if the cost table lacks a layer.
     """
-    widths = widths or BitWidths.all(graph, settings.bits)
-    own = not settings.paper
-    problem = _own_problem(graph, boards, settings, widths) if own else _paper_problem(graph, boards, settings)
+    if settings.paper:
+        problem = _paper_problem(graph, boards, settings)
+    else:
+        problem = _measured_problem(graph, boards, settings, widths or BitWidths.all(graph, settings.bits))
     return replace(
         problem,
         objective=settings.objective,
@@ -80,7 +81,7 @@ def make_problem(
     )
 
 
-def _own_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
+def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
     layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
     devices = tuple(free_memory(board) for board in boards)
@@ -112,7 +113,7 @@ def _layer_costs(
     kernels = {core: choose(layer, core, widths, settings.optimize, name) for core in cores}
     cycles = {core: kernel_cycles(layer, core, widths, kernel) for core, kernel in kernels.items()}
     flash = {core: flash_bytes(kernel, layer, core, widths) for core, kernel in kernels.items()}
-    if settings.optimize is Optimize.RAM:  # a plan takes the fastest kernels where RAM allows
+    if settings.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that RAM allows
         fastest = {core: choose(layer, core, widths, name=name) for core in cores}
         flash = {core: max(flash[core], flash_bytes(fastest[core], layer, core, widths)) for core in cores}
     ram_bytes = {core: layer_ram_bytes(graph, number, bits, kernel) for core, kernel in kernels.items()}
@@ -127,22 +128,26 @@ def _layer_costs(
 
 
 def free_memory(board: Board) -> DeviceLimits:
-    """Return what the firmware leaves of flash, and the largest arena."""
-    own = load_cycle_table().firmware[board.device.family]
-    flash_bytes = board.device.flash.size_bytes - own.flash_bytes
-    ram_bytes = board.largest_arena_bytes(own.ram_bytes)
+    """Return the flash that the firmware leaves free, and the largest possible arena.
+
+    Raises CheckFailedError if the board is too small for the firmware alone.
+    """
+    firmware = load_cycle_table().firmware[board.device.family]
+    flash_bytes = board.device.flash.size_bytes - firmware.flash_bytes
+    ram_bytes = board.largest_arena_bytes(firmware.ram_bytes)
     if flash_bytes < 0 or ram_bytes < 0:
         raise CheckFailedError(
-            f"{board.name} is too small for the firmware: {own.flash_bytes} bytes of flash and {own.ram_bytes} of RAM"
+            f"{board.name} is too small for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
+            f"{firmware.ram_bytes} bytes of RAM"
         )
     return DeviceLimits(board.name, flash_bytes, ram_bytes, **asdict(board.power))
 
 
 def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
-    """Return the problem that seed 000's tables were computed with.
+    """Return the problem of Santamaria 2021, Tables 2 to 4.
 
-    X-CUBE-AI lets the output overwrite the input, so a layer needs the RAM of the larger of the two (and a row more,
-    which is left out).
+    X-CUBE-AI lets the output overwrite the input, so that a layer needs the RAM of the larger of the two (and one row
+    more, which is left out).
     """
     layers = tuple(
         LayerCosts.alike(

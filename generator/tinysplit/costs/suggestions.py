@@ -1,4 +1,4 @@
-"""The smallest changes that would make an infeasible splitting problem feasible, each tried out by solving it."""
+"""The smallest changes that make an infeasible splitting problem feasible, each verified by solving it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +18,14 @@ from tinysplit.split.validate import MAX_DEVICES
 
 REMEDIES_LIMIT_S = 5.0
 TRIAL_LIMIT_S = 1.0
-MORE_BOARDS = 3  # at most, of one kind
+MORE_BOARDS = 3  # of one type, at most
 
 
 def remedies(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
-    """Return in words what would be enough, tried for `REMEDIES_LIMIT_S` seconds; empty where nothing was found."""
+    """Return a clause that lists sufficient changes; empty if none is found within `REMEDIES_LIMIT_S` seconds."""
     search = _Search(graph, tuple(boards), settings, perf_counter() + REMEDIES_LIMIT_S)
     found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
-    return f"; enough would be {', or '.join(found)}" if found else ""
+    return f"; sufficient: {', or '.join(found)}" if found else ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class _Search:
     deadline: float
 
     def smaller_kernels(self) -> Iterator[str]:
-        """Yield how kernels have to be chosen that need less of a memory, where that is not chosen already."""
+        """Yield the option that selects kernels with less flash or RAM, if that is sufficient."""
         for optimize in (Optimize.FLASH, Optimize.RAM):
             settings = replace(self.settings, optimize=optimize)
             if self._tried(make_problem(self.graph, self.boards, settings), self.boards):
@@ -44,15 +44,15 @@ class _Search:
                 return
 
     def more_boards(self) -> Iterator[str]:
-        """Yield the fewest boards more of each kind that is there already."""
+        """Yield the least number of additional boards of each type that is already used."""
         for name in dict.fromkeys(board.name for board in self.boards):
             for count in range(1, MORE_BOARDS + 1):
                 if self._with_more(name, count):
-                    yield f"one more {name}" if count == 1 else f"{count} more {name}"
+                    yield f"{count} more {name}"
                     break
 
     def more_memory(self) -> Iterator[str]:
-        """Yield the least flash in KB or RAM in bytes more on each board alone; both where neither is enough."""
+        """Yield the least additional flash (KB) or RAM (bytes) on each single board; both if neither is sufficient."""
         problem = make_problem(self.graph, self.boards, self.settings)
         everything = sum(max(layer.flash_bytes) + max(layer.ram_bytes) for layer in problem.layers)
         for device, limits in enumerate(problem.devices):
@@ -77,14 +77,14 @@ class _Search:
         return self._tried(make_problem(self.graph, boards, self.settings), boards)
 
     def _least_more(self, problem: Problem, device: int, memory: "_Memory", everything: int) -> int:
-        """Return the fewest units more of one memory that are enough, found by halving; 0 where no amount is.
+        """Return the least sufficient number of additional units of one memory, by bisection; 0 if no amount is.
 
-        `everything` bytes are more than any split needs.
+        `everything` is an upper bound of the bytes that any split needs.
         """
         free = memory.free(problem.devices[device])
 
         def needed(units: int) -> int | None:
-            """Return the units more that a split needs which has so many; None where there is no split."""
+            """Return the additional units that a split with `units` more really uses; None without a split."""
             split = self._tried(memory.grown(problem, device, units), self.boards)
             return -(-(memory.used(split)[device] - free) // memory.unit_bytes) if split else None
 
@@ -105,7 +105,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Memory:
-    """One of the two memories of a board, and the unit in which more of it is asked for."""
+    """One of the two memories of a board, and the unit of additional memory."""
 
     unit_bytes: int
     free: Callable[[DeviceLimits], int]
@@ -113,7 +113,7 @@ class _Memory:
     larger: Callable[[DeviceLimits, int], DeviceLimits]
 
     def grown(self, problem: Problem, device: int, units: int) -> Problem:
-        """Return the problem in which one device has so many units more."""
+        """Return the problem with `units` more on one device."""
         devices = list(problem.devices)
         devices[device] = self.larger(devices[device], units * self.unit_bytes)
         return replace(problem, devices=tuple(devices))
@@ -142,13 +142,16 @@ def _ram(units: int) -> str:
 
 
 def _least_enough(most: int, needed: Callable[[int], int | None]) -> int:
-    """Return the least units that are enough, `most` being enough; each trial tells what it really needs."""
+    """Return the least sufficient number of units by bisection; `most` is sufficient.
+
+    `needed` returns the units that a split really uses, or None if the number is insufficient.
+    """
     too_few = 0
     while most - too_few > 1:
         middle = (too_few + most) // 2
-        enough = needed(middle)
-        if enough is None:
+        used = needed(middle)
+        if used is None:
             too_few = middle
         else:
-            most = max(min(enough, middle), too_few + 1)
+            most = max(min(used, middle), too_few + 1)
     return most

@@ -1,4 +1,4 @@
-"""Seconds of tensors on links and on host ports, as docs/protocol.md has their frames."""
+"""Transfer times of tensors on links and host ports; docs/protocol.md defines the frames."""
 
 from collections.abc import Sequence
 from math import inf
@@ -30,10 +30,11 @@ def link_seconds(
     *,
     half_duplex: bool = False,
 ) -> float:
-    """Return the seconds from the first bit of a tensor to the last of its last frame's acknowledgement.
+    """Return the seconds from the first bit of a tensor to the last bit of the last acknowledgement.
 
-    Data frames go back to back, the earlier acknowledgements against their stream (docs/protocol.md, Links); on a
-    half-duplex link every acknowledgement takes its turn. Both ends use the rates that their clocks really make.
+    On a full-duplex link, data frames follow each other without gaps, and all acknowledgements but the last overlap
+    with them (docs/protocol.md, Links); on a half-duplex link no acknowledgement does. Each end runs at the rate that
+    its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the payload alone.
     """
     n_frames = -(-n_bytes // FRAME_PAYLOAD_BYTES)
     data_bytes = n_bytes + n_frames * FRAME_OVERHEAD_BYTES
@@ -42,29 +43,30 @@ def link_seconds(
 
 
 def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
-    """Return the seconds that the host needs to give `board` the network's input and START, and to read the output.
+    """Return the seconds in which the host sends the network's input and START to `board`, and reads the output.
 
-    Each request waits for its reply (docs/protocol.md, Host ports); what the host itself takes in between is left out.
+    Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included.
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     return (
-        _asked_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES, loads + 1, 0),
-        _asked_seconds(board, reads * READ_REQUEST_BYTES, reads, out_bytes + FRAME_OVERHEAD_BYTES),  # DONE goes first
+        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES, loads + 1, 0),
+        _request_seconds(board, reads * READ_REQUEST_BYTES, reads, out_bytes + FRAME_OVERHEAD_BYTES),  # DONE goes first
     )
 
 
-def _asked_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int) -> float:
+def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int) -> float:
     frames_bytes = n_requests * FRAME_OVERHEAD_BYTES
-    asking_s = (request_bytes + frames_bytes) / HOST_BAUD
-    return BITS_PER_BYTE * (asking_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
+    request_s = (request_bytes + frames_bytes) / HOST_BAUD
+    return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
 
 
 def direct_seconds(
     out_bytes: Sequence[int], boards: Sequence[Board], settings: LinkSettings, bits_per_byte: int, table: CycleTable
 ) -> Table:
-    """Return T of each layer's output over the link of each pair, [layer][from][to], infinite where there is none.
+    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
 
-    The first link UART of each board stands for all of them. Raises UsageError when it cannot make a link's rate.
+    The first link UART of each board stands for all of them. Raises UsageError if it cannot generate a link's baud
+    rate.
     """
 
     def seconds(n_bytes: int, i: int, h: int) -> float:
@@ -84,33 +86,32 @@ def direct_seconds(
 
 
 def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], settings: LinkSettings) -> Links:
-    """Return the links with these times; a board of `ram_bytes` passes on what fits there."""
+    """Return the links with the times `direct`; a board relays each tensor that fits into its `ram_bytes`."""
     relays = tuple(tuple(aligned(n_bytes) <= free for free in ram_bytes) for n_bytes in out_bytes)
     return Links(direct, relays, frozenset(link.boards for link in settings.named if link.half_duplex))
 
 
 def links_left(settings: LinkSettings, links: Links | None) -> tuple[LinkSetting, ...]:
-    """Return what `settings` names and, as absent, every pair whose link a search gave up for want of UARTs."""
+    """Return the links that `settings` names, and as absent those that a search removed because UARTs are scarce."""
     table = links.direct[0] if links else ()
-    given_up = [(i, h) for i, row in enumerate(table) for h in range(i + 1, len(row)) if row[h] == inf]
-    named = (link for link in settings.named if link.boards not in given_up)
-    return (*named, *(LinkSetting(pair, None) for pair in given_up))
+    removed = [(i, h) for i, row in enumerate(table) for h in range(i + 1, len(row)) if row[h] == inf]
+    named = (link for link in settings.named if link.boards not in removed)
+    return (*named, *(LinkSetting(pair, None) for pair in removed))
 
 
 def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
-    """Raise InputError when the links leave a board that no other one can reach, not even over others."""
-    reached, border = {0}, [0]
-    while border:
-        here = border.pop()
-        there = {h for h in range(len(boards)) if h not in reached and settings.between(here, h).baud is not None}
-        reached |= there
-        border += there
+    """Raise InputError if a board cannot be reached from the first one, not even through relays."""
+    reached, frontier = {0}, [0]
+    while frontier:
+        here = frontier.pop()
+        neighbours = {h for h in range(len(boards)) if h not in reached and settings.between(here, h).baud is not None}
+        reached |= neighbours
+        frontier += neighbours
     lost = next((index for index in range(len(boards)) if index not in reached), None)
     if lost is not None:
         ends = " to ".join(board_title(index + 1, boards[index].name) for index in (0, lost))
         raise InputError(
-            f"no link leads from {ends}, not even over other boards: allow a link that --link takes away, or leave the "
-            "board out"
+            f"no route from {ends}, not even via other boards: allow a link that --link removes, or leave the board out"
         )
 
 

@@ -1,1 +1,1 @@
-"""Many networks, sets of boards, baud rates and bit widths, and the best compromises among them."""
+"""Design-space exploration: Pareto fronts over networks, sets of boards, baud rates and bit widths."""

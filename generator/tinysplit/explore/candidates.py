@@ -1,4 +1,4 @@
-"""What is explored: every network in every width on every set of boards at every baud rate."""
+"""The design space: every network in every bit width on every set of boards at every baud rate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tinysplit.split.validate import MAX_DEVICES
 
 
 class Candidate(NamedTuple):
-    """A network on some boards, each of which gets a layer; `baud` 0 where one board alone has no link."""
+    """A network on a set of boards, each of which runs a layer; `baud` is 0 for a single board."""
 
     model: str  # SHA-256 of the ONNX file
     bits: int
@@ -21,7 +21,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """All that is combined; every board type may be taken several times, up to `max_boards` boards in all."""
+    """The values to combine; a set has up to `max_boards` boards, and may have several of one type."""
 
     models: tuple[str, ...]  # SHA-256 of the ONNX files
     boards: tuple[Board, ...]
@@ -30,45 +30,48 @@ class Space:
     bits: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Raise UsageError for what can be no exploration, InputError for a network that is named twice."""
+        """Check the space.
+
+        Raises UsageError for boards out of range or named twice, InputError for a network that is named twice.
+        """
         if self.max_boards < 1:
             raise UsageError(f"--max-boards {self.max_boards}: a set has at least one board")
         if self.max_boards > MAX_DEVICES:
             raise UsageError(f"--max-boards {self.max_boards}: a split has at most {MAX_DEVICES} boards")
         if len({board.name for board in self.boards}) < len(self.boards):
-            raise UsageError("--board names a board twice: --max-boards says how often it may be taken")
+            raise UsageError("--board names a board twice: --max-boards limits how often it is used")
         if len(set(self.models)) < len(self.models):
             raise InputError("two of the models are the same file: name each network once")
 
     def notes(self) -> Iterator[str]:
-        """Yield what is not looked at, as some boards' link UARTs do not make a baud rate."""
+        """Yield messages on sets that are skipped because a board's link UARTs cannot generate a baud rate."""
         for baud in self.bauds if self.max_boards > 1 else ():
-            talking = able_to_talk(self.boards, baud)
-            silent = [board.name for board in self.boards if board.name not in talking]
-            if not talking:
-                yield f"note: none of the boards makes {baud} baud, so no set of several boards is looked at with it"
-            elif silent:
-                yield f"note: with {baud} baud no set of boards has {', '.join(silent)}, which cannot make it"
+            able = boards_with_baud(self.boards, baud)
+            unable = [board.name for board in self.boards if board.name not in able]
+            if not able:
+                yield f"note: no board can generate {baud} baud: sets of several boards are skipped at this rate"
+            elif unable:
+                yield f"note: {', '.join(unable)} cannot generate {baud} baud: sets with it are skipped at this rate"
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield every candidate once, in an order that does not change when more boards a set are allowed."""
+        """Yield every candidate once; a larger `max_boards` only appends candidates."""
         names = [board.name for board in self.boards]
         for n_boards in range(1, self.max_boards + 1):
             for model in self.models:
                 for bits in self.bits:
                     for baud in self.bauds if n_boards > 1 else (0,):
-                        talking = names if n_boards == 1 else able_to_talk(self.boards, baud)
-                        for boards in combinations_with_replacement(talking, n_boards):
+                        able = names if n_boards == 1 else boards_with_baud(self.boards, baud)
+                        for boards in combinations_with_replacement(able, n_boards):
                             yield Candidate(model, bits, baud, boards)
 
 
-def able_to_talk(boards: Sequence[Board], baud: int) -> list[str]:
-    """Return the names of the boards whose link UARTs make `baud`."""
-    able = []
+def boards_with_baud(boards: Sequence[Board], baud: int) -> list[str]:
+    """Return the names of the boards whose link UARTs can generate `baud`."""
+    names = []
     for board in boards:
         try:
             check_baud(board, board.link_uarts[0], baud)
         except UsageError:
             continue
-        able.append(board.name)
-    return able
+        names.append(board.name)
+    return names

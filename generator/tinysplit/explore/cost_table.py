@@ -1,4 +1,4 @@
-"""The costs of a network on all boards at once, from which the problem of any set of boards is picked."""
+"""The costs of a network on all types of boards, from which the problem of any set of boards is assembled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from tinysplit.split.problem import Problem
 
 @dataclass(frozen=True)
 class CostTable:
-    """The problem of a network on two boards of every type: the second one shows what twins pay for a transfer."""
+    """The problem of a network on two boards of every type; the second one has transfers between equal boards."""
 
     names: tuple[str, ...]
     link_counts: tuple[int, ...]
@@ -19,7 +19,7 @@ class CostTable:
 
     @classmethod
     def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "CostTable":
-        """Return the table of `graph`; the errors are those of `make_problem`."""
+        """Return the table of `graph`; raises the errors of `make_problem`."""
         problem = make_problem(graph, (*boards, *boards), settings)
         return cls(
             names=tuple(board.name for board in boards),
@@ -32,14 +32,14 @@ class CostTable:
         return tuple(self.link_counts[self.names.index(name)] for name in boards)
 
     def problem_of(self, boards: Sequence[str]) -> Problem:
-        """Return the problem of the network on `boards`, names of which one may come several times."""
+        """Return the problem of the network on `boards`, by name; a name may occur several times."""
         own = [self.names.index(name) for name in boards]
-        everyone = range(len(own))
+        devices = range(len(own))
 
         def pick(row: Sequence[float], i: int) -> tuple[float, ...]:
-            """Return what device `i` pays to each of the others: to a twin, what it pays to the second of its type."""
-            twin = own[i] + len(self.names)
-            return tuple(0.0 if h == i else row[twin if own[h] == own[i] else own[h]] for h in everyone)
+            """Return the times of a transfer from device `i` to each other device, which may be of the same type."""
+            second = own[i] + len(self.names)
+            return tuple(0.0 if h == i else row[second if own[h] == own[i] else own[h]] for h in devices)
 
         return replace(
             self.problem,
@@ -54,7 +54,7 @@ class CostTable:
             ),
             devices=tuple(self.problem.devices[index] for index in own),
             transfer_seconds=tuple(
-                tuple(pick(table[own[i]], i) for i in everyone) for table in self.problem.transfer_seconds
+                tuple(pick(table[own[i]], i) for i in devices) for table in self.problem.transfer_seconds
             ),
             host_seconds=tuple(self.problem.host_seconds[index] for index in own) if self.problem.host_seconds else (),
             must_use_all=True,

@@ -1,4 +1,4 @@
-"""One candidate: its front of latency against energy. This is what workers run."""
+"""The Pareto front of latency and energy of a candidate, which workers compute."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Against, pareto_front
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solve import AUTO
+from tinysplit.split.solvers.dispatch import AUTO
 
 TableKey = tuple[str, int, int]  # model, bits, baud
 Tables = Mapping[TableKey, CostTable]
@@ -18,7 +18,7 @@ Tables = Mapping[TableKey, CostTable]
 
 @dataclass(frozen=True)
 class Point:
-    """A split of a candidate; `assignment` has the 0-based board of every layer."""
+    """A split of a candidate; `assignment` has the 0-based board of each layer."""
 
     latency_s: float
     energy_j: float
@@ -29,16 +29,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The points of a candidate, or why there are none."""
+    """The front of a candidate, or the reason why there is no feasible split."""
 
     candidate: Candidate
     points: tuple[Point, ...] = ()
     why_not: str = ""
-    complete: bool = True  # proved that there are no more points
+    complete: bool = True  # proved that no point is missing
 
 
 def evaluate_candidates(tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
-    """Return the outcome of each candidate; each of them ends after `time_limit_s`."""
+    """Return the outcome of each candidate, with at most `time_limit_s` for each."""
     return [_outcome(tables, candidate, time_limit_s) for candidate in candidates]
 
 

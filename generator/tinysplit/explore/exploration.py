@@ -1,4 +1,4 @@
-"""An exploration from networks and boards to fronts: what is known comes from the journal, the rest from workers."""
+"""An exploration: outcomes of all candidates, from the journal or from workers, and their Pareto fronts."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.explore.candidates import Candidate, Space, able_to_talk
+from tinysplit.explore.candidates import Candidate, Space, boards_with_baud
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point
 from tinysplit.explore.front import non_dominated
@@ -19,14 +19,14 @@ from tinysplit.explore.workers import Batch, Workers
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 
-BATCH = 8  # candidates that a worker gets at a time: what a worker's death repeats
+BATCH = 8  # candidates per task, which are repeated if the worker dies
 
 Prices = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Compromise:
-    """A point of a front: a candidate, one of its splits, and what its boards cost (their number without prices)."""
+class FrontEntry:
+    """A candidate on a front, one of its splits, and the price of its boards (without prices, their number)."""
 
     candidate: Candidate
     point: Point
@@ -34,13 +34,13 @@ class Compromise:
 
     @property
     def quantities(self) -> tuple[float, float, float]:
-        """What should be small: latency, energy, price."""
+        """The quantities to minimise: latency (s), energy (J) and price."""
         return self.point.latency_s, self.point.energy_j, self.price
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Everything that was asked for, evaluated."""
+    """The outcomes of all candidates of a space."""
 
     graphs: tuple[Graph, ...]
     space: Space
@@ -48,27 +48,27 @@ class Exploration:
     prices: Prices | None
 
     def price(self, boards: Sequence[str]) -> float:
-        """Return what `boards` cost: the sum of their prices, without prices their number."""
+        """Return the sum of the prices of `boards`, or their number without prices."""
         return sum(self.prices[name] for name in boards) if self.prices else float(len(boards))
 
-    def front(self, graph: Graph, bits: int) -> tuple[Compromise, ...]:
-        """Return the front of latency, energy and price of a network in `bits` bits: widths differ in accuracy."""
+    def front(self, graph: Graph, bits: int) -> tuple[FrontEntry, ...]:
+        """Return the front of latency, energy and price of a network in one bit width; widths differ in accuracy."""
         found = (
-            Compromise(outcome.candidate, point, self.price(outcome.candidate.boards))
+            FrontEntry(outcome.candidate, point, self.price(outcome.candidate.boards))
             for outcome in self.outcomes
             if (outcome.candidate.model, outcome.candidate.bits) == (graph.sha256, bits)
             for point in outcome.points
         )
-        return non_dominated(found, lambda compromise: compromise.quantities)
+        return non_dominated(found, lambda entry: entry.quantities)
 
     def check(self) -> None:
-        """Raise CheckFailedError when nothing fits anywhere."""
+        """Raise CheckFailedError if no candidate is feasible."""
         if not any(outcome.points for outcome in self.outcomes):
-            why = self.outcomes[-1].why_not if self.outcomes else "no board makes the baud rates"
-            raise CheckFailedError(f"none of {len(self.outcomes)} candidates fits; of the last one: {why}")
+            why = self.outcomes[-1].why_not if self.outcomes else "no board can generate the baud rates"
+            raise CheckFailedError(f"none of {len(self.outcomes)} candidates is feasible; the last one: {why}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return fronts by network and width: seconds, joules, and the prices as they were given."""
+        """Return the fronts by network and bit width, in seconds, joules and the unit of the prices."""
         return {
             "candidates": len(self.outcomes),
             "infeasible": sum(not outcome.points for outcome in self.outcomes),
@@ -78,7 +78,7 @@ class Exploration:
                 {
                     "model": {"name": graph.name, "sha256": graph.sha256},
                     "bits": bits,
-                    "points": [_to_json(compromise) for compromise in self.front(graph, bits)],
+                    "points": [_to_json(entry) for entry in self.front(graph, bits)],
                 }
                 for graph in self.graphs
                 for bits in self.space.bits
@@ -96,9 +96,10 @@ def explore(
     time_limit_s: float,
     show: Callable[[int, int], None],
 ) -> Exploration:
-    """Evaluate all candidates that the journal does not hold yet; `show` is told how many of all are done.
+    """Evaluate all candidates that are not in the journal; `show` gets the numbers of finished and of all candidates.
 
-    A stop loses at most the batches that workers are at. Raises what `Journal` and the workers do.
+    An interruption loses at most the batches that workers are processing. Raises the errors of `Journal` and of the
+    workers.
     """
     candidates = tuple(space.candidates())
     with Journal(journal_path, _conditions(space, settings, time_limit_s)) as journal:
@@ -123,36 +124,36 @@ def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
 def _tables(
     graphs: Sequence[Graph], space: Space, settings: CostSettings
 ) -> Iterator[tuple[tuple[str, int, int], CostTable]]:
-    """Yield the cost tables by network, bits and baud; 0 baud is for single boards."""
+    """Yield the cost tables by network, bits and baud rate; 0 stands for single boards."""
     for graph in graphs:
         for bits in space.bits:
             for baud in (0, *space.bauds):
-                talking = able_to_talk(space.boards, baud) if baud else [board.name for board in space.boards]
-                boards = [board for board in space.boards if board.name in talking]
+                names = boards_with_baud(space.boards, baud) if baud else [board.name for board in space.boards]
+                boards = [board for board in space.boards if board.name in names]
                 if boards:
-                    asked = replace(settings, bits=bits, baud=baud or settings.baud)
-                    yield (graph.sha256, bits, baud), CostTable.of(graph, boards, asked)
+                    adapted = replace(settings, bits=bits, baud=baud or settings.baud)
+                    yield (graph.sha256, bits, baud), CostTable.of(graph, boards, adapted)
 
 
 def _conditions(space: Space, settings: CostSettings, time_limit_s: float) -> dict[str, Any]:
-    """Return what all outcomes depend on beside their candidates, as it stands in the journal."""
+    """Return the header of the journal: everything but the candidate that an outcome depends on."""
     return {
         "tinysplit_version": version("tinysplit"),
         "cost_model": hashlib.sha256(repr((load_cycle_table(), settings)).encode()).hexdigest(),
         "time_limit_s": time_limit_s,
-        **{f"facts of {board.name}": board.sha256 for board in space.boards},
+        **{f"description of {board.name}": board.sha256 for board in space.boards},
     }
 
 
-def _to_json(compromise: Compromise) -> dict[str, Any]:
-    candidate, point = compromise.candidate, compromise.point
+def _to_json(entry: FrontEntry) -> dict[str, Any]:
+    candidate, point = entry.candidate, entry.point
     return {
         "boards": list(candidate.boards),
         "baud": candidate.baud or None,
         "latency_s": point.latency_s,
         "energy_j": point.energy_j,
         "period_s": point.period_s,
-        "price": compromise.price,
+        "price": entry.price,
         "assignment": [device + 1 for device in point.assignment],
         "proved": point.proved,
     }

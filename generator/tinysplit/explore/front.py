@@ -1,4 +1,4 @@
-"""Pareto fronts: what nothing else beats or equals in every quantity."""
+"""Pareto fronts: the items that no other item dominates."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ Item = TypeVar("Item")
 
 
 def non_dominated(items: Iterable[Item], quantities: Callable[[Item], Sequence[float]]) -> tuple[Item, ...]:
-    """Return those items of which no other is at most as large in all `quantities`; of equals the first one.
+    """Return the items that no other item dominates: is at most as large in all `quantities`. Of equals, the first.
 
     The result is sorted by the quantities. O(n m) for n items and m on the front.
     """

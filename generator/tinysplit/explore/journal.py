@@ -1,6 +1,6 @@
-"""The file that an exploration writes as it goes: one line of JSON a candidate, so that a stop loses nothing.
+"""The journal of an exploration: a file with one line of JSON per candidate, from which it can be resumed.
 
-The first line says what all others depend on. A line that was cut off by a stop is dropped.
+The first line has the conditions on which all others depend. An incomplete last line is dropped.
 """
 
 import json
@@ -20,12 +20,12 @@ SCHEMA_VERSION = 1
 
 
 class Journal:
-    """Outcomes by candidate, on disk as soon as they are known; a context manager that closes the file."""
+    """Outcomes by candidate, written to disk at once; a context manager that closes the file."""
 
     def __init__(self, path: Path, conditions: dict[str, Any]) -> None:
-        """Open `path`, new or begun under the same `conditions`.
+        """Open `path`, a new file or one started under the same `conditions`.
 
-        Raises InputError for another file, and for one begun under other conditions.
+        Raises InputError for a file that is no journal, was started under other conditions, or cannot be written.
         """
         self.path = path
         self.outcomes: dict[Candidate, Outcome] = {}
@@ -35,7 +35,7 @@ class Journal:
             self._file = path.open("ab")
             self._file.truncate(end)
         except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
+            raise InputError(f"{path} cannot be written ({error.strerror}): give another file") from None
         if not end:
             self._write([header])
 
@@ -48,7 +48,7 @@ class Journal:
         self._file.close()
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
-        """Keep outcomes; they are on disk when this returns."""
+        """Add outcomes; they are on disk when this returns."""
         new = {outcome.candidate: outcome for outcome in outcomes}
         self.outcomes |= new
         self._write([_to_json(outcome) for outcome in new.values()])
@@ -59,7 +59,7 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def _read(self, header: dict[str, Any]) -> int:
-        """Read what is there and return where its last whole line ends."""
+        """Read all complete lines and return the offset of their end."""
         end = 0
         with self.path.open("rb") as file:
             for number, line in enumerate(file):
@@ -78,10 +78,10 @@ class Journal:
                 return
             differing = next((key for key in header if data.get(key) != header[key]), None)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"{self.path}, line {number + 1}, is no line of an exploration: name a new file") from None
+            raise InputError(f"{self.path}, line {number + 1}, is not part of a journal: give a new file") from None
         if differing:
             what = differing.replace("_", " ")
-            raise InputError(f"{self.path} was begun with another {what}: go on as it was begun, or name a new file")
+            raise InputError(f"{self.path} was started with another {what}: keep the old one, or give a new file")
 
 
 def _to_json(outcome: Outcome) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _from_json(data: dict[str, Any]) -> Outcome:
 
 
 def _point(data: dict[str, Any], n_boards: int) -> Point:
-    """Return a point; ValueError or TypeError for figures that no split has: undefined, negative, no numbers."""
+    """Return a point; raises ValueError or TypeError for figures that are undefined, negative or no numbers."""
     point = Point(**{**data, "assignment": tuple(data["assignment"])})
     is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
     if not all(is_number) or type(point.proved) is not bool:

@@ -1,4 +1,4 @@
-"""Fronts as tables, and the progress of an exploration."""
+"""Tables of Pareto fronts, and the progress of an exploration."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,32 +9,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
-from tinysplit.explore.exploration import Compromise, Exploration
+from tinysplit.explore.exploration import Exploration, FrontEntry
 
-LINES_BETWEEN = 10  # where there is no terminal: every tenth of the candidates is a line
+PROGRESS_LINES = 10  # without a terminal
 
 
 def print_exploration(exploration: Exploration, console: Console) -> None:
-    """Print the front of each network and width."""
+    """Print the front of each network and bit width."""
     infeasible = sum(not outcome.points for outcome in exploration.outcomes)
     console.print(
-        f"{counted(len(exploration.outcomes), 'candidate')}, {infeasible} of them not feasible", highlight=False
+        f"{counted(len(exploration.outcomes), 'candidate')}, {infeasible} of them infeasible", highlight=False
     )
     incomplete = sum(not outcome.complete for outcome in exploration.outcomes)
     if incomplete:
-        console.print(f"{counted(incomplete, 'front')} may lack points: give --time-limit more", highlight=False)
+        console.print(f"{counted(incomplete, 'front')} may be incomplete: increase --time-limit", highlight=False)
     for graph in exploration.graphs:
         for bits in exploration.space.bits:
             front = exploration.front(graph, bits)
-            console.print(f"\n{graph.name}, {bits} bits: {len(front)} on the front (estimated)", highlight=False)
+            console.print(
+                f"\n{graph.name}, {bits} bits: {counted(len(front), 'point')} on the front (estimated)", highlight=False
+            )
             if front:
-                _print_front(front, "price" if exploration.prices else "boards", console)
+                _print_front(front, "price" if exploration.prices else "count", console)
 
 
-def _print_front(front: Sequence[Compromise], price_heading: str, console: Console) -> None:
-    table = plain_table("on", "layers", numbers=("baud", "I ms", "mJ", price_heading))
-    for compromise in front:
-        point, candidate = compromise.point, compromise.candidate
+def _print_front(front: Sequence[FrontEntry], price_heading: str, console: Console) -> None:
+    table = plain_table("boards", "layers", numbers=("baud", "I ms", "mJ", price_heading))
+    for entry in front:
+        point, candidate = entry.point, entry.candidate
         counts = Counter(point.assignment)
         table.add_row(
             " + ".join(candidate.boards),
@@ -42,22 +44,22 @@ def _print_front(front: Sequence[Compromise], price_heading: str, console: Conso
             str(candidate.baud or "-"),
             f"{point.latency_s * MS:.2f}{'' if point.proved else ' *'}",
             f"{point.energy_j * MILLI:.3f}",
-            f"{compromise.price:g}",
+            f"{entry.price:g}",
         )
     console.print(table)
-    if not all(compromise.point.proved for compromise in front):
-        console.print("* not proved: a better split of these boards may exist", highlight=False)
+    if not all(entry.point.proved for entry in front):
+        console.print("* not proved optimal for these boards", highlight=False)
 
 
 @contextmanager
 def progress(messages: Console) -> Iterator[Callable[[int, int], None]]:
-    """Show how many candidates are done and how many a second; some lines where `messages` is no terminal."""
+    """Show the finished candidates and their rate; without a terminal, print some lines."""
     if not messages.is_terminal:
         shown = -1
 
         def print_some(done: int, total: int) -> None:
             nonlocal shown
-            part = done * LINES_BETWEEN // max(total, 1)
+            part = done * PROGRESS_LINES // max(total, 1)
             if part > shown:
                 messages.print(f"{done} of {total} candidates", highlight=False)
                 shown = part

@@ -1,7 +1,7 @@
-"""Who evaluates candidates: processes of this machine, or the workers of a Dask cluster.
+"""Workers that evaluate candidates: processes of this machine, or a Dask cluster.
 
-Both take batches and give them back in any order. A worker that dies loses nothing: its batch is given to another,
-and only a batch that kills one worker after the other ends the exploration.
+Outcomes arrive in any order. If a worker dies, another one repeats its batch; a batch whose workers die repeatedly ends
+the exploration.
 """
 
 import os
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 from itertools import islice
 from multiprocessing import active_children, get_context
 from typing import Any, Protocol
@@ -21,27 +22,27 @@ from tinysplit.explore.evaluate import Outcome, Tables, evaluate_candidates
 Batch = tuple[Candidate, ...]
 Work = Callable[[Tables, Sequence[Candidate], float], list[Outcome]]
 
-MAX_DEATHS = 3  # of workers with the same batch
-WAITING_BATCHES = 2  # a worker: the next one is there when it is done
+MAX_DEATHS = 3  # of workers on the same batch
+WAITING_BATCHES = 2  # per worker, so that none has to wait for its next batch
 CONNECT_TIMEOUT_S = 10
 
 
 class Workers(Protocol):
-    """Evaluates batches."""
+    """Evaluates batches of candidates."""
 
     def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of every batch as they come in."""
+        """Yield the outcomes of each batch as it finishes."""
 
 
 class LocalProcesses:
-    """Processes of this machine."""
+    """Worker processes on this machine."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
-        """Take `count` processes; as many as there are processors without it."""
+        """Use `count` processes, by default one per processor."""
         self.count, self.work = count or os.cpu_count() or 1, work
 
     def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of every batch as they come in; ToolError for one that kills its process each time."""
+        """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose processes always die."""
         left = dict.fromkeys(batches)
         deaths: Counter[Batch] = Counter()
         while left:
@@ -56,72 +57,70 @@ class LocalProcesses:
     def _run_pool(
         self, tables: Tables, batches: Sequence[Batch], time_limit_s: float
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        pool = ProcessPoolExecutor(self.count, get_context("forkserver"), _keep, (self.work, tables, time_limit_s))
+        pool = ProcessPoolExecutor(self.count, get_context("forkserver"), _share, (self.work, tables, time_limit_s))
         try:
             waiting = iter(batches)
             running: dict[Future[list[Outcome]], Batch] = {}
             while True:
                 for batch in islice(waiting, self.count * WAITING_BATCHES - len(running)):
-                    running[pool.submit(_evaluate_kept, batch)] = batch
+                    running[pool.submit(_evaluate_shared, batch)] = batch
                 if not running:
                     return
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     yield running.pop(done), done.result()
         except BaseException:
-            for process in active_children():  # or the end would wait for what they are at
+            for process in active_children():  # shutdown would wait for their current batches
                 process.terminate()
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-_kept: list[Any] = []  # of a worker process: the work and the tables, which are sent once
+_shared: list[Any] = []  # arguments of all batches, sent once to each worker process
 
 
-def _keep(work: Work, tables: Tables, time_limit_s: float) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gives out the work
-    _kept[:] = work, tables, time_limit_s
+def _share(work: Work, tables: Tables, time_limit_s: float) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
+    _shared[:] = work, tables, time_limit_s
 
 
-def _evaluate_kept(batch: Batch) -> list[Outcome]:
-    work, tables, time_limit_s = _kept
+def _evaluate_shared(batch: Batch) -> list[Outcome]:
+    work, tables, time_limit_s = _shared
     outcomes: list[Outcome] = work(tables, batch, time_limit_s)
     return outcomes
 
 
 class DaskCluster:
-    """The workers of a Dask cluster that runs already; they need tinysplit installed in the same version."""
+    """A running Dask cluster, whose workers need the same version of tinysplit."""
 
     def __init__(self, scheduler: str, work: Work = evaluate_candidates) -> None:
         """Connect to a scheduler ("tcp://host:8786").
 
-        ToolError when Dask is not installed, InputError when nobody answers there.
+        Raises ToolError if Dask is not installed, InputError if no scheduler answers.
         """
         try:
-            from distributed import Client  # noqa: PLC0415 (an optional extra)
+            self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
-            raise ToolError("a Dask cluster needs Dask here, too: pip install 'tinysplit[cluster]'") from None
+            raise ToolError("--scheduler needs Dask: pip install 'tinysplit[cluster]'") from None
         self._work = work
         try:
-            self._client = Client(scheduler, timeout=CONNECT_TIMEOUT_S)
+            self._client = self._distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, ValueError):
             raise InputError(f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`") from None
 
     def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of every batch as they come in; ToolError for one that kills its worker each time."""
-        from distributed import KilledWorker, as_completed  # noqa: PLC0415 (an optional extra)
-
+        """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose workers always die."""
         with self._client as client:
-            # Computed and not scattered, so that the tables come back when the worker that holds them dies.
-            shared = client.submit(_same, dict(tables), pure=False)
+            # Submitted, not scattered, so that the scheduler recomputes the tables if the worker that has them dies.
+            shared = client.submit(_identity, dict(tables), pure=False)
             batch_of = {client.submit(self._work, shared, batch, time_limit_s, pure=False): batch for batch in batches}
             deaths: Counter[Batch] = Counter()
-            completed = as_completed(batch_of)
+            completed = self._distributed.as_completed(batch_of)
             for future in completed:
                 batch = batch_of.pop(future)
                 try:
                     outcomes = future.result()
-                except KilledWorker:
+                except self._distributed.KilledWorker:
                     deaths[batch] += 1
                     _check_deaths(deaths)
                     again = client.submit(self._work, shared, batch, time_limit_s, pure=False)
@@ -131,7 +130,7 @@ class DaskCluster:
                 yield outcomes
 
 
-def _same(tables: Tables) -> Tables:
+def _identity(tables: Tables) -> Tables:
     return tables
 
 
@@ -141,5 +140,5 @@ def _check_deaths(deaths: Counter[Batch]) -> None:
         first = worst[0]
         raise ToolError(
             f"workers died {count} times with {', '.join(first.boards)} ({first.bits} bits, {first.baud} baud) or one "
-            "of the next candidates: is there memory enough? What was found is kept, the same command goes on"
+            "of the next candidates, perhaps for lack of memory; the same command resumes the exploration"
         )

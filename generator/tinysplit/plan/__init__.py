@@ -1,1 +1,1 @@
-"""What each board does with a split: its steps, its links and its arena."""
+"""The plan of a split: the steps, links and memory of each board."""

@@ -1,1 +1,1 @@
-"""The files of a generated folder."""
+"""Files of a generated folder: manifest, split file, quantized parameters."""

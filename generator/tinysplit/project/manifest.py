@@ -1,7 +1,6 @@
-"""The manifest of a generated folder: what was generated, what it promised, and how the boards are wired.
+"""The manifest of a generated folder: model, layers with estimates, memory plan, and wiring of the boards.
 
-`OUT/tinysplit.json` is written by `generate` and read by `build` and `measure`. Layers, boards and cuts count from 1,
-as users see them.
+`generate` writes `OUT/tinysplit.json`, `build` and `measure` read it. Layers, boards and cuts count from 1.
 """
 
 import json
@@ -23,16 +22,16 @@ NETWORK_INPUT_NUMBER = 0
 
 
 class ProjectModel(FileModel):
-    """The network; its ONNX file lies in the folder as `model.onnx`, what calibration changed as `parameters.npz`."""
+    """The network: the folder has its ONNX file as `model.onnx`, and calibrated parameters as `parameters.npz`."""
 
     name: str
-    sha256: str  # of the files that it was imported from
-    copy_sha256: str  # of the folder's `model.onnx`, which holds all weights in one file
+    sha256: str  # of the imported files
+    copy_sha256: str  # of the folder's `model.onnx`, which contains all weights
     parameters_sha256: str  # of the folder's `parameters.npz`
 
 
 class ProjectFormat(FileModel):
-    """How integers stand for values: i for (i - zero_point) * scale."""
+    """Quantization of a value: an integer i represents (i - zero_point) * scale."""
 
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -40,7 +39,7 @@ class ProjectFormat(FileModel):
 
     @classmethod
     def of(cls, values: ValueFormat) -> Self:
-        """Return what the manifest says about a format."""
+        """Return a format as the manifest has it."""
         return cls(bits=values.bits, scale=values.scale, zero_point=values.zero_point)
 
     @property
@@ -50,7 +49,7 @@ class ProjectFormat(FileModel):
 
 
 class ProjectRequantization(FileModel):
-    """From sums to outputs; see `fixed_point.Requantization`."""
+    """Scaling of sums to outputs; see `fixed_point.arithmetic.Requantization`."""
 
     pre_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
     factors: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_FACTOR)], ...], Field(min_length=1)]
@@ -58,7 +57,7 @@ class ProjectRequantization(FileModel):
 
     @classmethod
     def of(cls, requantization: Requantization) -> Self:
-        """Return what the manifest says about a requantization."""
+        """Return a requantization as the manifest has it."""
         return cls(**asdict(requantization))
 
     @property
@@ -68,7 +67,7 @@ class ProjectRequantization(FileModel):
 
 
 class ProjectFormats(FileModel):
-    """Formats of a layer; see `quantized.LayerFormats`."""
+    """Formats of a layer; see `fixed_point.layer_formats.LayerFormats`."""
 
     inputs: tuple[ProjectFormat, ...]
     output: ProjectFormat
@@ -77,7 +76,7 @@ class ProjectFormats(FileModel):
 
     @classmethod
     def of(cls, formats: LayerFormats) -> Self:
-        """Return what the manifest says about a layer's formats."""
+        """Return the formats of a layer as the manifest has them."""
         return cls(
             inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
             output=ProjectFormat.of(formats.y),
@@ -97,28 +96,28 @@ class ProjectFormats(FileModel):
 
 
 class ProjectMemory(FileModel):
-    """How a layer is computed and lies in its board's arena, what its kernel reads, and why it is so."""
+    """Kernel of a layer, its memory traffic, its offsets in the arena in bytes, and the reason for the choice."""
 
     scheme: str
     kernel: str
-    flash_read_bytes: int  # a byte counts as often as it is read
+    flash_read_bytes: int  # including repeated reads
     ram_read_bytes: int
     scratch_bytes: int
     input_offsets: tuple[int, ...]
     output_offset: int
-    moved_bytes: int  # of tensors that go elsewhere before the layer runs
+    moved_bytes: int  # of tensors that are moved within the arena before the layer runs
     fused_with: int | None  # number of the layer with which it is computed a few rows at a time
     why: str
 
 
 class ProjectLayer(FileModel):
-    """One layer: where it runs, its formats, its memory, and what it was estimated to take."""
+    """A layer: its board, formats, memory and estimated time."""
 
     number: int
     name: str
     kind: str
     board: int
-    inputs: tuple[int, ...]  # numbers of the layers that it reads, 0 for the network's input
+    inputs: tuple[int, ...]  # numbers of the layers whose outputs it reads, 0 for the network's input
     macc: int
     formats: ProjectFormats
     weights_bytes: int
@@ -128,7 +127,7 @@ class ProjectLayer(FileModel):
 
 
 class ProjectCut(FileModel):
-    """A tensor on the link between two boards; where it takes several links, each of them is a cut of its own."""
+    """A transfer of a tensor on a link between two boards; each link of a longer route has a cut of its own."""
 
     number: int
     after_layer: int
@@ -139,7 +138,7 @@ class ProjectCut(FileModel):
 
 
 class ProjectLink(FileModel):
-    """A UART connection; the two lists name the same ends in the same order."""
+    """A UART connection between two boards; all pairs are in the order of `boards`."""
 
     boards: tuple[int, int]
     uarts: tuple[str, str]
@@ -148,7 +147,7 @@ class ProjectLink(FileModel):
 
 
 class ProjectBoard(FileModel):
-    """One board with its PlatformIO project and what was promised for its memories."""
+    """A board, its PlatformIO project and the planned sizes of weights and arena."""
 
     number: int
     name: str
@@ -159,16 +158,16 @@ class ProjectBoard(FileModel):
 
     @property
     def title(self) -> str:
-        """Number and name, as in all messages."""
+        """Number and name, as in messages."""
         return board_title(self.number, self.name)
 
     def elf(self, folder: Path) -> Path:
-        """Return the path of the ELF file that the build makes in `folder`."""
+        """Return the path of the ELF file in the generated folder `folder`."""
         return folder / self.directory / ELF_IN_PROJECT
 
 
 class Project(FileModel):
-    """The whole folder. `begins` are the boards that read the network's input, `ends` is that of the last layer."""
+    """The whole manifest."""
 
     schema_version: Literal[1] = 1
     tinysplit_version: str
@@ -184,23 +183,23 @@ class Project(FileModel):
     cuts: tuple[ProjectCut, ...]
 
     @property
-    def begins(self) -> tuple[int, ...]:
-        """Numbers of the boards that take the network's input."""
+    def input_boards(self) -> tuple[int, ...]:
+        """Numbers of the boards that read the network's input."""
         return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
 
     @property
-    def ends(self) -> int:
-        """Number of the board that has the network's output."""
+    def output_board(self) -> int:
+        """Number of the board that computes the network's output."""
         return self.layers[-1].board
 
     @property
     def estimated_l_s(self) -> float:
-        """L in seconds."""
+        """L, the computational latency, in seconds."""
         return sum(layer.estimated_s for layer in self.layers)
 
     @property
     def estimated_t_s(self) -> float:
-        """T in seconds."""
+        """T, the communication latency, in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
 
     @property
@@ -218,13 +217,13 @@ class Project(FileModel):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the manifest of `folder`; InputError when there is none or it is not ours."""
+        """Read the manifest of `folder`. Raises InputError when it is missing or not valid."""
         path = folder / MANIFEST_NAME
         try:
             return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(
-                f"{folder} is no generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
+                f"{folder} is not a generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
             ) from None
         except (ValueError, OSError) as error:
             reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)

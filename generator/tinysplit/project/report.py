@@ -1,4 +1,4 @@
-"""A generated folder as tables: what each board holds, how layers are computed and why, how boards are to be wired."""
+"""Prints a generated folder: layers and memory of each board, the kernel of each layer, and the wiring."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tinysplit.split.report.split import layer_numbers
 
 
 def print_project(project: Project, out: Path, console: Console) -> None:
-    """Print the boards with their layers, weights and arena, how each layer is computed, and one line a wire."""
+    """Print layers, weights and arena of every board, the kernel of every layer, and the connections."""
     console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
     runs = sub_models([layer.board for layer in project.layers])
     table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
@@ -27,7 +27,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
             for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
         ]
         console.print(
-            f"wire: {ends[0]} with {ends[1]}, TX to RX both ways, and their grounds; {link.baud} baud",
+            f"wiring: {ends[0]} to {ends[1]}, TX to RX in both directions, and ground; {link.baud} baud",
             highlight=False,
             soft_wrap=True,
         )
@@ -47,7 +47,7 @@ def _layers(project: Project) -> Table:
 def _print_reasons(project: Project, console: Console) -> None:
     for layer in project.layers:
         memory = layer.memory
-        moves = f", {memory.moved_bytes} bytes move before" if memory.moved_bytes else ""
+        moves = f", {memory.moved_bytes} bytes moved before" if memory.moved_bytes else ""
         scratch = f"{memory.scratch_bytes} bytes" if memory.scratch_bytes else "none"
         line = f"layer {layer.number}, output at {memory.output_offset}, buffer {scratch}{moves}: {memory.why}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The file between `split` and `generate`: readable JSON, numbers from 1 as users see them."""
+"""The split file that `split` writes and `generate` and `arrivals` read: JSON; layers and boards count from 1."""
 
 import json
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split
+from tinysplit.split.topology import Cut
 
 SCHEMA_VERSION: Literal[1] = 1
 HASH_DIGITS = 12  # of a SHA-256, in messages
@@ -36,7 +37,7 @@ class SplitModel(FileModel):
 
 
 class SplitBoard(FileModel):
-    """A board with what the split puts on it, and what it has free for layers."""
+    """A board: the memory that its layers need, and the memory that the firmware leaves for layers."""
 
     number: Number
     name: str
@@ -56,45 +57,81 @@ class SplitSubModel(FileModel):
 
 
 class SplitCut(FileModel):
-    """A tensor that crosses between two boards."""
+    """A tensor that is transferred from one board to another; `seconds` is the time on all links of its route."""
 
     after_layer: Number
     from_board: Number
     to_board: Number
-    route: tuple[Number, ...]  # the boards that it takes, both ends included
+    route: tuple[Number, ...]  # boards on the way, both ends included
     payload_bytes: int
     seconds: float
 
+    @classmethod
+    def of(cls, cut: Cut, split: Split) -> Self:
+        """Return a cut of `split` as the file has it."""
+        return cls(
+            after_layer=cut.after_layer + 1,
+            from_board=cut.sender + 1,
+            to_board=cut.receiver + 1,
+            route=tuple(device + 1 for device in split.route(cut)),
+            payload_bytes=cut.payload_bytes,
+            seconds=cut.seconds,
+        )
+
 
 class SplitLink(FileModel):
-    """A link that is not like the others; `baud` None where two boards have none."""
+    """A link between two boards that differs from the others; `baud` is None if there is no link."""
 
     boards: tuple[Number, Number]
     baud: Number | None
     half_duplex: bool
 
+    @classmethod
+    def of(cls, link: LinkSetting) -> Self:
+        """Return a link as the file has it."""
+        return cls(boards=(link.boards[0] + 1, link.boards[1] + 1), baud=link.baud, half_duplex=link.half_duplex)
+
+    @property
+    def setting(self) -> LinkSetting:
+        """The link, boards counted from 0."""
+        return LinkSetting((self.boards[0] - 1, self.boards[1] - 1), self.baud, self.half_duplex)
+
 
 class SplitWidths(FileModel):
-    """Bits of every value, by ONNX name, and of the weights of the layers with these outputs."""
+    """Mixed precision: bit widths of values by ONNX name, and of weights by the ONNX name of the layer's output."""
 
     values: dict[str, Literal[8, 16]]
     weights: dict[str, Literal[8, 16]]
 
 
 class SplitFigures(FileModel):
-    """Formulas 2, 4, 5 and 6 of seed 000, in seconds and answers a second, and joules an inference.
+    """Figures of the split, by Santamaria 2021, formulas 2 and 4 to 6: seconds, inferences per second, joules.
 
-    `lower_bound` is in the objective's unit, s or J; no split is below it.
+    `lower_bound` is a bound on the objective of all splits, in seconds or joules, `gap` the relative optimality gap.
     """
 
     L: float
     T: float
     I: float  # noqa: E741 (the name of formula 5)
     period_s: float
-    throughput: float | None  # None where nothing takes any time
+    throughput: float | None  # None for a period of 0
     energy_j: float
     lower_bound: float
     gap: float
+
+    @classmethod
+    def of(cls, split: Split) -> Self:
+        """Return the figures of `split`."""
+        return cls(
+            L=split.figures.l_s,
+            T=split.figures.t_s,
+            I=split.figures.i_s,
+            period_s=split.period_s,
+            throughput=1 / split.period_s if split.period_s else None,
+            energy_j=split.energy_j,
+            lower_bound=split.lower_bound,
+            gap=split.gap,
+        )
 
 
 class SplitFile(FileModel):
@@ -104,7 +141,7 @@ class SplitFile(FileModel):
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     bits: Literal[8, 16]
-    widths: SplitWidths | None = None  # of --bits auto; without, everything has `bits`
+    widths: SplitWidths | None = None  # with --bits auto; else all weights and values have `bits`
     baud: Number
     bits_per_byte: Annotated[int, Field(ge=8, le=12)]
     use_all: bool
@@ -130,7 +167,7 @@ class SplitFile(FileModel):
 
     @property
     def settings(self) -> CostSettings:
-        """What the costs were computed with."""
+        """The settings of the costs, without the kernels that --kernel names."""
         return CostSettings(
             bits=self.bits,
             baud=self.baud,
@@ -143,27 +180,24 @@ class SplitFile(FileModel):
             max_period_s=inf if self.max_period_s is None else self.max_period_s,
             max_energy_j=inf if self.max_energy_j is None else self.max_energy_j,
             frame_period_s=self.frame_period_s,
-            links=tuple(
-                LinkSetting((link.boards[0] - 1, link.boards[1] - 1), link.baud, link.half_duplex)
-                for link in self.links
-            ),
+            links=tuple(link.setting for link in self.links),
             host_transfers=self.host_transfers,
             optimize=self.optimize,
         )
 
     @property
     def bit_widths(self) -> BitWidths | None:
-        """Widths of their own, where the split was found with such."""
+        """Bit widths of values and weights, if the split was found in mixed precision."""
         return BitWidths(dict(self.widths.values), dict(self.widths.weights)) if self.widths else None
 
     @property
     def devices(self) -> Assignment:
-        """0-based device of every layer."""
+        """Board of every layer, counted from 0."""
         return tuple(number - 1 for number in self.assignment)
 
     @property
     def board_names(self) -> tuple[str, ...]:
-        """Names of all boards, also those without a layer."""
+        """Names of all boards, including those without a layer."""
         return tuple(board.name for board in self.boards)
 
     @classmethod
@@ -175,23 +209,11 @@ class SplitFile(FileModel):
         settings: CostSettings,
         widths: BitWidths | None = None,
     ) -> Self:
-        """Return what will be written about `split`, found with `widths` in place of the settings' bits if given."""
-        figures = split.figures
+        """Return the file of `split`, found in the settings' bits or, where given, in `widths`."""
         bits = widths.widest if widths else settings.bits
         return cls(
             model=SplitModel(name=graph.name, sha256=graph.sha256),
-            boards=tuple(
-                SplitBoard(
-                    number=index + 1,
-                    name=board.name,
-                    sha256=board.sha256,
-                    flash_bytes=figures.flash_bytes[index],
-                    flash_free_bytes=split.problem.devices[index].flash_bytes,
-                    ram_bytes=figures.ram_bytes[index],
-                    ram_free_bytes=split.problem.devices[index].ram_bytes,
-                )
-                for index, board in enumerate(boards)
-            ),
+            boards=_boards(split, boards),
             bits=8 if bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
             widths=SplitWidths.model_validate(asdict(widths)) if widths else None,
             baud=settings.baud,
@@ -202,10 +224,7 @@ class SplitFile(FileModel):
             max_period_s=_limit(settings.max_period_s),
             max_energy_j=_limit(settings.max_energy_j),
             frame_period_s=settings.frame_period_s,
-            links=tuple(
-                SplitLink(boards=(link.boards[0] + 1, link.boards[1] + 1), baud=link.baud, half_duplex=link.half_duplex)
-                for link in settings.links
-            ),
+            links=tuple(map(SplitLink.of, settings.links)),
             host_transfers=settings.host_transfers,
             optimize=settings.optimize,
             use_all=settings.use_all,
@@ -214,27 +233,8 @@ class SplitFile(FileModel):
             picked_because=split.picked_because,
             assignment=tuple(device + 1 for device in split.assignment),
             sub_models=_sub_models(split.assignment),
-            cuts=tuple(
-                SplitCut(
-                    after_layer=cut.after_layer + 1,
-                    from_board=cut.sender + 1,
-                    to_board=cut.receiver + 1,
-                    route=tuple(number + 1 for number in split.route(cut)),
-                    payload_bytes=cut.payload_bytes,
-                    seconds=cut.seconds,
-                )
-                for cut in split.cuts
-            ),
-            figures=SplitFigures(
-                L=figures.l_s,
-                T=figures.t_s,
-                I=figures.i_s,
-                period_s=split.period_s,
-                throughput=1 / split.period_s if split.period_s else None,
-                energy_j=split.energy_j,
-                lower_bound=split.lower_bound,
-                gap=split.gap,
-            ),
+            cuts=tuple(SplitCut.of(cut, split) for cut in split.cuts),
+            figures=SplitFigures.of(split),
             proved=split.proved,
             explored=split.explored,
             spent_s=split.spent_s,
@@ -245,14 +245,30 @@ class SplitFile(FileModel):
         if max(self.assignment) > len(self.boards):
             raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
         if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
-            raise ValueError("cuts or sub_models do not follow from the assignment")
+            raise ValueError("cuts or sub_models contradict the assignment")
         return self
 
     def _follows(self, cut: SplitCut) -> bool:
-        """Return whether `cut` leaves the board of its layer for one that runs a later layer."""
+        """Return whether `cut` goes from the board of its layer to another one that runs a later layer."""
         before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]
         crosses = before[-1] == cut.from_board != cut.to_board and cut.to_board in later
         return crosses and cut.route[:1] + cut.route[-1:] == (cut.from_board, cut.to_board)
+
+
+def _boards(split: Split, boards: Sequence[Board]) -> tuple[SplitBoard, ...]:
+    figures, devices = split.figures, split.problem.devices
+    return tuple(
+        SplitBoard(
+            number=index + 1,
+            name=board.name,
+            sha256=board.sha256,
+            flash_bytes=figures.flash_bytes[index],
+            flash_free_bytes=devices[index].flash_bytes,
+            ram_bytes=figures.ram_bytes[index],
+            ram_free_bytes=devices[index].ram_bytes,
+        )
+        for index, board in enumerate(boards)
+    )
 
 
 def _limit(value: float) -> float | None:
@@ -267,22 +283,22 @@ def _sub_models(assignment: Assignment) -> tuple[SplitSubModel, ...]:
 
 
 def write_split(path: Path, split_file: SplitFile) -> None:
-    """Write the file whole or not at all; InputError when it cannot be written."""
+    """Write the file atomically. Raises InputError when it cannot be written."""
     write_whole_file(path, split_file.model_dump_json(indent=2) + "\n")
 
 
 def read_split(path: Path) -> SplitFile:
-    """Read what `write_split` wrote; InputError when there is no such file, or it is none."""
+    """Read a split file. Raises InputError when it is missing, unreadable or of another schema version."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): make it with `tinysplit split`") from None
     except (ValueError, RecursionError):
-        raise InputError(f"{path} is no JSON: make it with `tinysplit split`") from None
+        raise InputError(f"{path} is not JSON: make it with `tinysplit split`") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != SCHEMA_VERSION:
         raise InputError(
-            f"{path} is no split file of schema version {SCHEMA_VERSION} (it says {version!r}): "
+            f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {version!r}): "
             "make it again with `tinysplit split`"
         )
     try:
@@ -292,7 +308,7 @@ def read_split(path: Path) -> SplitFile:
 
 
 def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:
-    """Raise InputError, both hashes named, when the split was made for another network or other boards."""
+    """Raise InputError, with both hashes, when the split was made for another network or other boards."""
     made_for = split_file.model
     if made_for.sha256 != graph.sha256:
         raise InputError(

@@ -1,9 +1,9 @@
 """Adaptive dichotomic search: runs are cut where the network's profile says, in place of the middle.
 
-Seed 000, section 6, asks for "an adaptive bisection which splits the current candidate based on the network's profiles
-instead of fixed points". Three trees of runs are walked breadth first, side by side: one cuts each run at its smallest
-tensor, one where half of its computation is done, one where half of its flash is placed. The first half of the steps
-gives runs of the root candidates to another device, as the published search does. The second half does that to the
+Santamaria 2021, section 6, asks for "an adaptive bisection which splits the current candidate based on the network's
+profiles instead of fixed points". Three trees of runs are walked breadth first, side by side: one cuts each run at its
+smallest tensor, one where half of its computation is done, one where half of its flash is placed. The first half of the
+steps gives runs of the root candidates to another device, as the published search does. The second does that to the
 best candidate so far, again and again, which may so get any number of runs and devices. No candidate is looked at
 twice, and there are never more than the published d^2 (2n - 1).
 """
@@ -15,9 +15,9 @@ from math import inf, isfinite
 
 from tinysplit.reproduce.dichotomic import Candidates, with_run
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.explain.infeasible import check_memories
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.no_split import check_capacity
 
 Run = tuple[int, int]  # first layer, and the one behind the last
 CutPoint = Callable[[int, int], int]  # where a run of several layers is cut
@@ -28,7 +28,7 @@ def adaptive_dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAUL
 
     CheckFailedError says when nothing fits, or nothing was found that does.
     """
-    check_memories(problem)
+    check_capacity(problem)
     return _Search(problem, time_limit_s).run()
 
 

@@ -1,4 +1,4 @@
-"""Seed 001's Algorithm 1 as printed, with no more changed than it needs to run: kept for comparison.
+"""Algorithm 1 of Mukherjee 2022 as printed, changed only where it cannot run otherwise; kept for comparison.
 
 Repaired: D[j] is the output of layer l (j is undefined); I, undefined too, is the output of layer 1. Kept: devices in
 their order, the first column without transfers, a transfer behind the last layer, layer 1 on any device, and a schedule
@@ -7,14 +7,14 @@ of each layer's own least entry in place of the way that leads to the best one.
 
 from itertools import accumulate
 from math import inf
-from time import perf_counter
 
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import UsageError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.explain.infeasible import check_memories
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.period_bounds import least_value
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 
 def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -24,19 +24,19 @@ def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_
     """
     del time_limit_s
     if not problem.is_chain:
-        raise UsageError("algorithm-1 knows chains only, and this network has branches: take --solver graph")
-    check_memories(problem)
-    start = perf_counter()
+        raise UsageError("Algorithm 1 solves chains only, and this network has branches")
+    check_capacity(problem)
+    start = clock.now()
     assignment = _schedule(problem)
     if not evaluate(problem, assignment).is_feasible:
-        raise CheckFailedError("the schedule of algorithm-1, which knows no memory, does not fit: take --solver stages")
+        raise NoSplitError(proved=False)
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(evaluate(problem, assignment).value, least_value(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, lower_bound_without_transfers(problem)),
         explored=1,
         solver="algorithm-1",
-        spent_s=perf_counter() - start,
+        spent_s=clock.now() - start,
     )
 
 

@@ -1,62 +1,114 @@
-"""Branch and bound: layers in their order, depth first, the most promising device first (seed 000, section 3.3).
+"""Branch and bound as published: layers in their order, depth first (Santamaria 2021, section 3.3).
 
-Seed 000 underestimates what is left by each layer's fastest device. Here the bound is the exact cost of the rest with
-unlimited flash, transfers included, from dynamic programming backwards over (layer, device). What is left then is
-the packing, and of two partial assignments that leave the same free flash only the faster one is followed. Throughput,
-energy and limits have a search of their own, `period_search.py`, with bounds on I, on the period and on energy.
+The bound of a partial assignment is its latency so far, transfers included, plus each layer left on its fastest device
+without transfers. The child with the smallest bound is followed first. Nothing is remembered of states met before, and
+the rules of the problem are only looked at once all layers are assigned.
 """
 
-from time import perf_counter
+from dataclasses import dataclass
+from math import inf, isfinite
 
 from tinysplit.common.errors import UsageError
-from tinysplit.reproduce.partial import assignment_of
-from tinysplit.reproduce.period_search import PeriodSearch
-from tinysplit.reproduce.tree_search import TreeSearch
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.memory import within_ram
-from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
+
+NODES_BETWEEN_CLOCK_READINGS = 1024
+ROUNDING = 1e-11  # relative: sums of the same times in another order are no improvement
 
 
-def branch_and_bound(
-    problem: Problem,
-    *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    as_published: bool = False,
-) -> Split:
-    """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+def branch_and_bound(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return a split of least latency, or after `time_limit_s` seconds the best one found, with its lower bound.
 
-    `as_published` leaves out everything that seed 000 does not have: its bound, no memory of states, no symmetry, and
-    the rules of the problem are only looked at once all layers are assigned; it knows latency only. CheckFailedError
-    says why nothing fits.
+    `explored` counts the feasible nodes of the tree.
+
+    Raises:
+        UsageError: the network has branches, the objective is not latency, or there are limits on figures.
+        NoSplitError: the problem is infeasible, or no split was found in time.
     """
     if not problem.is_chain:
-        raise UsageError("branch and bound knows chains only, and this network has branches: take --solver graph")
-    check_memories(problem)
-    start = perf_counter()
-    searched = within_ram(problem)
+        raise UsageError("branch and bound as published solves chains only, and this network has branches")
     if problem.asks_for_period or problem.is_limited:
-        if as_published:
-            raise UsageError("branch and bound as published knows neither throughput, energy nor limits: take ours")
-        search: TreeSearch | PeriodSearch = PeriodSearch(searched)
-    else:
-        search = TreeSearch(searched, as_published=as_published)
-    search.run(time_limit_s)
-    if search.best is None:
-        raise explain_timeout(problem, time_limit_s) if search.open_nodes else explain(problem)
-    assignment = assignment_of(search.best)
-    best_s = evaluate(problem, assignment).value
+        raise UsageError("branch and bound as published knows neither throughput, energy nor limits")
+    check_capacity(problem)
+    start = clock.now()
+    search = _TreeSearch(problem)
+    search.run(start + time_limit_s)
+    if not search.best:
+        raise NoSplitError(proved=not search.open_nodes)
     return Split(
         problem=problem,
-        assignment=assignment,
-        lower_bound=min([best_s, *(node.bound for node in search.open_nodes)]),
+        assignment=search.best,
+        lower_bound=min([search.best_s, *(node.bound for node in search.open_nodes)]),
         explored=search.explored,
-        solver="branch-and-bound-published" if as_published else "branch-and-bound",
-        spent_s=perf_counter() - start,
+        solver="branch-and-bound",
+        spent_s=clock.now() - start,
     )
 
 
-def branch_and_bound_as_published(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return what seed 000's own branch and bound finds; it is kept for comparison."""
-    return branch_and_bound(problem, time_limit_s=time_limit_s, as_published=True)
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The first layers on `devices`; no completion has a latency below `bound` seconds."""
+
+    bound: float
+    latency_s: float
+    devices: Assignment
+    free_flash: tuple[int, ...]
+
+
+class _TreeSearch:
+    """The stack of open nodes and the best assignment so far, empty for none."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.rest_s = _fastest_rest(problem)
+        self.best: Assignment = ()
+        self.best_s = inf
+        self.explored = 0
+        self.open_nodes = [_Node(self.rest_s[0], 0.0, (), tuple(device.flash_bytes for device in problem.devices))]
+
+    def run(self, deadline: float) -> None:
+        """Search until no node is open or the time is over."""
+        steps = 0
+        while self.open_nodes:
+            self._step()
+            steps += 1
+            if steps % NODES_BETWEEN_CLOCK_READINGS == 0 and clock.now() > deadline:
+                break
+
+    def _step(self) -> None:
+        """Take the last open node and open its feasible children, the one with the smallest bound last."""
+        node = self.open_nodes.pop()
+        if node.bound >= self.best_s * (1 - ROUNDING):
+            return
+        if len(node.devices) == len(self.problem.layers):
+            if evaluate(self.problem, node.devices).is_feasible:
+                self.best, self.best_s = node.devices, node.latency_s
+            return
+        devices = range(len(self.problem.devices))
+        children = [child for device in reversed(devices) if (child := self._child(node, device))]
+        self.explored += len(children)
+        children.sort(key=lambda child: child.bound, reverse=True)  # stable: of equals the first device comes first
+        self.open_nodes += children
+
+    def _child(self, node: _Node, device: int) -> _Node | None:
+        layer = len(node.devices)
+        free = node.free_flash[device] - self.problem.layers[layer].flash_bytes[device]
+        latency_s = node.latency_s + self.problem.usable_seconds[layer][device]
+        if layer:
+            latency_s += self.problem.transfer_seconds[layer - 1][node.devices[-1]][device]
+        bound = latency_s + self.rest_s[layer + 1]
+        if free < 0 or not isfinite(bound):
+            return None
+        flash = (*node.free_flash[:device], free, *node.free_flash[device + 1 :])
+        return _Node(bound, latency_s, (*node.devices, device), flash)
+
+
+def _fastest_rest(problem: Problem) -> list[float]:
+    """Return by layers done the seconds of all layers left, each on its fastest device, without transfers."""
+    rest = [0.0]
+    for seconds in reversed(problem.usable_seconds):
+        rest.insert(0, rest[0] + min(seconds))
+    return rest

@@ -1,22 +1,21 @@
-"""Dichotomic search as published (seed 000, section 3.2): one run of layers leaves a network that is on one device.
+"""Dichotomic search as published (Santamaria 2021, section 3.2): one run of layers leaves the device of the others.
 
 The root candidate has all layers on one device. The layers are halved, the halves are halved, down to single layers:
 2n - 1 runs. Each run of the ROOT is given to each device in turn, so that no candidate has more than one run away from
-home. For d roots these are d^2 (2n - 1) steps, the counts of the seed's Table 4 for its networks of 30, 17, 13 and 7
+home. For d roots these are d^2 (2n - 1) steps, the counts of Table 4 for its networks of 30, 17, 13 and 7
 layers.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
 
-from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.explain.infeasible import check_memories, explain_timeout
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.period_bounds import least_value
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 
 @dataclass
@@ -28,37 +27,31 @@ class Candidates:
     best: Assignment = ()
     best_value: float = inf
     explored: int = 0
-    start_s: float = field(default_factory=perf_counter)
+    start_s: float = field(default_factory=clock.now)
 
     @property
     def is_time_over(self) -> bool:
         """Whether no further candidate may be looked at; one always may."""
-        return self.explored > 0 and perf_counter() - self.start_s > self.time_limit_s
+        return self.explored > 0 and clock.now() - self.start_s > self.time_limit_s
 
     def look_at(self, candidate: Assignment) -> None:
         """Take `candidate` as a step, and as the best if it is feasible and better."""
         self.explored += 1
         figures = evaluate(self.problem, candidate)
-        if not figures.is_feasible:
-            return
-        if figures.value < self.best_value:
+        if figures.is_feasible and figures.value < self.best_value:
             self.best, self.best_value = candidate, figures.value
 
     def split(self, solver: str) -> Split:
-        """Return the best as a split; CheckFailedError when nothing looked at was feasible."""
+        """Return the best as a split; NoSplitError when nothing evaluated was feasible."""
         if not self.best:
-            if self.is_time_over:
-                raise explain_timeout(self.problem, self.time_limit_s)
-            raise CheckFailedError(
-                f"none of the {self.explored} candidates of the {solver} search fits: take --solver branch-and-bound"
-            )
+            raise NoSplitError(proved=False)
         return Split(
             problem=self.problem,
             assignment=self.best,
-            lower_bound=min(self.best_value, least_value(self.problem)),
+            lower_bound=min(self.best_value, lower_bound_without_transfers(self.problem)),
             explored=self.explored,
             solver=solver,
-            spent_s=perf_counter() - self.start_s,
+            spent_s=clock.now() - self.start_s,
         )
 
 
@@ -67,7 +60,7 @@ def dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
 
     With more than two devices that must all be used none is feasible. CheckFailedError says when nothing fits.
     """
-    check_memories(problem)
+    check_capacity(problem)
     candidates = Candidates(problem, time_limit_s)
     n_layers, devices = len(problem.layers), range(len(problem.devices))
     for root in devices:

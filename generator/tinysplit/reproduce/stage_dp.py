@@ -1,22 +1,22 @@
-"""Pipelines of one stage a device, and the least period that one can have (seed 001, section 4).
+"""Pipelines of one stage a device, and the least period that one can have (Mukherjee 2022, section 4).
 
-`stage_search` is the dynamic programming that the seed means: the best pipeline over all orders of devices, each taken
+`stage_search` is the dynamic programming that the paper means: the best pipeline over all orders of devices, each taken
 at most once, with memory. State: layers done, set of devices taken, device that goes on; O(2^d d^2 n^2).
 """
 
 from math import inf, isfinite
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import UsageError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.memory import within_ram
-from tinysplit.split.explain.infeasible import check_memories, explain_timeout
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.period_bounds import least_value
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 from tinysplit.split.topology import Links
 
 Floats = NDArray[np.float64]
@@ -30,35 +30,30 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
     over.
     """
     _check_scope(problem)
-    check_memories(problem)
-    start = perf_counter()
+    check_capacity(problem)
+    start = clock.now()
     search = _StageSearch(within_ram(problem), start + time_limit_s)
-    if not search.run():
-        raise explain_timeout(problem, time_limit_s)
+    is_complete = search.run()
     assignment = search.assignment()
-    if not assignment or not evaluate(problem, assignment).is_feasible:
-        raise CheckFailedError(
-            "no pipeline with one stage a board fits, or the best one breaks a limit: take --solver branch-and-bound"
-        )
+    if not is_complete or not assignment or not evaluate(problem, assignment).is_feasible:
+        raise NoSplitError(proved=False)
     return Split(
         problem=problem,
         assignment=assignment,
-        lower_bound=min(evaluate(problem, assignment).value, least_value(problem)),
+        lower_bound=min(evaluate(problem, assignment).value, lower_bound_without_transfers(problem)),
         explored=search.explored,
         solver="stages",
-        spent_s=perf_counter() - start,
+        spent_s=clock.now() - start,
     )
 
 
 def _check_scope(problem: Problem) -> None:
-    if problem.objective is not Objective.THROUGHPUT:
-        raise UsageError(f"--solver stages finds the least period, no {problem.objective}: take --objective throughput")
-    if problem.period_definition is Period.OLD:
-        raise UsageError("--solver stages does not know the old period: take another --period")
+    if problem.objective is not Objective.THROUGHPUT or problem.period_definition is Period.OLD:
+        raise UsageError("the best pipeline is one of least period, and not of the period old")
     if not problem.is_chain:
-        raise UsageError("stages knows chains only, and this network has branches: take --solver graph")
+        raise UsageError("pipelines are for chains only, and this network has branches")
     if problem.links and (problem.links.half_duplex or _has_relays(problem.links)):
-        raise UsageError("stages knows no half-duplex links and no relays between boards: take --solver labels")
+        raise UsageError("pipelines know no half-duplex links and no relays between boards")
 
 
 def _has_relays(links: Links) -> bool:
@@ -89,7 +84,7 @@ class _StageSearch:
                 if (taken, device) in self.best:
                     self._end_with(taken, device)
                     self._go_on_from(taken, device)
-            if perf_counter() > self.deadline:
+            if clock.now() > self.deadline:
                 return False
         return True
 

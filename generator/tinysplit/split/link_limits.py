@@ -1,12 +1,12 @@
-"""A board talks to no more neighbours than it has link UARTs.
+"""Splits in which no board has more neighbours than link UARTs, by branch and bound over forbidden links.
 
-The solvers know pairs of boards, not how many of them one board takes part in. So a split that gives a board too many
+The solvers know pairs of boards, not how many links one board takes part in. So a split that gives a board too many
 neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
 each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
 keeps all limits the best one. What is found over few links (`link_sets.py`) is there from the start.
 
-Where boards pass tensors on, what a forbidden link carried takes the fastest way that is left. That keeps other boards
-busy, so that a period, energy or RAM may even get less: there the bound is what layers cost at least (`floors.py`).
+Where boards relay tensors, what a forbidden link carried takes the fastest route that is left. That keeps other boards
+busy, so that a period, energy or RAM may even get less: there the bound is that of layers alone (`lower_bound.py`).
 """
 
 import heapq
@@ -14,15 +14,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.floors import floor_value
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.topology import Pair, pair_of
 
 SETS_SHARE = 0.75  # of the time, until when sets of links are tried
@@ -36,7 +36,7 @@ def solve_within_links(
     Where tensors are passed on, the problem of the split lacks the links that nothing may use. InfeasibleError where
     there is no split, CheckFailedError where none was found in `time_limit_s`.
     """
-    start = perf_counter()
+    start = clock.now()
     if min(link_counts) >= len(problem.devices) - 1:
         return solve(problem, solver, time_limit_s=time_limit_s)
     _check_counts(problem, link_counts)
@@ -49,7 +49,7 @@ def solve_within_links(
     found = search.run(first)
     if found is None:
         raise _nothing_found(problem, link_counts, is_sure=search.lost_bound == inf)
-    return replace(found, spent_s=perf_counter() - start)
+    return replace(found, spent_s=clock.now() - start)
 
 
 def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
@@ -93,7 +93,7 @@ class _Search:
     def run(self, first: Split | None) -> Split | None:
         """Return the best split that keeps all limits, None for none; `first` None was not found in time."""
         queue = [_Node(first.lower_bound, 0, frozenset(), first)] if first else []
-        self.lost_bound = inf if first else floor_value(self.problem)
+        self.lost_bound = inf if first else lower_bound_without_transfers(self.problem)
         best, explored = self.best, sum(split.explored for split in (self.best, first) if split)
         bound = inf  # of the problems that need no alternatives
         while queue and (best is None or queue[0].bound < best.objective):
@@ -109,7 +109,7 @@ class _Search:
             return None
         bound = min([bound, self.lost_bound, best.objective, *(node.bound for node in queue)])
         if self.problem.links and len(self.seen) > 1:
-            bound = min(bound, floor_value(self.problem))
+            bound = min(bound, lower_bound_without_transfers(self.problem))
         return replace(
             best, problem=best.problem if self.problem.links else self.problem, lower_bound=bound, explored=explored
         )
@@ -119,7 +119,7 @@ class _Search:
             if forbidden in self.seen:
                 continue
             self.seen.add(forbidden)
-            left_s = self.deadline - perf_counter()
+            left_s = self.deadline - clock.now()
             try:
                 split = self._solve_without(forbidden, left_s / 2)
             except InfeasibleError:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import combinations
 from math import inf, isfinite
 from random import Random
-from time import perf_counter
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -37,7 +37,7 @@ def search_link_sets(
         known = best or begin_with
         used = link_seconds(known) if known else {}
         links = _draw(problem, link_counts, _ranking(problem, used, rng, forgotten=FORGOTTEN if number else 0.0))
-        left_s = deadline - perf_counter()
+        left_s = deadline - clock.now()
         if links in seen:
             continue
         if left_s <= 0:

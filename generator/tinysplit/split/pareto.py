@@ -1,4 +1,4 @@
-"""The exact front of latency against energy or throughput, by repeated solves with a limit (epsilon constraint).
+"""The Pareto front of latency against energy or throughput, by the epsilon-constraint method.
 
 The fastest split comes first; of those that are as fast, the one that is best in the other figure. The next point is
 the fastest one of all that are better in the other figure than the last, until no split is left. A point is proved when
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
-from time import perf_counter
 from typing import Any
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Assignment, Objective, Problem
@@ -26,7 +26,7 @@ Solve = Callable[[Problem, float], Split]
 
 
 class Against(StrEnum):
-    """What latency is weighed against."""
+    """The second objective of the front."""
 
     ENERGY = "energy"
     THROUGHPUT = "throughput"
@@ -89,10 +89,10 @@ def pareto_front(
 
     `solve` takes a problem and seconds and returns a Split. Raises its CheckFailedError where there is none at all.
     """
-    deadline = perf_counter() + time_limit_s
+    deadline = clock.now() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
     complete = not points[-1].other(against)  # nothing is less than nothing
-    while not complete and perf_counter() < deadline:
+    while not complete and clock.now() < deadline:
         better = _limited(problem, against, points[-1].other(against) * (1 - STEP))
         try:
             points.append(_fastest(better, against, solve, deadline))
@@ -112,10 +112,10 @@ def _limited(problem: Problem, against: Against, limit: float) -> Problem:
 
 def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) -> Point:
     """Return the split with the least latency and, of those, with the least other figure."""
-    fast = solve(replace(problem, objective=Objective.LATENCY), deadline - perf_counter())
+    fast = solve(replace(problem, objective=Objective.LATENCY), deadline - clock.now())
     asked = replace(problem, objective=Objective(against.value), max_latency_s=max(fast.figures.i_s, NO_TIME_S))
     best, proved = fast, False
-    left_s = deadline - perf_counter()
+    left_s = deadline - clock.now()
     if left_s > 0:
         try:
             best = solve(asked, left_s)

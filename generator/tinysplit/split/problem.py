@@ -1,4 +1,7 @@
-"""The splitting problem of seed 000, section 2: what each layer costs on each device, and what an assignment costs."""
+"""The splitting problem (Santamaria 2021, section 2) as data: layers, devices, transfers, objective and limits.
+
+`split/evaluate` computes the figures of an assignment.
+"""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -6,14 +9,15 @@ from functools import cached_property
 from math import inf, isfinite
 
 from tinysplit.common.alignment import aligned
-from tinysplit.split.topology import NETWORK_INPUT, Cut, Hop, Links
+from tinysplit.split.topology import NETWORK_INPUT, Cut, Hop, Links, Table
 from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 
 
 class Objective(StrEnum):
-    """What a split is best in.
+    """What a solver minimises.
 
-    `latency` is I, formula 5; `throughput` is the inverse of the period, formula 6; `energy` is joules an inference.
+    `latency`: I (Santamaria 2021, formula 5). `throughput`: the period, whose inverse is throughput (formula 6).
+    `energy`: joules per inference.
     """
 
     LATENCY = "latency"
@@ -22,13 +26,13 @@ class Objective(StrEnum):
 
 
 class Period(StrEnum):
-    """How often answers can come.
+    """Definitions of the period, the time between two outputs (Santamaria 2021, section 2.2, formulas 6 and 7).
 
-    `load`: boards have queues between them, so the busiest one sets the pace, or a half-duplex link whose two
-    directions take more time together. `span`: no queues, a device takes the next input only when its last sub-model
-    is done (seed 000, section 2.2: without this two inferences overlap on one device). `paper`: the span of the busiest
-    device alone, which is what seed 000's Table 4 was computed with. `old`: the definition that seed 000 improves on,
-    the device with most computation and what it sends. Where devices are equally busy the largest period counts.
+    `load`: devices have queues between them; the busiest device sets the period, or a half-duplex link whose two
+    directions together take longer. `span`: no queues; a device takes the next input when its last sub-model is done,
+    so that two inferences never overlap on one device. `paper`: the span of the busiest device alone, as in Santamaria
+    2021, Table 4. `old`: computing and sending of the device with the most computation, which Santamaria 2021 improves
+    on. Among equally busy devices the largest period counts.
     """
 
     LOAD = "load"
@@ -37,26 +41,25 @@ class Period(StrEnum):
     OLD = "old"
 
 
-ROUNDING = 1e-9  # relative, of sums of the same times in another order
+ROUNDING = 1e-9  # relative error of sums of the same numbers in another order
 
 Assignment = tuple[int, ...]  # 0-based device of every layer
 
 
 @dataclass(frozen=True)
 class LayerCosts:
-    """Costs of one layer; `flash_bytes`, `ram_bytes` and `seconds` have one entry a device.
+    """Costs of one layer; `flash_bytes`, `ram_bytes` and `seconds` have one entry per device.
 
-    Kernels of different cores pack weights in their own ways and need scratch memory of their own. `seconds` are
-    infinite where the device cannot run the layer.
-    `inputs` are the layers whose outputs it reads, NETWORK_INPUT among them for what the host gives; None stands for
-    the layer before it (the host's input for the first), as in a chain.
+    Kernels of different cores pack weights differently and need different scratch memory. `seconds` are infinite on
+    a device that cannot run the layer. `inputs` are the 0-based layers whose outputs this one reads, or NETWORK_INPUT;
+    None stands for the previous layer (for the first layer: the network's input), as in a chain.
     """
 
     name: str
     flash_bytes: tuple[int, ...]  # constants and code
-    ram_bytes: tuple[int, ...]  # inputs, output and scratch memory while it runs
-    out_bytes: int  # what crosses a cut behind this layer
-    seconds: tuple[float, ...]  # formula 1
+    ram_bytes: tuple[int, ...]  # inputs, output and scratch memory while the layer runs
+    out_bytes: int  # payload of a cut after this layer
+    seconds: tuple[float, ...]  # Santamaria 2021, formula 1
     inputs: tuple[int, ...] | None = None
 
     @classmethod
@@ -76,44 +79,50 @@ class LayerCosts:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What a device has left for layers, and what it draws while it computes, sends or receives, and waits."""
+    """Memory of a device that is free for layers, and its power while it computes, transfers or idles."""
 
     name: str
     flash_bytes: int
     ram_bytes: int
     run_w: float = 0.0
-    transfer_w: float = 0.0
+    transfer_w: float = 0.0  # while it sends or receives
     idle_w: float = 0.0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Layers in topological order, devices, and the time that a tensor needs from one device to another.
+    """Layers in topological order, devices, transfer times, an objective and limits.
 
-    A device may hold several sub-models and need not be used. `links` None: every pair of devices has a full-duplex
-    link of its own, and `transfer_seconds` are its times; else they are those of `links`. `host_seconds` are what each
-    device needs to take the network's input from the host and to give it the output, none where that is not counted.
-    The two switches are conventions of seed 000's published figures: its Table 4 uses every device, and never cuts
-    before the last layer.
+    A device may run several sub-models and may stay unused. Without `links` every pair of devices has a full-duplex
+    link of its own with the times `transfer_seconds`; with `links`, `transfer_seconds` are the times of their routes.
+    `host_seconds` are the times in which the host sends the network's input to each device and reads the output from
+    it; empty if they are not counted.
+
+    `must_use_all` and `keep_last_two` are conventions of Santamaria 2021, Table 4: every device runs a layer, and there
+    is no cut before the last layer.
     """
 
     layers: tuple[LayerCosts, ...]
     devices: tuple[DeviceLimits, ...]
-    transfer_seconds: tuple[tuple[tuple[float, ...], ...], ...]  # [layer][from][to]: T of a cut, 0 for from = to
+    transfer_seconds: Table  # 0 for sender = receiver
     objective: Objective = Objective.LATENCY
     must_use_all: bool = False
     keep_last_two: bool = False
     period_definition: Period = Period.LOAD
-    max_latency_s: float = inf  # feasible splits have no larger I
-    max_period_s: float = inf  # nor a larger period
-    max_energy_j: float = inf  # nor need more energy an inference
-    frame_period_s: float = 0.0  # inputs come so often, which feasible splits keep up with; 0: as fast as a split can
+    max_latency_s: float = inf  # limits of feasible splits
+    max_period_s: float = inf
+    max_energy_j: float = inf
+    frame_period_s: float = 0.0  # time between inputs, an upper limit of the period; 0: as fast as the split takes them
     links: Links | None = None
     host_seconds: tuple[tuple[float, float], ...] = ()  # [device]: (input, output)
-    input_bytes: int = 0  # the network's input; counts where several layers read it
+    input_bytes: int = 0  # the network's input; needed if several layers read it
 
     def __post_init__(self) -> None:
-        """Raise InputError for missing, negative or undefined costs and for cycles, UsageError for useless limits."""
+        """Check the problem.
+
+        Raises InputError for missing, negative or undefined costs and for cycles, UsageError for limits that exclude
+        every split and for too many devices.
+        """
         check_size(len(self.layers), len(self.devices), len(self.transfer_seconds))
         for layer, table in zip(self.layers, self.transfer_seconds, strict=True):
             costs = (layer.seconds, layer.flash_bytes, layer.ram_bytes)
@@ -125,7 +134,7 @@ class Problem:
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """The layers whose outputs each layer reads, every one once, NETWORK_INPUT for the network's input."""
+        """For each layer the layers whose outputs it reads, each once; NETWORK_INPUT for the network's input."""
         return tuple(
             (number - 1,) if layer.inputs is None else tuple(dict.fromkeys(layer.inputs))
             for number, layer in enumerate(self.layers)
@@ -133,7 +142,7 @@ class Problem:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """The layers that read each layer's output; the last entry are those that read the network's input."""
+        """For each layer the layers that read its output; the last entry is for the network's input."""
         readers: list[list[int]] = [[] for _ in range(len(self.layers) + 1)]
         for layer, inputs in enumerate(self.predecessors):
             for tensor in inputs:
@@ -142,14 +151,14 @@ class Problem:
 
     @cached_property
     def is_chain(self) -> bool:
-        """Whether every layer reads the output of the layer before it, and nothing else."""
+        """Whether every layer reads the output of the previous layer only."""
         return all(inputs == (number - 1,) for number, inputs in enumerate(self.predecessors))
 
     @cached_property
     def usable_seconds(self) -> tuple[tuple[float, ...], ...]:
-        """Seconds by layer and device, infinite where the layer alone does not fit into the device.
+        """Seconds by [layer][device], infinite if the layer alone does not fit into the device's memory.
 
-        In a chain the first and the last layer are charged with the host's transfers.
+        In a chain, the first and the last layer include the host's transfers.
         """
         host = [[0.0] * len(self.devices) for _ in self.layers]
         if self.is_chain:
@@ -168,7 +177,7 @@ class Problem:
 
     @cached_property
     def least_flash_bytes(self) -> tuple[int, ...]:
-        """What each layer takes of flash at least, on whichever device it runs; 0 where none can run it."""
+        """For each layer the least flash that it needs on any device that can run it; 0 if none can."""
         return tuple(
             min((flash for flash, s in zip(layer.flash_bytes, row, strict=True) if isfinite(s)), default=0)
             for layer, row in zip(self.layers, self.usable_seconds, strict=True)
@@ -176,17 +185,17 @@ class Problem:
 
     @property
     def asks_for_period(self) -> bool:
-        """Whether the period decides which split is best or which is feasible."""
+        """Whether the objective or a limit depends on the period."""
         return self.objective is Objective.THROUGHPUT or isfinite(self.longest_period_s) or self.asks_for_energy
 
     @property
     def asks_for_energy(self) -> bool:
-        """Whether energy decides which split is best or which is feasible."""
+        """Whether the objective or a limit depends on energy."""
         return self.objective is Objective.ENERGY or isfinite(self.max_energy_j)
 
     @property
     def longest_period_s(self) -> float:
-        """The longest period that a feasible split may have."""
+        """Upper limit of the period of a feasible split, in seconds."""
         return min(self.max_period_s, self.frame_period_s or inf)
 
     @property
@@ -195,12 +204,12 @@ class Problem:
         return isfinite(min(self.max_latency_s, self.longest_period_s, self.max_energy_j))
 
     def without_limits(self) -> "Problem":
-        """Return the problem with any I, any period and any energy allowed; idle power still counts as before."""
+        """Return the problem without limits on latency, period and energy; `frame_period_s` stays."""
         return replace(self, max_latency_s=inf, max_period_s=inf, max_energy_j=inf)
 
     @property
     def n_candidates(self) -> int:
-        """Number of assignments, d^n."""
+        """Number of assignments: devices to the power of layers."""
         return int(len(self.devices) ** len(self.layers))
 
     def cut(self, layer: int, sender: int, receiver: int) -> Cut:
@@ -209,18 +218,18 @@ class Problem:
         return Cut(layer, sender, receiver, self.layers[layer].out_bytes, seconds)
 
     def hops(self, cut: Cut) -> tuple[Hop, ...]:
-        """Return the links that `cut` takes one after the other; none where nothing gets through."""
+        """Return the route of `cut` hop by hop, without hops if its ends are not connected."""
         if self.links is None:
             return (Hop(cut.sender, cut.receiver, cut.seconds),)
         return self.links.routes[cut.after_layer][cut.sender][cut.receiver]
 
     def held_bytes(self, tensor: int) -> int:
-        """Return the RAM that a layer's output (or NETWORK_INPUT) takes where it is kept."""
+        """Return the bytes of RAM that a layer's output (or NETWORK_INPUT) takes while a device keeps it."""
         return aligned(self.input_bytes if tensor == NETWORK_INPUT else self.layers[tensor].out_bytes)
 
 
 def within(value: float, limit: float) -> bool:
-    """Return whether `value` is at most `limit`, but for rounding."""
+    """Return whether `value` is at most `limit`, up to rounding errors."""
     return value <= limit * (1 + ROUNDING)
 
 

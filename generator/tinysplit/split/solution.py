@@ -1,4 +1,4 @@
-"""A split: a solved assignment with its figures and a proof or bound."""
+"""A split: the solution of a splitting problem, with its figures and a lower bound of the objective."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,18 +13,19 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Split:
-    """What a solver found.
+    """The result of a solver.
 
-    `objective` and `lower_bound` are seconds, I or the period, or joules. No split is below the bound.
+    `objective` and `lower_bound` are I or the period in seconds, or joules. The objective of no split is below the
+    bound.
     """
 
     problem: Problem = field(repr=False)
     assignment: Assignment
     lower_bound: float
-    explored: int  # candidates looked at
+    explored: int  # assignments or labels that the solver evaluated
     solver: str
     spent_s: float
-    picked_because: str = ""  # why `auto` took this solver
+    picked_because: str = ""  # why `auto` selected this solver
 
     @cached_property
     def figures(self) -> Evaluation:
@@ -38,7 +39,7 @@ class Split:
 
     @property
     def period_s(self) -> float:
-        """Seconds between two outputs when inputs wait in line; throughput is its inverse."""
+        """Period in seconds; throughput is its inverse."""
         return self.figures.period_s
 
     @property
@@ -48,24 +49,24 @@ class Split:
 
     @property
     def gap(self) -> float:
-        """Part of the objective that a better split could save at most; 0 when proved."""
+        """Optimality gap: relative distance of the lower bound from the objective; 0 if proved."""
         return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
 
     @property
     def proved(self) -> bool:
-        """Whether no split is better, but for rounding."""
+        """Whether the split is optimal, up to rounding errors."""
         return self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:
-        """Runs of consecutive layers on one device."""
+        """Maximal runs of consecutive layers on one device."""
         return sub_models(self.assignment)
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
-        """Tensors that cross between devices."""
+        """Tensors that are sent between devices."""
         return self.figures.cuts
 
     def route(self, cut: Cut) -> tuple[int, ...]:
-        """Return the devices that a cut's tensor takes, both ends included."""
+        """Return the devices on the route of `cut`, including both ends."""
         return (cut.sender, *(hop.receiver for hop in self.problem.hops(cut)))

@@ -1,4 +1,4 @@
-"""Links between pairs of boards, each with times of its own, and the way that a tensor takes where there is none."""
+"""Topology: the links between devices, and the route of a tensor from one device to another."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import NamedTuple, Self
 
 NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host sends
 
-Pair = tuple[int, int]  # the smaller device first
-Table = tuple[tuple[tuple[float, ...], ...], ...]  # seconds by [layer][from][to]
+Pair = tuple[int, int]  # two devices, the smaller index first
+Table = tuple[tuple[tuple[float, ...], ...], ...]  # seconds by [layer][sender][receiver]
 
 
 class Hop(NamedTuple):
-    """A tensor on one link; a board between two hops holds the whole tensor before it sends it on."""
+    """A transfer over one link. A device between two hops receives the whole tensor before it sends it on."""
 
     sender: int
     receiver: int
@@ -22,9 +22,9 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Cut:
-    """A tensor that crosses between devices, once whatever reads it there: the output of `after_layer`; numbers from 0.
+    """The output of layer `after_layer`, sent to another device, once for all layers that read it there.
 
-    `seconds` are those of all hops where other devices pass it on.
+    All indices are 0-based. `seconds` is the sum over all hops if other devices relay the tensor.
     """
 
     after_layer: int
@@ -34,15 +34,15 @@ class Cut:
     seconds: float
 
 
-Routes = tuple[tuple[tuple[Hop, ...], ...], ...]  # by [from][to]; empty for from = to and where nothing gets through
+Routes = tuple[tuple[tuple[Hop, ...], ...], ...]  # by [sender][receiver]; empty for the same and unconnected devices
 
 
 @dataclass(frozen=True)
 class Links:
-    """The links of a problem; what has to pass boards between is paid on every hop.
+    """The links of a problem; a relayed tensor costs time on every hop.
 
-    `direct` is T of each layer's output over the link of a pair, infinite for a pair without one. `relays` says which
-    device has room for which layer's output on its way. On a half-duplex link both directions take turns.
+    `direct` has the seconds over the direct link of each pair, infinite without a link. `relays` tells which device has
+    the RAM to relay which layer's output. On a half-duplex link both directions share the time.
     """
 
     direct: Table
@@ -51,22 +51,25 @@ class Links:
 
     @cached_property
     def routes(self) -> tuple[Routes, ...]:
-        """The fastest way of each layer's output, [layer][from][to]."""
+        """The fastest route of each layer's output, by [layer][sender][receiver]."""
         return tuple(map(_fastest, self.direct, self.relays))
 
     @cached_property
     def transfer_seconds(self) -> Table:
-        """Seconds of each layer's output on its way, all hops together; infinite where nothing gets through."""
+        """Seconds of each layer's output over its route, infinite between unconnected devices."""
         return tuple(
             tuple(
-                tuple(0.0 if i == h else sum(hop.seconds for hop in way) if way else inf for h, way in enumerate(row))
+                tuple(
+                    0.0 if i == h else sum(hop.seconds for hop in route) if route else inf
+                    for h, route in enumerate(row)
+                )
                 for i, row in enumerate(routes)
             )
             for routes in self.routes
         )
 
     def without(self, pairs: Collection[Pair]) -> Self:
-        """Return the links without those of `pairs`."""
+        """Return the links without those between `pairs`."""
         direct = tuple(
             tuple(
                 tuple(inf if pair_of(i, h) in pairs else seconds for h, seconds in enumerate(row))
@@ -78,22 +81,22 @@ class Links:
 
 
 def pair_of(a: int, b: int) -> Pair:
-    """Return the pair that two devices are."""
+    """Return two devices as a pair."""
     return (a, b) if a < b else (b, a)
 
 
 def _fastest(direct: Sequence[Sequence[float]], relays: Sequence[bool]) -> Routes:
-    """Return the fastest ways between all devices (Floyd and Warshall); a direct link wins over an equally fast way."""
+    """Return the fastest routes between all devices (Floyd and Warshall); a direct link wins ties."""
     devices = range(len(direct))
     seconds = [list(row) for row in direct]
-    ways: list[list[tuple[Hop, ...]]] = [
+    routes: list[list[tuple[Hop, ...]]] = [
         [(Hop(i, h, direct[i][h]),) if i != h and isfinite(direct[i][h]) else () for h in devices] for i in devices
     ]
-    for between in (device for device in devices if relays[device]):
+    for relay in (device for device in devices if relays[device]):
         for i in devices:
             for h in devices:
-                over_s = seconds[i][between] + seconds[between][h]
-                if between not in (i, h) and i != h and over_s < seconds[i][h]:
-                    seconds[i][h] = over_s
-                    ways[i][h] = ways[i][between] + ways[between][h]
-    return tuple(map(tuple, ways))
+                relayed_s = seconds[i][relay] + seconds[relay][h]
+                if relay not in (i, h) and i != h and relayed_s < seconds[i][h]:
+                    seconds[i][h] = relayed_s
+                    routes[i][h] = routes[i][relay] + routes[relay][h]
+    return tuple(map(tuple, routes))

@@ -17,7 +17,7 @@ class Serial(SerialBase):  # type: ignore[misc] # pyserial has no types
     _index: int
 
     def open(self) -> None:
-        """Find the rig and the board of the URL."""
+        """Find the rig and the board of the URL. Raises SerialException when there is none."""
         parts = urlsplit(self.portstr or "")
         rig = find(parts.netloc)
         index = parts.path.removeprefix("/")

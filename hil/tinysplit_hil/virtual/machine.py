@@ -165,6 +165,8 @@ class Machine:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
         At least one block runs, since a block may take longer than a byte at a high baud rate.
+
+        Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
         self._horizon_ps = horizon_ps
         self.state.may_overrun = True

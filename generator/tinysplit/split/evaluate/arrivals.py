@@ -1,7 +1,7 @@
-"""Inputs that arrive at a frame rate: when each is done, through a split or on whole networks (seed 001, section 5.1).
+"""Simulation of inputs that arrive at a frame rate, on a split or on whole networks (Mukherjee 2021, section 5.1).
 
-Seed 001's Figures 4 and 5 compare a pipeline with "greedy" placement: each input goes to a device that is free and
-runs there alone, or waits for one. Both are simulated exactly, event by event.
+Mukherjee 2021, Figures 4 and 5, compare a pipeline with "greedy" placement, which runs each input on one free device
+or lets it wait for one. Both are simulated exactly, event by event.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from tinysplit.split.problem import Assignment, Problem
 
 @dataclass(frozen=True)
 class Passage:
-    """One input, in seconds: when it comes, when a device begins with it, when its answer is there."""
+    """Times of one input in seconds: its arrival, the start of its processing, and its output."""
 
     arrival_s: float
     start_s: float
@@ -25,30 +25,30 @@ class Passage:
 
     @property
     def waiting_s(self) -> float:
-        """Until a device begins with it."""
+        """From arrival to the start of processing."""
         return self.start_s - self.arrival_s
 
     @property
     def latency_s(self) -> float:
-        """From arrival to answer, what Figure 5 plots."""
+        """From arrival to output, as in Mukherjee 2021, Figure 5."""
         return self.end_s - self.arrival_s
 
 
 def frames(count: int, per_second: float) -> tuple[float, ...]:
-    """Return the arrivals of `count` inputs at a frame rate, from 0."""
+    """Return the arrival times in seconds of `count` inputs at a rate per second, from 0."""
     return tuple(number / per_second for number in range(count))
 
 
 def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[float]) -> tuple[Passage, ...]:
-    """Return the passage of each input through a split.
+    """Return the times of each input of `arrivals` (seconds, ascending) through a split.
 
-    A device does one thing at a time: it computes what it can of an input and is busy until it has sent the result;
-    what comes meanwhile waits in a queue without end. Of several inputs that wait a device takes the oldest.
+    A device processes one input at a time and is busy until it has sent the result. Inputs that arrive meanwhile wait
+    in an unbounded queue, of which the device takes the oldest.
     """
     stages = _stages(problem, assignment)
-    events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # an input is there for a stage
+    events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # (time, input, stage)
     heapq.heapify(events)
-    waiting: dict[int, list[tuple[int, int]]] = {device: [] for device, _ in stages}  # inputs and stages
+    waiting: dict[int, list[tuple[int, int]]] = {device: [] for device, _ in stages}  # (input, stage) by device
     free_s = dict.fromkeys(waiting, 0.0)
     starts, ends = list(arrivals), list(arrivals)
     while events:
@@ -69,15 +69,15 @@ def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[f
 
 
 def _stages(problem: Problem, assignment: Assignment) -> list[tuple[int, float]]:
-    """Return (device, seconds) of what is done without a change of device, in its order."""
+    """Return (device, seconds) of the maximal runs of steps on one device, in order."""
     runs = groupby(steps(problem, assignment), key=lambda step: step.device)
     return [(device, sum(step.seconds for step in run)) for device, run in runs]
 
 
 def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Passage, ...]:
-    """Return the passage of each input, one after the other, on the device that is free first, of those the fastest.
+    """Return the times of each input, placed on the device that is free first; the fastest device wins ties.
 
-    Only devices that hold the whole network count; CheckFailedError if there is none.
+    Only devices that can run the whole network take part. Raises CheckFailedError if there is none.
     """
     n_layers = len(problem.layers)
     one_by_one = replace(problem, must_use_all=False).without_limits()
@@ -87,7 +87,7 @@ def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Pass
         if evaluate(one_by_one, (device,) * n_layers).is_feasible
     }
     if not alone:
-        raise CheckFailedError("no board holds the whole network: nothing to place inputs on")
+        raise CheckFailedError("no board has the memory for the whole network")
     free_s = dict.fromkeys(alone, 0.0)
     passages = []
     for arrival in arrivals:

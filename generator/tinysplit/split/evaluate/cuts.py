@@ -17,7 +17,7 @@ def cuts(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
 def host_transfers(problem: Problem, assignment: Assignment) -> tuple[tuple[int, float], ...]:
     """Return (device, seconds) of the inputs that the host sends, then of the output that it reads.
 
-    Empty where the problem does not count the transfers of the host.
+    Empty if the problem does not count host transfers.
     """
     if not problem.host_seconds:
         return ()

@@ -34,7 +34,7 @@ class Evaluation:
 
     @cached_property
     def t_s(self) -> float:
-        """Communication latency T in seconds: all cuts (formula 4), and the host's transfers where they count."""
+        """Communication latency T in seconds: all cuts (formula 4), and host transfers if they are counted."""
         cuts_s = sum(cut.seconds for cut in self.cuts)
         return cuts_s + sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
 

@@ -1,7 +1,8 @@
-"""RAM that an assignment needs on every device: the layer that runs, and whatever else is still needed there.
+"""Flash and RAM that an assignment needs on every device.
 
-A tensor is alive on its producer until its last reader there has run and it has been sent; on another device from its
-arrival, right after it was computed, until its last reader there has run; on a device that passes it on, while it does.
+A tensor is alive on its producer until the last layer that reads it there has run and it has been sent; on a receiver
+from its arrival, right after it was computed, until the last layer that reads it there has run; on a relay while it is
+relayed.
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ from tinysplit.split.problem import Assignment, Problem
 
 
 def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return the flash that each device needs: the sum over its layers."""
+    """Return the bytes of flash that each device needs: the sum over its layers."""
     used = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
         used[device] += layer.flash_bytes[device]
@@ -21,12 +22,12 @@ def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 
 
 def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return the most bytes that are alive at once on every device."""
+    """Return the peak bytes of RAM on each device: the running layer, and all other tensors that are alive."""
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
     most = [0] * len(problem.devices)
-    alive = _last_steps(problem, assignment)
-    passing = _passing(problem, assignment)
+    alive = _last_readers(problem, assignment)
+    relayed = _relayed(problem, assignment)
     for step, (layer, owner) in enumerate(zip(problem.layers, assignment, strict=True)):
         own = {step, *problem.predecessors[step]}
         for device, tensors in enumerate(alive):
@@ -36,14 +37,14 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
                 if tensor <= step <= last and not (device == owner and tensor in own)
             )
             running = layer.ram_bytes[owner] if device == owner else 0
-            most[device] = max(most[device], kept + running, kept + passing[device].get(step, 0))
+            most[device] = max(most[device], kept + running, kept + relayed[device].get(step, 0))
     return tuple(most)
 
 
 def within_ram(problem: Problem) -> Problem:
-    """Return a chain without the ways on which some device has no RAM for what it passes on or gets.
+    """Return a chain without the routes on which a relay or the receiver lacks RAM for the tensor.
 
-    Where all links are alike there are none: what gets a tensor runs the layer that reads it.
+    Without `links` there are none: the receiver runs the layer that reads the tensor.
     """
     if problem.links is None:
         return problem
@@ -52,8 +53,8 @@ def within_ram(problem: Problem) -> Problem:
         transfer_seconds=tuple(
             tuple(
                 tuple(
-                    seconds if all(held <= problem.devices[hop.receiver].ram_bytes for hop in way) else inf
-                    for seconds, way in zip(*row, strict=True)
+                    seconds if all(held <= problem.devices[hop.receiver].ram_bytes for hop in route) else inf
+                    for seconds, route in zip(*row, strict=True)
                 )
                 for row in zip(table, routes, strict=True)
             )
@@ -68,15 +69,15 @@ def within_ram(problem: Problem) -> Problem:
 
 
 def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return the same where nothing is alive beside the inputs and outputs of the layer that runs."""
+    """Return `ram_bytes` of a chain, where no tensors are alive but the input and output of the running layer."""
     most = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
         most[device] = max(most[device], layer.ram_bytes[device])
     return tuple(most)
 
 
-def _last_steps(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
-    """Return for every device the tensors that it holds and the layer after which it no longer needs them."""
+def _last_readers(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
+    """Return for each device the tensors that it keeps, with the last layer that needs each of them."""
     alive: list[dict[int, int]] = [{} for _ in problem.devices]
     for layer, device in enumerate(assignment):
         alive[device].setdefault(layer, layer)
@@ -85,10 +86,10 @@ def _last_steps(problem: Problem, assignment: Assignment) -> list[dict[int, int]
     return alive
 
 
-def _passing(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
-    """Return for every device the bytes that it passes on, by the layer that computed them."""
-    passing: list[dict[int, int]] = [defaultdict(int) for _ in problem.devices]
+def _relayed(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
+    """Return for each device the bytes that it relays, by the layer that computed them."""
+    relayed: list[dict[int, int]] = [defaultdict(int) for _ in problem.devices]
     for cut in cuts(problem, assignment):
         for hop in problem.hops(cut)[1:]:
-            passing[hop.sender][cut.after_layer] = problem.held_bytes(cut.after_layer)
-    return passing
+            relayed[hop.sender][cut.after_layer] = problem.held_bytes(cut.after_layer)
+    return relayed

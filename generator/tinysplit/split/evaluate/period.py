@@ -1,8 +1,8 @@
-"""The period: seconds between two answers when inputs wait in line (waiting time, seed 000, formulas 6 and 7).
+"""The period: the time between two outputs while inputs wait (waiting time, Santamaria 2021, formulas 6 and 7).
 
-Four definitions, because the document gives one, computes its tables with another, and improves on a third. All count
-a device as busy while it computes, while it sends, its own or what it passes on, and while it talks to the host where
-that counts.
+`Period` has four definitions, because Santamaria 2021 gives one, computes its tables with another, and improves on a
+third. In all of them a device is busy while it computes, while it sends or relays, and while it exchanges data with
+the host if that is counted.
 """
 
 from collections import defaultdict
@@ -13,28 +13,28 @@ from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.topology import Pair, pair_of
 
-TIE = 1e-9  # relative: devices that are equally busy but for rounding
+TIE = 1e-9  # relative difference below which devices count as equally busy
 
 
 def period_s(problem: Problem, assignment: Assignment, definition: Period | None = None) -> float:
-    """Return the period of `assignment` in seconds; throughput is its inverse (formula 6).
+    """Return the period of `assignment` in seconds; throughput is its inverse (Santamaria 2021, formula 6).
 
-    `definition` takes the place of the problem's own `period_definition`.
+    `definition` defaults to the problem's `period_definition`.
     """
     return _DEFINITIONS[definition or problem.period_definition](_Timeline(problem, assignment))
 
 
 class _Timeline:
-    """One inference on its own, one step after the other."""
+    """Times of each device and link during one inference."""
 
     def __init__(self, problem: Problem, assignment: Assignment) -> None:
         self.computing = dict.fromkeys(
             sorted(powered_devices(problem, assignment)), 0.0
-        )  # seconds that a device computes
-        self.busy = dict(self.computing)  # computes, sends, and talks to the host
-        self.shared: dict[Pair, float] = defaultdict(float)  # seconds that each half-duplex link is taken
-        self.start: dict[int, float] = {}  # of the first thing that a device does
-        self.end: dict[int, float] = {}  # of the last
+        )  # seconds of computation by device
+        self.busy = dict(self.computing)  # seconds of computation, sending and host transfers
+        self.shared: dict[Pair, float] = defaultdict(float)  # seconds that each half-duplex link is in use
+        self.start: dict[int, float] = {}  # time of the first step of a device
+        self.end: dict[int, float] = {}  # end of its last step
         half_duplex = problem.links.half_duplex if problem.links else frozenset()
         clock_s = 0.0
         for step in steps(problem, assignment):
@@ -48,16 +48,16 @@ class _Timeline:
                 self.shared[pair] += step.seconds
 
     def load(self) -> float:
-        """Return the seconds of the busiest device or, where that is more, of the half-duplex link in most use."""
+        """Return the busy seconds of the busiest device or half-duplex link, whichever is more."""
         return max(*self.busy.values(), *self.shared.values(), 0.0)
 
     def span(self, device: int) -> float:
-        """Return the seconds from the start of the first sub-model of `device` until its last one has been sent."""
+        """Return the seconds from the start of the first sub-model of `device` until the last output is sent."""
         return self.end[device] - self.start[device]
 
 
 def _most(seconds: Mapping[int, float]) -> list[int]:
-    """Return the device with the most seconds, and those that tie with it: no figure may hang on their order."""
+    """Return the devices with the most seconds, including ties, so that results do not depend on their order."""
     most = max(seconds.values())
     return [device for device, value in seconds.items() if value >= most * (1 - TIE)]
 

@@ -1,4 +1,4 @@
-"""Periods of many assignments at once, as arrays; `period.py` defines them for one."""
+"""Periods of many assignments at once, as arrays; `period.py` computes them for one."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Timelines:
-    """Runs of layers on devices, one a column; what cannot run takes no time here, its latency is infinite anyway."""
+    """Timelines of partial assignments of consecutive layers, one per column.
 
-    clock: Floats  # seconds until the last layer is done
-    computing: Floats  # device x column, seconds that a device computes
-    busy: Floats  # device x column, computes and sends
-    start: Floats  # device x column, when its first layer begins, infinite for a device without a layer
-    end: Floats  # device x column, when its last one is done and sent
+    Infinite times count as 0 here: the latency of such an assignment is infinite anyway.
+    """
+
+    clock: Floats  # [column]: seconds until the last layer is done
+    computing: Floats  # [device, column]: seconds of computation
+    busy: Floats  # [device, column]: seconds of computation and sending
+    start: Floats  # [device, column]: start of the first layer, infinite for a device without layers
+    end: Floats  # [device, column]: time when the last layer is done and its output is sent
 
     @classmethod
     def of(cls, problem: Problem, first_layer: int, devices: NDArray[np.intp]) -> "Timelines":
-        """Return the runs of `devices` (layer x column), the first row being `first_layer`."""
+        """Return the timelines of `devices`, an array [layer, column] whose first row is layer `first_layer`."""
         n_columns = devices.shape[1]
         columns = np.arange(n_columns)
         clock = np.zeros(n_columns)
@@ -45,7 +48,7 @@ class Timelines:
         return cls(clock, computing, busy, start, end)
 
     def behind(self, head: "Timelines", last_device: int, sending: Floats) -> "Timelines":
-        """Return these after `head`, a single column, whose `last_device` sends for so many seconds in each column."""
+        """Return these timelines after `head`, one column, whose `last_device` sends for `sending` [column] seconds."""
         sending = np.where(np.isfinite(sending), sending, 0.0)
         shift = head.clock + sending
         busy = head.busy + self.busy
@@ -61,7 +64,7 @@ class Timelines:
         )
 
     def periods(self, definition: Period) -> Floats:
-        """Return the period of each column in seconds."""
+        """Return the period in seconds by [column]."""
         if definition is Period.LOAD:
             return np.asarray(self.busy.max(axis=0))
         if definition is Period.OLD:

@@ -1,4 +1,4 @@
-"""Not splitting: a copy of the whole network on every board that holds it, each taking the next input."""
+"""Replication: a copy of the whole network on every board that has the memory, the inputs shared among them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from tinysplit.split.problem import Problem, within
 
 @dataclass(frozen=True)
 class Replication:
-    """Devices with a copy each, seconds between two answers of all of them together, and joules an inference."""
+    """Devices with one copy each, the period of all of them together, and joules per inference."""
 
     devices: tuple[int, ...]
     period_s: float
@@ -18,9 +18,9 @@ class Replication:
 
 
 def replicate(problem: Problem) -> Replication | None:
-    """Return the copies that fit, or None where none do or they break a limit on latency or energy.
+    """Return the feasible copies, or None if there are none or they exceed a limit of latency or energy.
 
-    Rates 1 / I_i add up, so that device i takes the share period / I_i of all inputs.
+    The rates 1 / I_i add up: device i processes the share period / I_i of all inputs.
     """
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
     whole = [(device,) * len(problem.layers) for device in range(len(problem.devices))]
@@ -36,7 +36,7 @@ def replicate(problem: Problem) -> Replication | None:
 def _energy_j(
     free: Problem, whole: Sequence[tuple[int, ...]], devices: Sequence[int], period_s: float, frame_period_s: float
 ) -> float:
-    """Return joules an inference: none of the copies waits for an input, but where these come at a slower pace."""
+    """Return joules per inference; copies idle only if inputs come less often than every `period_s`."""
     copies = [evaluate(free, whole[device]) for device in devices]
     busy_j = sum(copy.energy_j * period_s / copy.i_s for copy in copies)
     idle_w = sum(free.devices[device].idle_w for device in devices)

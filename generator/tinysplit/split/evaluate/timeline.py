@@ -1,4 +1,4 @@
-"""What one inference does, step after step: formulas 2 and 4 of seed 000, taken apart."""
+"""One inference as a sequence of steps: the terms of Santamaria 2021, formulas 2 and 4."""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from tinysplit.split.problem import Assignment, Problem
 
 
 class Step(NamedTuple):
-    """A device is busy: it computes, talks to the host (`receiver` None for both) or sends to `receiver`."""
+    """A device computes, exchanges data with the host (`receiver` None for both), or sends to `receiver`."""
 
     device: int
     seconds: float
@@ -17,14 +17,14 @@ class Step(NamedTuple):
 
 
 def steps(problem: Problem, assignment: Assignment) -> tuple[Step, ...]:
-    """Return the steps of one inference in their order: every output is sent, link after link, once it is computed."""
-    *taking, giving = host_transfers(problem, assignment) or (None,)
+    """Return the steps of one inference in order; each output is sent, hop by hop, as soon as it is computed."""
+    *inputs, output = host_transfers(problem, assignment) or (None,)
     hops = {
         layer: [hop for cut in group for hop in problem.hops(cut)]
         for layer, group in groupby(cuts(problem, assignment), key=lambda cut: cut.after_layer)
     }
-    found = [Step(*transfer) for transfer in taking if transfer]
+    found = [Step(*transfer) for transfer in inputs if transfer]
     for layer, device in enumerate(assignment):
         found.append(Step(device, problem.layers[layer].seconds[device], computes=True))
         found += (Step(hop.sender, hop.seconds, receiver=hop.receiver) for hop in hops.get(layer, ()))
-    return (*found, Step(*giving)) if giving else tuple(found)
+    return (*found, Step(*output)) if output else tuple(found)

@@ -1,4 +1,7 @@
-"""Why no split exists: which layer or which memory is short by how many bytes on which board, or which limit."""
+"""Why a problem is infeasible: which layer or memory is short by how many bytes on which board, or which limit.
+
+Finding the reason takes solves of relaxed problems, through `solvers/dispatch.py`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +14,8 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import LayerCosts, Objective, Problem, within
+from tinysplit.split.solvers.dispatch import find_split
+from tinysplit.split.solvers.no_split import NoSplitError, has_too_few_layers, homeless_layers, missing_flash_bytes
 
 EXPLANATION_LIMIT_S = 1.0  # a question: an explanation may not take longer than the search
 
@@ -20,7 +25,7 @@ class InfeasibleError(CheckFailedError):
 
 
 class _UnexplainedError(InfeasibleError):
-    """The reason takes seconds to find: it is looked for when somebody reads it, and those who only ask go on."""
+    """The explanation takes seconds to find: it is computed when it is first read; many callers never do."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -34,42 +39,42 @@ class _UnexplainedError(InfeasibleError):
         return self._text
 
 
-def check_memories(problem: Problem) -> None:
-    """Raise InfeasibleError for a layer that fits into no device, and for flash that is too small in all."""
-    for number, layer in enumerate(problem.layers, 1):
-        if not any(map(isfinite, problem.usable_seconds[number - 1])):
-            raise InfeasibleError(f"layer {number} {layer.name!r} {_why_nowhere(problem, layer)}")
-    needed = sum(problem.least_flash_bytes)
-    available = sum(device.flash_bytes for device in problem.devices)
-    if needed > available:
+def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFailedError:
+    """Return the error that says why `problem` has no split, or that none was found in `time_limit_s` seconds.
+
+    It is an InfeasibleError where the problem is `proved` infeasible.
+    """
+    if not proved:
+        return CheckFailedError(
+            f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
+            f"and infeasibility not proved: take larger boards{' or relax the limits' if problem.is_limited else ''}"
+        )
+    reason = _capacity_reason(problem)
+    return InfeasibleError(reason) if reason else _UnexplainedError(problem)
+
+
+def _capacity_reason(problem: Problem) -> str:
+    """Return what excludes every split before any search, empty where nothing does (`no_split.check_capacity`)."""
+    if homeless := homeless_layers(problem):
+        layer = problem.layers[homeless[0]]
+        return f"layer {homeless[0] + 1} {layer.name!r} {_why_nowhere(problem, layer)}"
+    missing = missing_flash_bytes(problem)
+    if missing > 0:
+        needed = sum(problem.least_flash_bytes)
         names = {1: f"{_board(problem, 0)} has", 2: "both boards together have"}
         have = names.get(len(problem.devices), f"all {len(problem.devices)} boards together have")
         at_least = "at least " if any(len(set(layer.flash_bytes)) > 1 for layer in problem.layers) else ""
-        raise InfeasibleError(
-            f"the network needs {at_least}{needed} bytes of flash, {have} {available}: {needed - available} bytes short"
-        )
-    if problem.must_use_all and len(problem.devices) > len(problem.layers):
-        raise InfeasibleError(
+        return f"the network needs {at_least}{needed} bytes of flash, {have} {needed - missing}: {missing} bytes short"
+    if has_too_few_layers(problem):
+        return (
             f"every one of {len(problem.devices)} boards must be used, but the network has {len(problem.layers)} layers"
         )
-
-
-def explain(problem: Problem) -> CheckFailedError:
-    """Return why an exhausted search found nothing, although `check_memories` had no complaint."""
-    return _UnexplainedError(problem)
-
-
-def explain_timeout(problem: Problem, time_limit_s: float) -> CheckFailedError:
-    """Return that the search ended before it found anything."""
-    return CheckFailedError(
-        f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
-        f"and none excluded: name larger boards{' or relax the limits' if problem.is_limited else ''}"
-    )
+    return ""
 
 
 def _explanation(problem: Problem) -> str:
     if problem.is_limited:
-        return _limits_in_the_way(problem)
+        return _violated_limits(problem)
     shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
     if shortages:
         missing, device = min(shortages)
@@ -115,7 +120,7 @@ class _Limit:
         return f"{self.kept} {self.amount(self.value)}"
 
 
-def _limits_in_the_way(problem: Problem) -> str:
+def _violated_limits(problem: Problem) -> str:
     """Return which limit is out of reach, or which are together; or why nothing fits even without them."""
     limits = _Limit.all_of(problem)
     if not isfinite(_least(_limited(problem, (), Objective.LATENCY))):
@@ -159,11 +164,9 @@ def _copies(problem: Problem, limit: _Limit) -> str:
 
 def _least(problem: Problem) -> float:
     """Return the least objective found in `EXPLANATION_LIMIT_S`, infinite for none."""
-    from tinysplit.split.solve import solve  # noqa: PLC0415 (the solvers import this module)
-
     try:
-        return solve(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
-    except CheckFailedError:
+        return find_split(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
+    except NoSplitError:
         return inf
 
 

@@ -1,1 +1,1 @@
-"""Splits, fronts and arrivals as tables."""
+"""Tables of splits, Pareto fronts and simulated arrivals."""

@@ -1,4 +1,4 @@
-"""A Pareto front as a table: the figures of every point, and which board runs which layers."""
+"""Table of a Pareto front: the figures of each point, and which board runs which layers."""
 
 from rich.console import Console
 
@@ -10,20 +10,20 @@ from tinysplit.split.report.split import layer_numbers
 
 
 def print_front(front: Front, console: Console) -> None:
-    """Print the points by latency, and whether they are all."""
+    """Print the points by latency, and whether the front is complete."""
     table = plain_table("layers on board", "proved", numbers=("latency ms", _heading(front.against)))
     for point in front.points:
         figures = (f"{point.latency_s * MS:.2f}", _other(point, front.against))
         table.add_row(_layers(point), "yes" if point.proved else "no", *figures)
     console.print(table)
-    end = "no split is missing" if front.complete else "time ran out: there may be more"
+    end = "the front is complete" if front.complete else "time limit reached: points may be missing"
     console.print(
         f"{counted(len(front.points), 'point')} of latency against {front.against} (estimated); {end}", highlight=False
     )
 
 
 def _heading(against: Against) -> str:
-    return "mJ" if against is Against.ENERGY else "answers a second"
+    return "mJ" if against is Against.ENERGY else "outputs per second"
 
 
 def _other(point: Point, against: Against) -> str:

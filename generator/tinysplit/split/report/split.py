@@ -1,4 +1,4 @@
-"""A split as tables: who runs what, what memories hold, what crosses, and L, T, I, period and energy."""
+"""Tables of a split: layers and memory by board, cuts, latency, period, energy, and the optimality gap."""
 
 from rich.console import Console
 from rich.progress_bar import ProgressBar
@@ -16,14 +16,14 @@ BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes
 
 
 def print_split(split: Split, console: Console) -> None:
-    """Print boards with their layers and memories, cuts, figures, and how far they are proved."""
+    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap."""
     console.print(_boards(split))
     if unused := len(split.problem.devices) - len(set(split.assignment)):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
     figures = split.figures
-    with_host = ", the host's transfers counted" if split.problem.host_seconds else ""
+    with_host = ", including host transfers" if split.problem.host_seconds else ""
     console.print(
         f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms "
         f"(estimated{with_host})",
@@ -35,7 +35,7 @@ def print_split(split: Split, console: Console) -> None:
 
 
 def layer_numbers(run: SubModel) -> str:
-    """Return the layers of a sub-model as users see them: "3", "4-7"."""
+    """Return the layers of a sub-model, numbered from 1: "3", "4-7"."""
     return f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
 
 
@@ -62,13 +62,15 @@ def _cuts(split: Split) -> Table:
     table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
         layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
-        table.add_row(layer, str(cut.sender + 1), _way(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}")
+        table.add_row(
+            layer, str(cut.sender + 1), _receiver(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}"
+        )
     return table
 
 
-def _way(split: Split, cut: Cut) -> str:
-    between = " and ".join(str(device + 1) for device in split.route(cut)[1:-1])
-    return f"{cut.receiver + 1} over {between}" if between else str(cut.receiver + 1)
+def _receiver(split: Split, cut: Cut) -> str:
+    relays = " and ".join(str(device + 1) for device in split.route(cut)[1:-1])
+    return f"{cut.receiver + 1} via {relays}" if relays else str(cut.receiver + 1)
 
 
 def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
@@ -77,14 +79,14 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
 
 
 def _period(split: Split) -> str:
-    a_second = f", {1 / split.period_s:.4f} answers a second" if split.period_s else ""
-    return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){a_second} (estimated)"
+    rate = f", {1 / split.period_s:.4f} outputs per second" if split.period_s else ""
+    return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
 
 
 def _energy(split: Split) -> str:
-    pace_s = split.problem.frame_period_s
-    pace = f"one every {pace_s * MS:.6g} ms" if pace_s else "without pauses"
-    return f"energy {split.energy_j * MILLI:.3f} mJ an inference, {pace} (MCUs alone, estimated)"
+    interval_s = split.problem.frame_period_s
+    interval = f"an input every {interval_s * MS:.6g} ms" if interval_s else "inputs without pauses"
+    return f"energy {split.energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
 
 
 def _proof(split: Split) -> str:
@@ -92,16 +94,16 @@ def _proof(split: Split) -> str:
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"
-    return f"{work}, not proved: no {_bound(split)}, a gap of {_gap(split.gap)}"
+    return f"{work}, not proved: {_bound(split)}, optimality gap {_gap(split.gap)}"
 
 
 def _gap(gap: float) -> str:
-    """Return a gap in percent, small ones with as many digits as show them."""
+    """Return a gap in percent, small ones with one significant digit."""
     return f"{gap:.1%}" if gap >= SMALL_GAP else f"{100 * gap:.1g}%"
 
 
 def _bound(split: Split) -> str:
     if split.problem.objective is Objective.ENERGY:
-        return f"energy is below {split.lower_bound * MILLI:.3f} mJ"
-    what = "split" if split.problem.objective is Objective.LATENCY else "period"
-    return f"{what} is below {split.lower_bound * MS:.2f} ms"
+        return f"lower bound of energy {split.lower_bound * MILLI:.3f} mJ"
+    what = "latency" if split.problem.objective is Objective.LATENCY else "period"
+    return f"lower bound of {what} {split.lower_bound * MS:.2f} ms"

@@ -87,7 +87,7 @@ _DOUBLE_EXTRA = 1
 def m4_cost(block: Sequence[Instruction]) -> BlockCost:
     """Return the cycles on Cortex-M4 (Arm DDI 0439, Tables 3-1 and 7-1; pipelined loads: section Load/store timings).
 
-    Instructions in an IT block count as executed, except for branches.
+    Instructions in an IT block count as executed, except for branches. Raises NotModelledError for double precision.
     """
     costs = []
     previous: Instruction | None = None

@@ -35,10 +35,11 @@ class Emulator:
     def __init__(self, device: Device, model: int, flash: bytes) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
+        self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
         self._map_memories(device)
-        self.state = BoardState(uc=self._uc._uch)  # noqa: SLF001 (the only access to the handle)
+        self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         for kind, name in _HOOKS:
@@ -62,7 +63,7 @@ class Emulator:
         handle = ctypes.c_size_t()
         user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         add = uclib.uc_hook_add
-        _check(add(self._uc._uch, ctypes.byref(handle), kind, function, user, *_ALL))  # noqa: SLF001
+        _check(add(self._handle, ctypes.byref(handle), kind, function, user, *_ALL))
 
     def connect(
         self,
@@ -81,7 +82,7 @@ class Emulator:
             user = ctypes.cast(ctypes.pointer(region), c_void_p)
             on_read = ctypes.cast(library().on_read, c_void_p)
             on_write = ctypes.cast(library().on_write, c_void_p)
-            _check(uclib.uc_mmio_map(self._uc._uch, page, _PAGE, on_read, user, on_write, user))  # noqa: SLF001
+            _check(uclib.uc_mmio_map(self._handle, page, _PAGE, on_read, user, on_write, user))
             self._uc.mem_protect(page, _PAGE, unicorn.UC_PROT_NONE)
 
     def run(self) -> None:

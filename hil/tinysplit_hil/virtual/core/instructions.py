@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import capstone
 from capstone import arm
@@ -83,7 +82,7 @@ class Instruction:
 
 
 @lru_cache
-def _decoder() -> Any:  # noqa: ANN401 capstone has no types
+def _decoder() -> capstone.Cs:
     decoder = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS)
     decoder.detail = True
     return decoder
@@ -99,7 +98,7 @@ def decode(code: bytes, address: int) -> list[Instruction]:
     return instructions
 
 
-def _instruction(each: Any) -> Instruction:  # noqa: ANN401
+def _instruction(each: capstone.CsInsn) -> Instruction:
     text = f"{each.mnemonic} {each.op_str}".strip()
     _check_special(each, text)
     reads, writes = each.regs_access()
@@ -126,7 +125,7 @@ def _instruction(each: Any) -> Instruction:  # noqa: ANN401
     )
 
 
-def _check_special(each: Any, text: str) -> None:  # noqa: ANN401
+def _check_special(each: capstone.CsInsn, text: str) -> None:
     names = [part.strip() for part in each.op_str.lower().split(",")]
     is_bad = each.mnemonic in _NOT_MODELLED
     is_bad |= each.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE

@@ -35,7 +35,7 @@ class SysTick:
         return self._value if self._zero_at is None else (self._zero_at - now) % (self._load + 1)
 
     def write(self, offset: int, value: int, now: int) -> None:
-        """Write CTRL, LOAD or VAL."""
+        """Write CTRL, LOAD or VAL. Raises NotModelledError for an external clock."""
         if offset == _LOAD:
             self._load = value & _RELOAD_MASK
         elif offset == _VAL:

@@ -24,11 +24,11 @@ class Peripheral(ABC):
 
     @abstractmethod
     def read(self, offset: int, now: int) -> int:
-        """Return a register."""
+        """Return a register. Raises NotModelledError for an unknown one."""
 
     @abstractmethod
     def write(self, offset: int, value: int, now: int) -> None:
-        """Write a register."""
+        """Write a register. Raises NotModelledError for an unknown one or an unmodelled value."""
 
     def is_steady(self, offset: int) -> bool:
         """Return whether reading has no side effect and the value does not change before the next event."""

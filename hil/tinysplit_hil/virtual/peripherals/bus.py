@@ -33,7 +33,10 @@ class Bus:
             raise NotModelledError(f"no peripheral is modelled at 0x{address:08x}") from None
 
     def read(self, address: int, size: int, now: int) -> tuple[int, bool]:
-        """Return the value, and whether it is the same until the next event."""
+        """Return the value, and whether it is the same until the next event.
+
+        Raises NotModelledError for an address without a peripheral.
+        """
         base, peripheral = self._find(address)
         if not self._is_clocked(peripheral.name):
             return 0, True
@@ -42,7 +45,7 @@ class Bus:
         return word >> 8 * (address & 3) & ((1 << 8 * size) - 1), peripheral.is_steady(offset)
 
     def write(self, address: int, size: int, value: int, now: int) -> None:
-        """Write a value of `size` bytes."""
+        """Write a value of `size` bytes. Raises NotModelledError for addresses and sizes that are not modelled."""
         base, peripheral = self._find(address)
         if not self._is_clocked(peripheral.name):
             return

@@ -1,23 +1,24 @@
-"""One pass over a chain: layer by layer, with at most `width` partial assignments (labels) behind each.
+"""One pass of the beam search over a chain: layer by layer, with at most `width` labels behind each.
 
-Of labels with the same device, the same saturated free flash min(free, flash still to place), and the same devices used
-where that matters, one is dropped that is nowhere better; of the others those with the smallest bounds stay.
+Dominance: of labels with the same device, the same free flash as far as it matters (at most the flash of the layers
+left), and the same devices used where that matters, one is dropped that is nowhere better. Of the others those with the
+smallest lower bounds stay.
 """
 
 from collections.abc import Collection
 from math import inf
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.solvers.chain.knapsack_choice import Packing
+from tinysplit.split import clock
+from tinysplit.split.solvers.chain.knapsack_choice import KnapsackChoice
 from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
-from tinysplit.split.solvers.chain.lagrangian import ROUNDING, RunBounds, Runs
+from tinysplit.split.solvers.chain.lagrangian import ROUNDING, LagrangianBounds, Runs
 from tinysplit.split.solvers.chain.resources import Bools, Floats, Ints
 
-BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
+BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two readings of the clock: 8 MB
 BOUNDS_A_LAYER = 8
 FIRST_BOUNDS = 2
 SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
@@ -28,7 +29,7 @@ History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # of each layer: pa
 
 
 class Rules(NamedTuple):
-    """What the devices used decide: all of them must be, and twins are taken in their order."""
+    """Rules on the devices used: whether all must be, and the order of interchangeable ones."""
 
     must_use_all: bool
     twins: tuple[tuple[int, ...], ...]
@@ -48,10 +49,10 @@ class Dropped(NamedTuple):
     multipliers: Floats
 
 
-class LabelPass:
+class BeamPass:
     """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
 
-    Where `packed` names devices, labels that stay get knapsack bounds for these, too (`packing.py`).
+    Labels that stay get knapsack bounds, too, for the devices in `packed` (`knapsack_choice.py`).
     """
 
     def __init__(
@@ -66,9 +67,9 @@ class LabelPass:
     ) -> None:
         self.rows, self.runs, self.rules = runs.rows, runs, rules
         self.best, self.width, self.deadline = best, width, deadline
-        self.caps = caps_below(runs, best)
-        self.bounds = RunBounds(runs, multipliers, runs.whole(self.caps))
-        self.packing = Packing(runs.rows, multipliers, packed)
+        self.caps = limits_below(runs, best)
+        self.bounds = LagrangianBounds(runs, multipliers, runs.whole(self.caps))
+        self.packing = KnapsackChoice(runs.rows, multipliers, packed)
         self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
         self.low, self.value = inf, inf
         self.devices: list[int] = []
@@ -129,7 +130,7 @@ class LabelPass:
         step = self.rows.step(layer)
         size = BLOCK_NUMBERS // step[0].size + 1
         for first in range(0, len(labels), size):
-            if perf_counter() > self.deadline:
+            if clock.now() > self.deadline:
                 return None
             children = self._children(layer, step, labels, slice(first, first + size))
             chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
@@ -238,8 +239,8 @@ class LabelPass:
         return labels.take(order[:width])
 
 
-def caps_below(runs: Runs, best: float) -> Floats:
-    """Return the most that each row may have in a split that is better than `best`."""
+def limits_below(runs: Runs, best: float) -> Floats:
+    """Return the most of each resource in a split that is better than `best`."""
     caps = runs.rows.limits.copy()
     caps[: runs.rows.n_objective] = best * (1 - ROUNDING)
     return caps

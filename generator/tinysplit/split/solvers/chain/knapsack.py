@@ -1,9 +1,9 @@
-"""Lower bounds that keep the flash of one board exactly, as a knapsack; all other rows have multipliers.
+"""Lower bounds with a 0/1 knapsack for the flash of one board; all other resources have Lagrangian multipliers.
 
-Multipliers alone give credit for flash that stays free because nothing that is left fits into it. Here a board's free
-flash is counted in cells along the way (dynamic programming), always in favour of the way, so that the bound stays one:
-a run of layers takes the cells between the marks at its two ends, and what rounding may cost it is given back where it
-begins. The bounds do not look at how long runs may be: those of `run_bounds.py` do, and the larger one counts.
+Multipliers alone credit flash that stays free because no layer that is left fits into it. Here a board's free flash is
+counted in cells by dynamic programming, rounded in favour of the path, so that the result stays a lower bound: a
+run of layers takes the cells between the marks at its ends, and gets back where it begins what rounding may cost it.
+These bounds ignore how long runs may be; those of `lagrangian.py` do not, and the larger one counts.
 """
 
 from math import inf, isqrt
@@ -11,7 +11,7 @@ from math import inf, isqrt
 import numpy as np
 
 from tinysplit.split.solvers.chain.lagrangian import CANCELLED
-from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
 ROUNDED = 1e-9  # cells
 
@@ -23,7 +23,7 @@ class KnapsackBounds:
     layers, and made again between these when a pass comes there: a pass goes forward, tables are made backward.
     """
 
-    def __init__(self, rows: ChainRows, multipliers: Floats, device: int, n_cells: int) -> None:
+    def __init__(self, rows: ChainResources, multipliers: Floats, device: int, n_cells: int) -> None:
         d = rows.n_devices
         self.device, self.row = device, len(rows.limits) - d + device
         self.weights = multipliers.copy()

@@ -1,4 +1,4 @@
-"""Stronger bounds for labels where boards are nearly full: knapsack bounds of the boards that gain most by them."""
+"""Chooses the boards whose knapsack bounds raise the bounds of labels most, where flash is nearly full."""
 
 from collections.abc import Iterable
 from math import inf
@@ -8,7 +8,7 @@ import numpy as np
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds, bytes_per_cell
 from tinysplit.split.solvers.chain.labels import ChainLabels
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING
-from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
 MULTIPLIERS = 2  # a board; more raise bounds by little
 MAX_CELLS = 2048
@@ -19,10 +19,10 @@ WORTH = 0.1  # of what is open on the sample; a board that gains less is left ou
 OFTEN = 0.1  # of the layers; a board that is taken behind fewer is no help
 
 
-class Packing:
-    """Knapsack bounds for those of `devices` whose flash has a price with any of the multipliers."""
+class KnapsackChoice:
+    """Knapsack bounds for those of `devices` whose flash has a positive multiplier."""
 
-    def __init__(self, rows: ChainRows, multipliers: Floats, devices: Iterable[int]) -> None:
+    def __init__(self, rows: ChainResources, multipliers: Floats, devices: Iterable[int]) -> None:
         priced = {device: multipliers[:, device - rows.n_devices].nonzero()[0] for device in devices}
         self.chosen = {device: _spread(numbers) for device, numbers in priced.items() if len(numbers)}
         cell_bytes = bytes_per_cell(rows.n_layers, rows.n_devices, MULTIPLIERS) * max(1, len(self.chosen))

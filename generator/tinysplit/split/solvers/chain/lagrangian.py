@@ -1,9 +1,10 @@
-"""Lower bounds for every state of a chain, from multipliers for its rows (Lagrangian relaxation).
+"""Lagrangian lower bounds for every state of a chain, with multipliers for its resources.
 
-For multipliers m >= 0 that sum to one over the rows of the objective, and b the limits of the others, no assignment
-costs less than the least m * totals - m * b. That least is a shortest path, and here one over runs: a run of layers on
-one device may not take more of any row than is allowed in all. Without that, a mean of ways that each overload another
-device looks cheap; with it the bound sees most of the cuts that cannot be avoided. One table serves many multipliers.
+For multipliers m >= 0 that sum to one over the resources of the objective, and limits b of the others, no assignment
+costs less than the minimum of m * totals - m * b. That minimum is a shortest path, here one over runs: a run of layers
+on one device may not take more of any resource than is allowed in all. Without this, a mean of paths that each overload
+another device looks cheap; with it the bound sees most of the cuts that are necessary. One table serves many
+multipliers.
 """
 
 from math import inf
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinysplit.split.solvers.chain.resources import ChainRows, Floats, Ints
+from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
 ROUNDING = 1e-11  # relative, of sums of the same numbers in another order
 CANCELLED = 1e-13  # of what is subtracted from sums: what rounding may add where large multipliers nearly cancel
@@ -28,7 +29,7 @@ class States(NamedTuple):
 class Runs:
     """How far a run of layers on one device can go."""
 
-    def __init__(self, rows: ChainRows) -> None:
+    def __init__(self, rows: ChainResources) -> None:
         self.rows = rows
         self.sums = np.concatenate([np.zeros((1, *rows.stay.shape[1:])), np.cumsum(rows.stay, axis=0)])  # [done]..
         self._by_row = np.ascontiguousarray(self.sums.transpose(1, 2, 0))
@@ -53,7 +54,7 @@ class Runs:
         return np.stack([self.ends(firsts, device, room) for device in range(self.rows.n_devices)], axis=1)
 
 
-class RunBounds:
+class LagrangianBounds:
     """Tables for many multipliers: [layers done][device][multiplier], filled from `start` layers done on."""
 
     def __init__(self, runs: Runs, multipliers: Floats, whole: Ints, start: int = 0) -> None:
@@ -95,7 +96,7 @@ class RunBounds:
 class Completions:
     """The cheapest ways on from states, one with each multiplier, run by run."""
 
-    def __init__(self, bounds: RunBounds, states: States, caps: Floats) -> None:
+    def __init__(self, bounds: LagrangianBounds, states: States, caps: Floats) -> None:
         self.bounds = bounds
         self.n = bounds.rows.n_layers
         self.everyone = np.arange(len(states.done))

@@ -1,20 +1,20 @@
-"""Better splits near known ones, by narrow passes over chains in which most layers keep their devices.
+"""Local search: beam passes of small width over chains in which most layers keep their devices.
 
-A pass prefers what its bounds like, and they are weakest where boards are nearly full. So what was dropped is followed
-to its end, and in a split the layers of two boards at a time are divided between these two anew, until no pair helps.
+A pass prefers what its bounds prefer, and they are weakest where boards are nearly full. So dropped labels are
+completed, and the layers of two boards at a time are divided between these two again, until no pair improves.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import inf
-from time import perf_counter
 
 import numpy as np
 
-from tinysplit.split.solvers.chain.beam_pass import LabelPass, Rules
+from tinysplit.split import clock
+from tinysplit.split.solvers.chain.beam_pass import BeamPass, Rules
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, Runs
-from tinysplit.split.solvers.chain.resources import Bools, ChainRows, Floats
+from tinysplit.split.solvers.chain.resources import Bools, ChainResources, Floats
 
 WIDTH = 48
 WORSE = 1.05  # times the best split: an end that is worth a try
@@ -22,16 +22,16 @@ WORSE = 1.05  # times the best split: an end that is worth a try
 Found = tuple[float, list[int]]  # what it costs, and the device of every layer; infinite and none where there is none
 
 
-class Neighbours:
-    """Searches in a chain with rules; nothing is begun behind `deadline`."""
+class LocalSearch:
+    """Local search in a chain with rules; nothing begins after `deadline`."""
 
-    def __init__(self, rows: ChainRows, rules: Rules, deadline: float) -> None:
+    def __init__(self, rows: ChainResources, rules: Rules, deadline: float) -> None:
         self.rows, self.rules, self.deadline = rows, rules, deadline
 
     @property
     def is_time_over(self) -> bool:
         """Whether nothing more may begin."""
-        return perf_counter() > self.deadline
+        return clock.now() > self.deadline
 
     def ended(self, devices: Sequence[int], multipliers: Floats, best: float) -> Found:
         """Return a good end for the first layers on `devices`."""
@@ -58,6 +58,6 @@ class Neighbours:
     def _best(self, may: Bools, multipliers: Floats, below: float) -> Found:
         """Return what a narrow pass finds below a value if each layer is only where it may be."""
         rows = replace(self.rows, runs_on=self.rows.runs_on & may)
-        narrow = LabelPass(Runs(rows), multipliers, self.rules, below, WIDTH, inf)
+        narrow = BeamPass(Runs(rows), multipliers, self.rules, below, WIDTH, inf)
         narrow.run()
         return narrow.value, narrow.devices

@@ -1,9 +1,9 @@
-"""A chain as arrays of totals: what a step adds to each figure that is minimized or has a limit.
+"""Resources of a chain: totals over layers and cuts that are minimised or limited, and what each step adds to them.
 
-A row is a figure that is a sum over layers and cuts: I, the busy time of a board or of a half-duplex link, joules, the
-flash of a board. The objective is the largest of the first rows; the other rows have limits. With an idle power P of
-all powered boards, energy is the largest of joules + P * busy over boards and links, and so rows again. P is known
-once it is known which boards are powered, so there is one `ChainRows` for each set of boards that may be.
+Resources are I, the busy time of a board or of a half-duplex link, joules, and the flash of a board. The objective is
+the largest of the first ones; the others have limits. With an idle power P of all powered boards, energy is the largest
+of joules + P * busy over boards and links, and so resources again. P is known once the set of powered boards is, so
+there is one `ChainResources` for each set that may be powered.
 """
 
 from collections.abc import Collection
@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class ChainRows:
+class ChainResources:
     """Where the last two layers stay together they are one layer here."""
 
     stay: Floats  # [layer][device][row]: to compute the layer there
@@ -63,7 +63,7 @@ class ChainRows:
         return (*devices, *devices[-1:] * (self.n_merged - 1))
 
     @classmethod
-    def of(cls, costs: "StepCosts", powered: Collection[int]) -> "ChainRows":
+    def of(cls, costs: "StepCosts", powered: Collection[int]) -> "ChainResources":
         """Return a problem with only `powered` devices, each of which draws its idle power also if it is not used."""
         problem = costs.problem
         objective, limited = _figures(costs, sum(problem.devices[device].idle_w for device in powered))
@@ -85,7 +85,7 @@ class ChainRows:
         )
         return rows._merged() if problem.keep_last_two and len(problem.layers) > 1 else rows
 
-    def _merged(self) -> "ChainRows":
+    def _merged(self) -> "ChainResources":
         """Return the same with the last two layers as one."""
         return replace(
             self,

@@ -1,11 +1,11 @@
-"""Multipliers that make the bounds of some states nearly greatest: subgradient ascent for many states at once."""
+"""Subgradient ascent (Polyak steps) for Lagrangian multipliers, for the bounds of many states at once."""
 
 from collections.abc import Iterator
 from math import isfinite
 
 import numpy as np
 
-from tinysplit.split.solvers.chain.lagrangian import Completions, RunBounds, Runs, States
+from tinysplit.split.solvers.chain.lagrangian import Completions, LagrangianBounds, Runs, States
 from tinysplit.split.solvers.chain.resources import Floats, Ints
 
 PATIENCE = 3  # steps that did not raise a bound before its steps become shorter
@@ -13,7 +13,7 @@ SHORTENING = 0.7
 AIM_WITHOUT_INCUMBENT = 1.3  # of the bound
 
 
-class Ascent:
+class SubgradientAscent:
     """The best multipliers so far, one row a state, and the bounds that they give.
 
     What is overfull becomes dearer, other limits cheaper, and the rows of the objective share a weight of one: a step
@@ -32,7 +32,7 @@ class Ascent:
         stride, misses = np.ones(len(current)), np.zeros(len(current))
         start = int(self.states.done.min())
         for _ in range(count):
-            ways = RunBounds(self.runs, current, self.whole, start).cheapest(self.states, self.caps)
+            ways = LagrangianBounds(self.runs, current, self.whole, start).cheapest(self.states, self.caps)
             yield ways
             higher = ways.values > self.values
             self.values = np.where(higher, ways.values, self.values)

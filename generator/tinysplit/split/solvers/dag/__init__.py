@@ -1,1 +1,1 @@
-"""Exact label search for networks with branches."""
+"""Exact label setting for networks with branches: a resource-constrained shortest path in a graph of states."""

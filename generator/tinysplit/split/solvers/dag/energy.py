@@ -1,13 +1,13 @@
-"""Energy of partial ways: what devices draw while they wait depends on which of them are powered."""
+"""Energy of labels: the idle energy of a split depends on which devices are powered, and on the period."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from tinysplit.split.problem import Problem
-from tinysplit.split.solvers.dag.lagrangian import Price, Target, raise_bound, root_of
-from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, SHARED, Columns
-from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Ints, Masks
+from tinysplit.split.solvers.dag.lagrangian import LagrangianBound, Target, cheapest_root, subgradient_ascent
+from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, SHARED, Resources
+from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks, StateGraph
 
 STEPS = 40
 
@@ -15,53 +15,57 @@ STEPS = 40
 class LabelEnergy:
     """Idle power times the period, for labels.
 
-    Where inputs come at a given pace, a device is charged once, when it is first used. Elsewhere the period is only
-    known at the end: joules without any waiting, plus idle power of what is powered times the least period, are an
-    underestimate, and exact for complete ways where the period is a load.
+    With a given input period a device is charged once, when it is first used. Otherwise the period is known only at the
+    end: energy without idling, plus the idle power of the powered devices times a lower bound of the period, is a lower
+    bound, and exact for complete paths where the period is `load`.
     """
 
-    def __init__(self, problem: Problem, columns: Columns, frontier: Frontier) -> None:
+    def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
         self.idle_w = np.array([device.idle_w for device in problem.devices])
         self.frame_period_s = problem.frame_period_s
-        self.column = columns.number[ENERGY, 0]
-        self.paces = columns.of_kind(BUSY, SHARED)
-        without_waiting = np.zeros(len(columns.number))
-        without_waiting[self.column] = 1.0
+        self.resource = resources.number[ENERGY, 0]
+        self.period_resources = resources.of_kind(BUSY, SHARED)
+        without_waiting = np.zeros(len(resources.number))
+        without_waiting[self.resource] = 1.0
         if not self.frame_period_s:
-            without_waiting[columns.of_kind(BUSY)] = -self.idle_w
-        unlimited = Target(np.full(len(without_waiting), np.inf), np.eye(len(without_waiting))[self.column] > 0)
-        self.without_waiting = Price.at(frontier, unlimited, without_waiting)
-        self.pace = self._pace(frontier, unlimited)
+            without_waiting[resources.of_kind(BUSY)] = -self.idle_w
+        unlimited = Target(np.full(len(without_waiting), np.inf), np.eye(len(without_waiting))[self.resource] > 0)
+        self.without_waiting = LagrangianBound.at(graph, unlimited, without_waiting)
+        self.period_bound = self._bound_period(graph, unlimited)
 
-    def _pace(self, frontier: Frontier, unlimited: Target) -> Price:
+    def _bound_period(self, graph: StateGraph, unlimited: Target) -> LagrangianBound:
         busy = np.zeros(len(unlimited.limits), dtype=bool)
-        busy[self.paces] = True
+        busy[self.period_resources] = True
         target = replace(unlimited, is_objective=busy)
-        return raise_bound(frontier, target, root_of(frontier, target.weights()), target.weights(), np.inf, STEPS)
+        return subgradient_ascent(
+            graph, target, cheapest_root(graph, target.weights()), target.weights(), np.inf, STEPS
+        )
 
     @property
-    def tells_powered_apart(self) -> bool:
+    def depends_on_powered_set(self) -> bool:
         """Whether it matters which devices are powered."""
         return bool(self.idle_w.any())
 
     def first_use_j(self, before: Masks, powered: Masks) -> Floats:
-        """Return the joules of waiting that devices are charged with which were off before."""
+        """Return the idle energy of devices that were off before, in joules."""
         return np.asarray(self._idle(powered & ~before) * self.frame_period_s)
 
     def least_j(self, done: int, nodes: Ints, values: Floats, powered: Masks, lower: Floats, spans: Floats) -> Floats:
-        """Return an underestimate for each label.
+        """Return a lower bound of the energy of each label, in joules.
 
-        `lower` are underestimates of its columns at the end, `spans` of the period.
+        `lower` are lower bounds of its resources at the end [label][resource], `spans` of the period [label].
         """
-        joules = np.asarray(lower[:, self.column])
+        joules = np.asarray(lower[:, self.resource])
         if self.frame_period_s:
             return joules
-        pace = np.maximum.reduce([lower[:, self.paces].max(axis=1), self.pace.of(done, nodes, values), spans])
+        period_s = np.maximum.reduce(
+            [lower[:, self.period_resources].max(axis=1), self.period_bound.of(done, nodes, values), spans]
+        )
         active = self.without_waiting.of(done, nodes, values)
-        return np.asarray(np.maximum(joules, active + self._idle(powered) * pace))
+        return np.asarray(np.maximum(joules, active + self._idle(powered) * period_s))
 
-    def beating(self, values: Floats) -> Floats:
-        """Return the joules without waiting: with less of these and shorter loads a label is better."""
+    def dominance_columns(self, values: Floats) -> Floats:
+        """Return the energy without idling, [label]: a label with less of it and shorter busy times dominates."""
         return np.asarray(values @ self.without_waiting.weights)
 
     def _idle(self, devices: Masks) -> Floats:

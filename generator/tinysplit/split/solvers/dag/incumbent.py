@@ -1,10 +1,10 @@
-"""The best split that a search has found so far."""
+"""The incumbent: the best split that a search has found so far."""
 
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from time import perf_counter
 
+from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-12  # relative: sums of the same times in another order are no imp
 
 @dataclass(eq=False)
 class Incumbent:
-    """The best split so far, and how many partial ways were looked at."""
+    """The best split so far, and how many labels were created."""
 
     problem: Problem
     assignment: Assignment = ()
@@ -28,23 +28,23 @@ class Incumbent:
             if figures.is_feasible and figures.value < self.value:
                 self.assignment, self.value = assignment, figures.value
 
-    def offer_runs(self, deadline: float) -> None:
-        """Offer pipelines over the first one, two, three, ... boards: runs of about as many seconds, where flash lets.
+    def offer_pipelines(self, deadline: float) -> None:
+        """Offer pipelines over the first one, two, three, ... devices, balanced in time as far as flash allows.
 
-        They are there at once, however many boards there are.
+        They are found at once, however many devices there are.
         """
         for n_devices in range(1, min(len(self.problem.devices), len(self.problem.layers)) + 1):
-            self.offer(_runs(self.problem, n_devices))
-            if perf_counter() > deadline:
+            self.offer(_pipeline(self.problem, n_devices))
+            if clock.now() > deadline:
                 return
 
     def improve(self, deadline: float) -> None:
-        """Move single layers to other devices while that helps."""
-        while self.assignment != self._improved_from and perf_counter() < deadline:
+        """Local search: move single layers to other devices while that improves the split."""
+        while self.assignment != self._improved_from and clock.now() < deadline:
             self._improved_from = self.assignment
             for layer, device in product(range(len(self.assignment)), range(len(self.problem.devices))):
                 self.offer((*self.assignment[:layer], device, *self.assignment[layer + 1 :]))
-                if perf_counter() > deadline:
+                if clock.now() > deadline:
                     return
 
     def is_proved_by(self, lower_bound: float) -> bool:
@@ -52,8 +52,8 @@ class Incumbent:
         return lower_bound >= self.value * (1 - ROUNDING)
 
 
-def _runs(problem: Problem, n_devices: int) -> Assignment:
-    """Return a run of layers on each of the first devices, that ends with its share of seconds or its flash."""
+def _pipeline(problem: Problem, n_devices: int) -> Assignment:
+    """Return one run of layers on each of the first devices, ended by its share of the time or by the flash."""
     least = [min(row) for row in problem.usable_seconds]
     share_s, device, taken_s, taken_bytes = sum(least) / n_devices, 0, 0.0, 0
     assignment: list[int] = []

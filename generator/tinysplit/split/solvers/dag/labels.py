@@ -1,4 +1,4 @@
-"""Partial ways through a frontier, one a row, and which of them others beat."""
+"""Labels: partial assignments that end in a state of the graph, one a row, and dominance between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,23 +13,23 @@ LEADERS = 8  # of each group that the others are compared with
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Partial ways of the same number of layers."""
+    """Partial assignments of the same number of layers."""
 
     node: Ints
-    values: Floats  # label x column
+    values: Floats  # label x resource
     used: Masks  # devices that run a layer, a bit each
     powered: Masks  # devices that run a layer or pass a tensor on
     device: Ints  # of the last layer
     begun: Floats  # label x device: when it began, infinite for not yet
     longest_s: Floats  # span of a device so far
-    bounds: Floats  # underestimates of the objective
+    bounds: Floats  # lower bounds of the objective
 
     def __len__(self) -> int:
         return len(self.node)
 
     def take(self, rows: Ints) -> "Labels":
         """Return some of them."""
-        return Labels(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return Labels(*(getattr(self, resource.name)[rows] for resource in fields(self)))
 
     def with_bounds(self, bounds: Floats) -> "Labels":
         """Return them with other bounds."""
@@ -38,13 +38,14 @@ class Labels:
 
 def join(parts: Sequence[Labels]) -> Labels:
     """Return all of them."""
-    return Labels(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Labels)))
+    return Labels(*(np.concatenate([getattr(part, resource.name) for part in parts]) for resource in fields(Labels)))
 
 
 def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
-    """Return rows such that each of the others has one of the same group among them or before, with no larger value.
+    """Return the rows that no compared row of the same group dominates, that is, is no larger in every value.
 
-    Each is compared with the `LEADERS` of its group whose sums are smallest, so not all that are beaten go.
+    Each row is compared with the `LEADERS` of its group whose sums are smallest, so some dominated rows stay.
+    `values` are [label][value].
     """
     scale = values.max(axis=0, initial=0.0)
     total = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
@@ -56,8 +57,8 @@ def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
         behind = np.flatnonzero(leads < position)
         if not len(behind):
             break
-        beaten = (values[rows[leads[behind]]] <= values[rows[behind]]).all(axis=1)
-        rows = np.delete(rows, behind[beaten])
+        dominated = (values[rows[leads[behind]]] <= values[rows[behind]]).all(axis=1)
+        rows = np.delete(rows, behind[dominated])
     return rows
 
 

@@ -1,12 +1,12 @@
-"""Which devices still need a tensor."""
+"""Pending tensors: which devices still read a tensor. They make up the state of a partial assignment."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 from typing import NamedTuple
 
 
-class Need(NamedTuple):
-    """Devices that will read a tensor.
+class PendingTensor(NamedTuple):
+    """Devices that will read a tensor that was computed.
 
     Those of `first` do so for the first time in this order, where the order counts; those of `again`, a bit each, at
     any time.
@@ -33,27 +33,27 @@ class Need(NamedTuple):
         """Return the devices that may read next."""
         return (*self.first[:1], *_bits(self.again))
 
-    def read_on(self, device: int, readers_left: int) -> Iterator["Need"]:
+    def read_on(self, device: int, readers_left: int) -> Iterator["PendingTensor"]:
         """Yield what may be needed after a layer on `device`, one of `next_readers`, has read the tensor."""
         first = self.first[1:] if self.first[:1] == (device,) else self.first
         again = self.again & ~(1 << device)
-        for after in (need(first, again), need(first, again | 1 << device)):
+        for after in (pending_tensor(first, again), pending_tensor(first, again | 1 << device)):
             if after.n_devices <= readers_left and bool(after.n_devices) == bool(readers_left):
                 yield after
 
 
-def need(first: tuple[int, ...], again: int = 0) -> Need:
-    """Return the one way to write a need: a single device has no order."""
-    return Need((), again | 1 << first[0]) if len(first) == 1 else Need(first, again)
+def pending_tensor(first: tuple[int, ...], again: int = 0) -> PendingTensor:
+    """Return the canonical form: a single device has no order."""
+    return PendingTensor((), again | 1 << first[0]) if len(first) == 1 else PendingTensor(first, again)
 
 
-def all_needs(devices: Sequence[int], n_readers: int, *, is_ordered: bool) -> Iterator[Need]:
-    """Yield the needs of a new tensor, each device of which has at least one of its readers."""
+def all_pending_tensors(devices: Sequence[int], n_readers: int, *, is_ordered: bool) -> Iterator[PendingTensor]:
+    """Yield the sets of devices that may read a new tensor, each with at least one of its readers."""
     for count in range(1, min(n_readers, len(devices)) + 1):
         if is_ordered:
-            yield from map(need, permutations(devices, count))
+            yield from map(pending_tensor, permutations(devices, count))
         else:
-            yield from (Need((), sum(1 << device for device in some)) for some in combinations(devices, count))
+            yield from (PendingTensor((), sum(1 << device for device in some)) for some in combinations(devices, count))
 
 
 def _bits(mask: int) -> Iterator[int]:

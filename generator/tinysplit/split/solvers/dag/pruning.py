@@ -1,4 +1,4 @@
-"""What labels of a frontier cost at least, which of them can still lead to something better, and which are beaten."""
+"""Lower bounds of labels, the rules that they have to obey, and dominance between them."""
 
 from math import isfinite
 
@@ -6,63 +6,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.bounds import earlier_twins
 from tinysplit.split.solvers.dag.energy import LabelEnergy
 from tinysplit.split.solvers.dag.labels import Labels, undominated
-from tinysplit.split.solvers.dag.lagrangian import Price, State, Target, raise_bound, root_of
-from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Columns
+from tinysplit.split.solvers.dag.lagrangian import LagrangianBound, State, Target, cheapest_root, subgradient_ascent
+from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Resources
 from tinysplit.split.solvers.dag.spans import LabelSpans
-from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Ints, Masks
+from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks, StateGraph
+from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 STEPS = 40
-MOST_PRICES = 8  # the last ones learned
+MOST_BOUNDS = 8  # the last ones learned
 IMPROVED = 1 - 1e-12  # relative: sums of the same times in another order are no improvement
 
 
 class LabelBounds:
-    """Bounds and rules of one problem."""
+    """Bounds, rules and dominance for one problem."""
 
-    def __init__(self, problem: Problem, columns: Columns, frontier: Frontier) -> None:
-        self.problem, self.columns, self.frontier = problem, columns, frontier
-        self.target = Target(columns.limits, columns.is_objective)
-        self.least = frontier.rest(np.eye(len(columns.limits)))
-        self.energy = LabelEnergy(problem, columns, frontier) if problem.asks_for_energy else None
-        self.spans = LabelSpans(columns) if columns.has_spans else None
-        self.counting = self._counting()
-        self.prices = [Price.at(frontier, self.target, self.target.weights())]
+    def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
+        self.problem, self.resources, self.graph = problem, resources, graph
+        self.target = Target(resources.limits, resources.is_objective)
+        self.least = graph.rest(np.eye(len(resources.limits)))
+        self.energy = LabelEnergy(problem, resources, graph) if problem.asks_for_energy else None
+        self.spans = LabelSpans(resources) if resources.has_spans else None
+        self.compared = self._compared_resources()
+        self.lagrangian_bounds = [LagrangianBound.at(graph, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
-        self.twins = np.array([sum(1 << i for i in twins) for twins in earlier_twins(problem)], dtype=np.uint64)
+        self.earlier_masks = np.array(
+            [sum(1 << i for i in twins) for twins in earlier_interchangeable(problem)], dtype=np.uint64
+        )
         self.saturation = self._saturation()
 
     def start(self) -> Labels:
         """Return the labels before the first layer."""
-        nodes = np.arange(len(self.frontier.entry))
+        nodes = np.arange(len(self.graph.entry))
         nothing = np.zeros(len(nodes), dtype=np.uint64)
         zeros = np.zeros(len(nodes))
-        labels = Labels(nodes, self.frontier.entry, nothing, nothing, nodes, self.frontier.begun_s, zeros, zeros)
+        labels = Labels(nodes, self.graph.entry, nothing, nothing, nodes, self.graph.begun_s, zeros, zeros)
         return self._bounded(0, labels)
 
     def root(self) -> State:
         """Return the most promising node before the first layer."""
-        return root_of(self.frontier, self.prices[-1].weights)
+        return cheapest_root(self.graph, self.lagrangian_bounds[-1].weights)
 
     def learn(self, state: State, best: float, deadline: float) -> Assignment:
-        """Fit one more bound to `state` and return the devices of the layers left that it is the cost of."""
-        strongest = max(self.prices, key=lambda price: price.of_state(state))
-        learned = raise_bound(self.frontier, self.target, state, strongest.weights, best, STEPS, deadline)
+        """Fit one more Lagrangian bound to `state`; return the devices of the layers left on its shortest path."""
+        strongest = max(self.lagrangian_bounds, key=lambda bound: bound.of_state(state))
+        learned = subgradient_ascent(self.graph, self.target, state, strongest.weights, best, STEPS, deadline)
         if learned.of_state(state) > strongest.of_state(state):
-            self.prices = [*self.prices, learned][-MOST_PRICES:]
+            self.lagrangian_bounds = [*self.lagrangian_bounds, learned][-MOST_BOUNDS:]
         if state.done == 0 and self.problem.objective is Objective.THROUGHPUT:
             self.saturation = self._saturation(self.least_value())
-        return tuple(self.frontier.cheapest(learned.weights, learned.rest, state.done, state.node)[1])
+        return tuple(self.graph.cheapest(learned.weights, learned.rest, state.done, state.node)[1])
 
     def least_value(self) -> float:
-        """Return an underestimate of the objective of every split."""
+        """Return a lower bound of the objective."""
         return float(self.start().bounds.min())
 
     def children(self, done: int, labels: Labels, best: float) -> tuple[Ints, Labels]:
         """Return the rows of the parents, and all labels one layer on that can lead to something below `best`."""
-        step = self.frontier.steps[done]
+        step = self.graph.steps[done]
         rows, arcs = _arcs_of(step.first, labels.node)
         device = step.device[step.move[arcs]]
         allowed = self._keeps_rules(done, labels.used[rows], device)
@@ -71,7 +73,7 @@ class LabelBounds:
         values = labels.values[rows] + step.costs[move]
         powered = labels.powered[rows] | step.powered[move]
         if self.energy:
-            values[:, self.columns.number[ENERGY, 0]] += self.energy.first_use_j(labels.powered[rows], powered)
+            values[:, self.resources.number[ENERGY, 0]] += self.energy.first_use_j(labels.powered[rows], powered)
         np.maximum(values, self.saturation[done + 1], out=values)
         used = labels.used[rows] | self.bit[device]
         before = labels.take(rows)
@@ -82,39 +84,39 @@ class LabelBounds:
         good = np.flatnonzero(children.bounds < best * IMPROVED)
         return rows[good], children.take(good)
 
-    def unbeaten(self, labels: Labels) -> Ints:
-        """Return the rows that are worth keeping."""
+    def undominated(self, labels: Labels) -> Ints:
+        """Return the rows of the labels that no compared one dominates."""
         if self.problem.asks_for_period and self.problem.period_definition in {Period.PAPER, Period.OLD}:
             return np.arange(len(labels))  # these periods may get shorter where a device has more to do
         groups: list[Ints | Masks] = [labels.node]
-        if self.problem.must_use_all or self.twins.any():
+        if self.problem.must_use_all or self.earlier_masks.any():
             groups.append(labels.used)
-        columns = [labels.values[:, self.counting]]
+        resources = [labels.values[:, self.compared]]
         if self.spans:
-            columns.append(self.spans.beating(labels))
+            resources.append(self.spans.dominance_columns(labels))
         if self.energy:
-            columns.append(self.energy.beating(labels.values)[:, None])
-            if self.energy.tells_powered_apart:
+            resources.append(self.energy.dominance_columns(labels.values)[:, None])
+            if self.energy.depends_on_powered_set:
                 groups.append(labels.powered)
-        return undominated(groups, np.hstack(columns))
+        return undominated(groups, np.hstack(resources))
 
     def _keeps_rules(self, done: int, used: Masks, device: Ints) -> NDArray[np.bool_]:
-        """Return whether twins are taken in their order, and all devices can still be used where they must."""
-        good = (used & self.twins[device]) == self.twins[device]
+        """Return whether interchangeable devices are used in order, and all devices can still be used if they must."""
+        good = (used & self.earlier_masks[device]) == self.earlier_masks[device]
         if self.problem.must_use_all:
             n_unused = len(self.bit) - np.bitwise_count(used | self.bit[device])
-            good &= n_unused <= len(self.frontier.steps) - 1 - done
+            good &= n_unused <= len(self.graph.steps) - 1 - done
         return np.asarray(good)
 
     def _bounded(self, done: int, labels: Labels) -> Labels:
-        """Return the labels with bounds, infinite where a limit is broken."""
+        """Return the labels with lower bounds, infinite where a limit cannot be kept."""
         lower = labels.values + self.least[done][labels.node]
-        bounds = np.maximum(labels.bounds, lower[:, self.columns.is_objective].max(axis=1))
-        for price in self.prices:
-            np.maximum(bounds, price.of(done, labels.node, labels.values), out=bounds)
+        bounds = np.maximum(labels.bounds, lower[:, self.resources.is_objective].max(axis=1))
+        for bound in self.lagrangian_bounds:
+            np.maximum(bounds, bound.of(done, labels.node, labels.values), out=bounds)
         if self.problem.objective is Objective.THROUGHPUT:
             np.maximum(bounds, labels.longest_s, out=bounds)
-        broken = (lower > self.columns.limits * (1 + ROUNDING)).any(axis=1)
+        broken = (lower > self.resources.limits * (1 + ROUNDING)).any(axis=1)
         broken |= labels.longest_s > self.problem.longest_period_s * (1 + ROUNDING)
         if self.energy:
             joules = self.energy.least_j(done, labels.node, labels.values, labels.powered, lower, labels.longest_s)
@@ -124,29 +126,29 @@ class LabelBounds:
         bounds[broken] = np.inf
         return labels.with_bounds(bounds)
 
-    def _counting(self) -> Ints:
-        """Return the columns of which a label is better off with less; spans stand for busy seconds."""
+    def _compared_resources(self) -> Ints:
+        """Return the resources that dominance compares; spans replace busy seconds."""
         if not self.spans:
-            return self.columns.of_kind(LATENCY, FLASH, BUSY, SHARED)
+            return self.resources.of_kind(LATENCY, FLASH, BUSY, SHARED)
         counts = self.problem.objective is Objective.LATENCY or isfinite(self.problem.max_latency_s)
-        return self.columns.of_kind(FLASH, LATENCY) if counts else self.columns.of_kind(FLASH)
+        return self.resources.of_kind(FLASH, LATENCY) if counts else self.resources.of_kind(FLASH)
 
     def _saturation(self, least_value: float = 0.0) -> Floats:
-        """Return [layers done][column]: with less than this a label can no longer break a limit, nor cost more.
+        """Return [layers done][resource]: below this a label can neither break a limit nor raise the objective.
 
-        So much and less is all the same. `least_value` stands for the limit of the period that is minimized.
+        Values are raised to it, so that more labels dominate. `least_value` is a lower bound of the minimized period.
         """
-        problem, columns = self.problem, self.columns
-        limits = np.full(len(columns.limits), -np.inf)
-        limits[columns.of_kind(FLASH)] = columns.limits[columns.of_kind(FLASH)]
-        if problem.objective is not Objective.LATENCY and not columns.has_spans:
-            latency = columns.of_kind(LATENCY)
-            limits[latency] = columns.limits[latency]
+        problem, resources = self.problem, self.resources
+        limits = np.full(len(resources.limits), -np.inf)
+        limits[resources.of_kind(FLASH)] = resources.limits[resources.of_kind(FLASH)]
+        if problem.objective is not Objective.LATENCY and not resources.has_spans:
+            latency = resources.of_kind(LATENCY)
+            limits[latency] = resources.limits[latency]
         if not problem.asks_for_energy or problem.frame_period_s:
-            paces = columns.of_kind(BUSY, SHARED)
-            limits[paces] = least_value if problem.objective is Objective.THROUGHPUT else columns.limits[paces]
+            busy = resources.of_kind(BUSY, SHARED)
+            limits[busy] = least_value if problem.objective is Objective.THROUGHPUT else resources.limits[busy]
         limits[~np.isfinite(limits)] = -np.inf
-        most = np.array([step.costs.max(axis=0) for step in self.frontier.steps])
+        most = np.array([step.costs.max(axis=0) for step in self.graph.steps])
         left = np.vstack([np.cumsum(most[::-1], axis=0)[::-1], np.zeros(len(limits))])
         return np.asarray(limits - left)
 

@@ -1,7 +1,7 @@
-"""What adds up along a way through a network and has a limit, or is the objective: the columns of a search.
+"""Resources of the search on graphs: totals along a path that have a limit or are the objective.
 
 Latency; the busy seconds of every device and of every half-duplex link; bytes of flash; joules. Only those that a
-problem asks for are there. The objective is the largest of its columns.
+problem asks for exist. The objective is the largest of its resources.
 """
 
 from collections.abc import Hashable, Iterable
@@ -18,13 +18,13 @@ LATENCY, BUSY, SHARED, FLASH, ENERGY = "latency", "busy", "shared", "flash", "en
 Key = tuple[str, Hashable]  # kind; device or pair of a link, 0 where there is one
 
 
-class Columns:
-    """Numbers of the columns of `problem`, their limits, and what moves add to them.
+class Resources:
+    """Numbers of the resources of `problem`, their limits, and what each transition adds to them.
 
-    The period of `old` counts computation alone here, and every other one all that keeps a device busy: no period is
-    shorter. For `span` latency is the clock. Where inputs come at a given pace energy has all but what a device waits
-    for; elsewhere each device waits at least no time, so idle power counts in its busy seconds. `average` are weights
-    by column that underestimate the objective.
+    Busy seconds are those of computation alone for the period `old`, and of all that a device does for the others: no
+    period is shorter. For `span`, latency is the clock. With a given input period, energy excludes idling; otherwise
+    idle power counts during busy seconds too. `average` are weights by resource that give a lower bound of the
+    objective.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -39,7 +39,7 @@ class Columns:
         self.average = (self.is_objective & ~is_shared) / (self.is_objective & ~is_shared).sum()
 
     def of_kind(self, *kinds: str) -> NDArray[np.intp]:
-        """Return the numbers of the columns of some kinds."""
+        """Return the numbers of the resources of some kinds."""
         return np.array([number for (kind, _), number in self.number.items() if kind in kinds], dtype=np.intp)
 
     def of_input(self, devices: Iterable[int]) -> list[float]:

@@ -1,62 +1,75 @@
-"""Exact search for networks of any shape, every objective and limit, over the frontiers of needed tensors.
+"""Exact label setting for networks of any shape, every objective and limit, over the states of pending tensors.
 
-At first few nodes are kept behind each layer: what is found there cuts off most of the others. Then many are, until
-all ways that could be better have been looked at.
+At first few states are kept behind each layer: what is found there prunes most of the others. Then more are kept, until
+every path that could be better has been considered.
 """
 
+from dataclasses import replace
 from math import inf
-from time import perf_counter
 
-from tinysplit.split.explain.infeasible import check_memories, explain, explain_timeout
-from tinysplit.split.problem import Problem
+from tinysplit.split import clock
+from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dag.incumbent import Incumbent
-from tinysplit.split.solvers.dag.label_search import search_frontier
-from tinysplit.split.solvers.dag.resources import Columns
-from tinysplit.split.solvers.dag.state_graph_builder import FrontierBuilder
-from tinysplit.split.solvers.floors import floor_value
+from tinysplit.split.solvers.dag.label_search import search_state_graph
+from tinysplit.split.solvers.dag.resources import Resources
+from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 MOST_NODES = (128, 1_500, 15_000)  # behind each layer
-TRIAL_PASSES = 2  # where nodes are missing, a proof is worth little
+TRIAL_PASSES = 2  # while states are missing, a proof is worth little
+LOAD_SHARE = 0.5  # of the time, for the best split of the period `load`
 
 
-def graph_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+def dag_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return an optimal split, or after `time_limit_s` seconds the best one found, with its lower bound.
 
-    CheckFailedError says why nothing fits.
+    Raises:
+        NoSplitError: the problem is infeasible, or no split was found in time.
     """
-    check_memories(problem)
-    start = perf_counter()
+    check_capacity(problem)
+    start = clock.now()
     incumbent = Incumbent(problem)
+    if problem.asks_for_period and problem.period_definition is Period.OLD:
+        start_from_load(problem, incumbent, start + LOAD_SHARE * time_limit_s)
     lower_bound = _search(problem, incumbent, start + time_limit_s)
     if not incumbent.assignment:
-        raise explain(problem) if incumbent.is_proved_by(lower_bound) else explain_timeout(problem, time_limit_s)
+        raise NoSplitError(proved=incumbent.is_proved_by(lower_bound))
     return Split(
         problem=problem,
         assignment=incumbent.assignment,
         lower_bound=min(lower_bound, incumbent.value),
         explored=incumbent.explored,
-        solver="graph",
-        spent_s=perf_counter() - start,
+        solver="dag-labels",
+        spent_s=clock.now() - start,
     )
 
 
+def start_from_load(problem: Problem, incumbent: Incumbent, deadline: float) -> None:
+    """Offer the best split for the period `load`, which is never less than `old`: computation alone guides poorly."""
+    by_load = Incumbent(replace(problem, period_definition=Period.LOAD))
+    _search(by_load.problem, by_load, deadline)
+    incumbent.explored += by_load.explored
+    incumbent.offer(by_load.assignment)
+
+
 def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
-    """Improve `incumbent` and return a lower bound for all splits."""
-    columns = Columns(problem)
-    builder = FrontierBuilder(problem, columns)
+    """Improve `incumbent` and return a lower bound of the objective, infinite where no split exists."""
+    resources = Resources(problem)
+    builder = StateGraphBuilder(problem, resources)
     for device in range(len(problem.devices)):
         incumbent.offer((device,) * len(problem.layers))
-    incumbent.offer_runs(deadline)
-    lower_bound = floor_value(problem)
+    incumbent.offer_pipelines(deadline)
+    lower_bound = lower_bound_without_transfers(problem)
     for most_nodes in MOST_NODES:
-        frontier = builder.build(most_nodes, incumbent.value, deadline)
-        if frontier is None:
+        graph = builder.build(most_nodes, incumbent.value, deadline)
+        if graph is None:
             break
-        is_last = frontier.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]
+        is_last = graph.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]
         passes = inf if is_last else TRIAL_PASSES
-        found = search_frontier(frontier, columns, incumbent, deadline=deadline, most_passes=passes)
-        lower_bound = max(lower_bound, min(found, frontier.left_out))
-        if incumbent.is_proved_by(lower_bound) or perf_counter() > deadline:
+        found = search_state_graph(graph, resources, incumbent, deadline=deadline, most_passes=passes)
+        lower_bound = max(lower_bound, min(found, graph.left_out))
+        if incumbent.is_proved_by(lower_bound) or clock.now() > deadline:
             break
     return lower_bound

@@ -1,9 +1,9 @@
-"""Spans of partial ways: the time from the first thing that a device does to its last, for the period of that name."""
+"""Spans of labels: the time from the first action of a device to its last, for the period `span`."""
 
 import numpy as np
 
 from tinysplit.split.solvers.dag.labels import Labels
-from tinysplit.split.solvers.dag.resources import LATENCY, Columns
+from tinysplit.split.solvers.dag.resources import LATENCY, Resources
 from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Step
 
 NOT_BEGUN = -1.0  # better than just begun: the span of such a device does not grow yet
@@ -12,8 +12,8 @@ NOT_BEGUN = -1.0  # better than just begun: the span of such a device does not g
 class LabelSpans:
     """When devices began, and the longest span so far, for labels; the clock is their latency."""
 
-    def __init__(self, columns: Columns) -> None:
-        self.clock = columns.number[LATENCY, 0]
+    def __init__(self, resources: Resources) -> None:
+        self.clock = resources.number[LATENCY, 0]
 
     def after(self, step: Step, move: Ints, labels: Labels) -> tuple[Floats, Floats]:
         """Return [label][device] when each began, infinite for not yet, and the longest span, one move on."""
@@ -22,8 +22,8 @@ class LabelSpans:
         spans = clock + step.ends_s[move] - begun
         return begun, np.maximum(labels.longest_s, spans.max(axis=1))
 
-    def beating(self, labels: Labels) -> Floats:
-        """Return columns by label: with less of these none of its spans will be longer."""
+    def dominance_columns(self, labels: Labels) -> Floats:
+        """Return [label][value] for dominance: with smaller values none of the spans will be longer."""
         clock = labels.values[:, self.clock, None]
         elapsed = np.where(np.isfinite(labels.begun), clock - labels.begun, NOT_BEGUN)
         return np.hstack([elapsed, labels.longest_s[:, None]])

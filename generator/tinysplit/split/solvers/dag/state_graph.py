@@ -1,7 +1,7 @@
-"""All ways through a network of any shape, as arrays: nodes between layers, and arcs that take a layer.
+"""The state graph: nodes are states between layers, arcs assign a layer to a device.
 
-`frontier_builder.py` says what a node is. Nodes decide what is still possible and what it costs; the columns of
-`columns.py` add up along the arcs, and their limits are all that a way may still break.
+A state (`state_graph_builder.py`) decides which arcs are possible and what they cost. The resources of `resources.py`
+add up along the arcs; their limits are all that a path can still violate.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ Masks = NDArray[np.uint64]  # devices, a bit each
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One layer: its moves (a device, and where its output goes), and arcs between the nodes before and behind it."""
+    """One layer: its moves (a device, and the receivers of its output), and arcs from nodes before to nodes behind."""
 
     origin: Ints  # [arc]: node before, ascending; every node has an arc
     target: Ints  # [arc]: node behind
     move: Ints  # [arc]
-    costs: Floats  # [move][column]
+    costs: Floats  # [move][resource]
     device: Ints  # [move]
-    powered: Masks  # [move]: what computes or passes on
+    powered: Masks  # [move]: devices that compute or relay
     begins_s: Floats  # [move][device], from the start of the layer: its first act, infinite for none
     ends_s: Floats  # [move][device]: its last act, infinitely early for none
 
@@ -36,18 +36,18 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
-    """Ways through a network; none of those left out costs less than `left_out`, infinite where all are there."""
+class StateGraph:
+    """Paths through a network; none of those left out costs less than `left_out`, infinite if all are there."""
 
-    entry: Floats  # [node before the first layer][column]: what the host sends there
+    entry: Floats  # [node before the first layer][resource]: what the host sends there
     begun_s: Floats  # [node before the first layer][device]: when that begins, infinite for nothing
-    steps: tuple[Step, ...]  # none where there is no way
+    steps: tuple[Step, ...]  # none where there is no path
     left_out: float
 
     def rest(self, weights: Floats, start: int = 0) -> list[Floats]:
-        """Return the least weighted costs of the layers left, [layers done][node][...], nothing before `start` done.
+        """Return the lengths of the shortest paths to the end, [layers done][node][weighting], from `start` done on.
 
-        `weights` are [column][...]: several weightings at once.
+        `weights` are [resource][weighting].
         """
         rest = [np.zeros((1, weights.shape[1]))]
         for step in reversed(self.steps[start:]):
@@ -56,9 +56,9 @@ class Frontier:
         return [np.empty((0, weights.shape[1]))] * start + rest[::-1]
 
     def cheapest(self, weights: Floats, rest: Sequence[Floats], start: int, node: int) -> tuple[Floats, list[int]]:
-        """Return columns and devices of the cheapest way on from `node`, `start` layers done.
+        """Return the resources and devices of the shortest path from `node`, `start` layers done, to the end.
 
-        `rest` is that of the one weighting `weights`, [layers done][node].
+        `rest` are the lengths for the one weighting `weights`, [layers done][node].
         """
         total, devices = np.zeros(len(weights)), []
         for step, behind in zip(self.steps[start:], rest[start + 1 :], strict=True):
@@ -71,12 +71,12 @@ class Frontier:
         return total, devices
 
 
-def without_dead_ends(frontier: Frontier) -> Frontier:
-    """Return the frontier without nodes that no way leads on from, the others numbered anew."""
+def without_dead_ends(graph: StateGraph) -> StateGraph:
+    """Return the graph without nodes that do not reach the end, the others numbered anew."""
     steps: list[Step] = []
     is_alive = np.ones(1, dtype=bool)  # the one node behind the last layer
-    n_before = [len(frontier.entry), *(int(step.target.max()) + 1 for step in frontier.steps[:-1])]
-    for step, n_nodes in zip(reversed(frontier.steps), reversed(n_before), strict=True):
+    n_before = [len(graph.entry), *(int(step.target.max()) + 1 for step in graph.steps[:-1])]
+    for step, n_nodes in zip(reversed(graph.steps), reversed(n_before), strict=True):
         arcs = is_alive[step.target]
         target = (np.cumsum(is_alive) - 1)[step.target[arcs]]
         is_alive = np.zeros(n_nodes, dtype=bool)
@@ -84,8 +84,8 @@ def without_dead_ends(frontier: Frontier) -> Frontier:
         origin = (np.cumsum(is_alive) - 1)[step.origin[arcs]]
         steps.insert(0, replace(step, origin=origin, target=target, move=step.move[arcs]))
     return replace(
-        frontier,
-        entry=frontier.entry[is_alive],
-        begun_s=frontier.begun_s[is_alive],
+        graph,
+        entry=graph.entry[is_alive],
+        begun_s=graph.begun_s[is_alive],
         steps=tuple(steps) if is_alive.any() else (),
     )

@@ -1,8 +1,8 @@
-"""Finds all ways through a network of any shape: which devices still need which tensors, layer by layer.
+"""Builds the state graph: which devices still need which tensors, layer by layer.
 
-Between two layers a way stands at a node: for every tensor that a later layer reads, the devices that will read it.
-They are chosen when the tensor is computed, because that is when it is sent; so all that a layer costs, and all that is
-alive while it runs, is known from the node before it and the move.
+A state between two layers is, for every tensor that a later layer reads, the set of devices that will read it. The
+devices are chosen when the tensor is computed, because that is when it is sent. So the cost of a layer, and the RAM
+that is live while it runs, follow from the state before it and the move.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,29 +10,31 @@ from functools import reduce
 from itertools import product
 from math import inf, isfinite
 from operator import and_
-from time import perf_counter
 
 import numpy as np
 
+from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
-from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
-from tinysplit.split.solvers.dag.resources import Columns
-from tinysplit.split.solvers.dag.state_graph import Floats, Frontier, Step, without_dead_ends
+from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
+from tinysplit.split.solvers.dag.resources import Resources
+from tinysplit.split.solvers.dag.state_graph import Floats, StateGraph, Step, without_dead_ends
 from tinysplit.split.solvers.dag.transitions import Move, moves_of, readers_on
 from tinysplit.split.topology import NETWORK_INPUT
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
-ARCS_A_LOOK, MOVES_A_LOOK = 4096, 256  # between two looks at the clock
+ARCS_A_READING, MOVES_A_READING = 4096, 256  # between two readings of the clock
 FREE = -1  # no device
 
-Node = tuple[tuple[Need, ...], int]  # of the tensors that later layers read; the device that the next layer must take
+Node = tuple[
+    tuple[PendingTensor, ...], int
+]  # of the tensors that later layers read; the device that the next layer must take
 
 
-class FrontierBuilder:
-    """Builds the frontier of one problem, whole or with the most promising nodes alone."""
+class StateGraphBuilder:
+    """Builds the graph of one problem, complete or with the most promising nodes only."""
 
-    def __init__(self, problem: Problem, columns: Columns) -> None:
-        self.problem, self.columns = problem, columns
+    def __init__(self, problem: Problem, resources: Resources) -> None:
+        self.problem, self.resources = problem, resources
         alone = problem.is_chain and problem.links is None  # nothing is alive beside the layer that runs
         layers = range(len(problem.layers))
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
@@ -42,20 +44,22 @@ class FrontierBuilder:
         self.costs: list[Floats] = []
         self.least_left = np.zeros(0)
 
-    def build(self, most_nodes: int, best: float, deadline: float) -> Frontier | None:
-        """Return all ways that may be better than `best`, by at most `most_nodes` nodes behind each layer.
+    def build(self, most_nodes: int, best: float, deadline: float) -> StateGraph | None:
+        """Return the paths that may be better than `best`, through at most `most_nodes` nodes behind each layer.
 
-        None where there is no time for it.
+        None where the time is over first.
         """
         if not self._find_moves(deadline):
             return None
         readers = self.problem.readers[NETWORK_INPUT]
-        needs = list(all_needs(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered))
-        entry = np.array([self.columns.of_input(need.devices()) for need in needs])
-        entry = entry.reshape(len(needs), len(self.columns.number))  # also where no device has any
+        needs = list(
+            all_pending_tensors(readers_on(self.problem, NETWORK_INPUT), len(readers), is_ordered=self.is_ordered)
+        )
+        entry = np.array([self.resources.of_input(need.devices()) for need in needs])
+        entry = entry.reshape(len(needs), len(self.resources.number))  # also where no device has any
         begun = np.array([self._begun(need) for need in needs]).reshape(-1, len(self.problem.devices))
         nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
-        scores = entry @ self.columns.average
+        scores = entry @ self.resources.average
         alive: tuple[int, ...] = (NETWORK_INPUT,)
         steps: list[Step] = []
         left_out = inf
@@ -70,34 +74,34 @@ class FrontierBuilder:
             for count, (origin, node, move) in enumerate(self._arcs(layer, alive, behind, kept)):
                 if (target := numbers.of(node)) is not None:
                     arcs.append((origin, target, move))
-                if not count % ARCS_A_LOOK and perf_counter() > deadline:
+                if not count % ARCS_A_READING and clock.now() > deadline:
                     return None
             if not arcs:
-                return Frontier(entry, begun, (), left_out)
+                return StateGraph(entry, begun, (), left_out)
             steps.append(self._step(layer, arcs))
             nodes, alive = numbers.number, behind
-            scores = _scores(scores, steps[-1], self.columns.average, len(nodes))
-        return without_dead_ends(Frontier(entry, begun, tuple(steps), left_out))
+            scores = _scores(scores, steps[-1], self.resources.average, len(nodes))
+        return without_dead_ends(StateGraph(entry, begun, tuple(steps), left_out))
 
     def _find_moves(self, deadline: float) -> bool:
         """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
         for layer in range(len(self.moves), len(self.problem.layers)):
             moves: list[Move] = []
             held_bytes = self.bytes[layer]
-            for move in moves_of(self.problem, self.columns, layer, held_bytes, is_ordered=self.is_ordered):
+            for move in moves_of(self.problem, self.resources, layer, held_bytes, is_ordered=self.is_ordered):
                 moves.append(move)
-                if not len(moves) % MOVES_A_LOOK and perf_counter() > deadline:
+                if not len(moves) % MOVES_A_READING and clock.now() > deadline:
                     return False
             self.moves.append(moves)
             self.costs.append(np.array([move.costs for move in moves]))
-        least = [(costs @ self.columns.average).min(initial=inf) for costs in self.costs if len(costs)]
+        least = [(costs @ self.resources.average).min(initial=inf) for costs in self.costs if len(costs)]
         self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
         return True
 
     def _most_promising(
         self, nodes: Mapping[Node, int], alive: Sequence[int], bounds: Floats, most: int
     ) -> Mapping[Node, int]:
-        """Return `most` nodes of finite bounds: those with the smallest, and as many with the most RAM to spare."""
+        """Return `most` nodes of finite bounds: half with the smallest bounds, half with the most free RAM."""
         order = np.argsort(bounds, kind="stable")[: np.count_nonzero(np.isfinite(bounds))]
         kept = set(order.tolist())
         if len(order) > most:
@@ -133,7 +137,7 @@ class FrontierBuilder:
                     for number, move in fitting:
                         yield origin, ((*kept, *move.needs), device if binds else FREE), number
 
-    def _held(self, needs: Mapping[int, Need]) -> list[int]:
+    def _held(self, needs: Mapping[int, PendingTensor]) -> list[int]:
         """Return the bytes that are alive on every device."""
         held = [0] * len(self.problem.devices)
         for tensor, need in needs.items():
@@ -141,7 +145,7 @@ class FrontierBuilder:
                 held[device] += self.bytes[tensor]
         return held
 
-    def _hosts(self, layer: int, needs: Mapping[int, Need], held: Sequence[int]) -> Iterator[int]:
+    def _hosts(self, layer: int, needs: Mapping[int, PendingTensor], held: Sequence[int]) -> Iterator[int]:
         """Yield the devices that have the inputs of `layer` and the RAM to run it, where others have theirs."""
         inputs = self.problem.predecessors[layer]
         ram = [device.ram_bytes for device in self.problem.devices]
@@ -164,7 +168,7 @@ class FrontierBuilder:
         begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
         return Step(origin, target, move, self.costs[layer], device, powered, begins, ends)
 
-    def _begun(self, need: Need) -> list[float]:
+    def _begun(self, need: PendingTensor) -> list[float]:
         """Return when the host begins to send its input to each device, one after the other."""
         begun, clock_s = [inf] * len(self.problem.devices), 0.0
         for device in need.devices() if self.problem.host_seconds else ():
@@ -174,11 +178,11 @@ class FrontierBuilder:
 
 
 class _Numbers:
-    """Numbers of the nodes behind a layer that a way may lead on from."""
+    """Numbers of the nodes behind a layer from which the end may be reached."""
 
     def __init__(self, problem: Problem, behind: Sequence[int], layer: int) -> None:
         self.number: dict[Node, int] = {}
-        self._hopeless = set[Node]()
+        self._dead_ends = set[Node]()
         self._readers: list[tuple[int, list[int]]] = []  # devices that can run a later layer, and which inputs it has
         for reader in range(layer + 1, len(problem.layers)):
             known = [place for place, tensor in enumerate(behind) if tensor in problem.predecessors[reader]]
@@ -188,17 +192,17 @@ class _Numbers:
 
     def of(self, node: Node) -> int | None:
         """Return the number of `node`, None where some layer cannot have all that it reads, or a need has no reader."""
-        if node in self._hopeless:
+        if node in self._dead_ends:
             return None
         number = self.number.get(node)
         if number is None:
-            if self._is_hopeless([need.mask for need in node[0]]):
-                self._hopeless.add(node)
+            if self._is_dead_end([need.mask for need in node[0]]):
+                self._dead_ends.add(node)
                 return None
             number = self.number[node] = len(self.number)
         return number
 
-    def _is_hopeless(self, needs: Sequence[int]) -> bool:
+    def _is_dead_end(self, needs: Sequence[int]) -> bool:
         served = [0] * len(needs)
         for runs, known in self._readers:
             devices = reduce(and_, (needs[place] for place in known), runs)

@@ -1,29 +1,31 @@
-"""What can be done with one layer: on which device it runs, and which devices get its output."""
+"""Transitions between states: the device that a layer runs on, and the devices that receive its output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
-from tinysplit.split.solvers.dag.pending_tensors import Need, all_needs
-from tinysplit.split.solvers.dag.resources import Columns
+from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
+from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.topology import Cut
 
 
 @dataclass(frozen=True)
 class Move:
-    """A layer on a device, its output going to all that need it."""
+    """A layer on a device, its output sent to all that read it."""
 
     device: int
-    needs: tuple[Need, ...]  # for the output; one, none behind the last layer
-    arriving: tuple[tuple[int, int], ...]  # (device, bytes): what it has to have room for meanwhile
-    costs: tuple[float, ...]  # by column
-    powered: int  # devices that compute or pass on, a bit each
+    needs: tuple[PendingTensor, ...]  # for the output; one, none behind the last layer
+    arriving: tuple[tuple[int, int], ...]  # (device, bytes): RAM that it needs meanwhile
+    costs: tuple[float, ...]  # by resource
+    powered: int  # devices that compute or relay, a bit each
     begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
     ends_s: tuple[float, ...]  # its last act, infinitely early for none
 
 
-def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *, is_ordered: bool) -> Iterator[Move]:
+def moves_of(
+    problem: Problem, resources: Resources, layer: int, held_bytes: int, *, is_ordered: bool
+) -> Iterator[Move]:
     """Yield all moves of `layer`, whose output takes `held_bytes` where it is kept."""
     for device, seconds in enumerate(problem.usable_seconds[layer]):
         if not isfinite(seconds):
@@ -37,7 +39,7 @@ def moves_of(problem: Problem, columns: Columns, layer: int, held_bytes: int, *,
                     device,
                     needs,
                     _arriving(receivers, relays, held_bytes),
-                    tuple(columns.of_layer(layer, device, cuts)),
+                    tuple(resources.of_layer(layer, device, cuts)),
                     sum(1 << powered for powered in {device, *relays}),
                     *_activity(problem, layer, device, cuts),
                 )
@@ -69,16 +71,16 @@ def readers_on(problem: Problem, tensor: int) -> list[int]:
     ]
 
 
-def _output_needs(problem: Problem, layer: int, *, is_ordered: bool) -> Iterator[tuple[Need, ...]]:
+def _output_needs(problem: Problem, layer: int, *, is_ordered: bool) -> Iterator[tuple[PendingTensor, ...]]:
     n_readers = len(problem.readers[layer])
     if not n_readers:
         yield ()
         return
-    for need in all_needs(readers_on(problem, layer), n_readers, is_ordered=is_ordered):
+    for need in all_pending_tensors(readers_on(problem, layer), n_readers, is_ordered=is_ordered):
         yield (need,)
 
 
 def _arriving(receivers: Sequence[int], relays: set[int], held_bytes: int) -> tuple[tuple[int, int], ...]:
-    """Return what each device must have room for; what it passes on has a buffer of its own."""
+    """Return the bytes that each device needs; a relayed tensor has a buffer of its own."""
     copies = [*receivers, *relays]
     return tuple((device, copies.count(device) * held_bytes) for device in dict.fromkeys(copies))

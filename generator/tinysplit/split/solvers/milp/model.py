@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
+from tinysplit.split.solvers.milp.silence import silenced_stdout
 
 Terms = Mapping[int, float]  # coefficient by variable
 ROW_SIZE = 1000.0  # what the limit of a row becomes: HiGHS lets rows be broken by 1e-6
@@ -61,9 +62,9 @@ class LinearProgram:
             self.upper[variable] = 0.0
 
     def solve(self, deadline: float) -> Solution:
-        """Return what HiGHS finds until `deadline` of perf_counter.
+        """Return what HiGHS finds until `deadline` of `clock.now`.
 
-        Its presolve once called a problem infeasible whose limits were kept exactly, so that is asked twice.
+        Its presolve once called a problem infeasible whose limits hold exactly, so that answer is checked without it.
         """
         found = self._solve(deadline, presolve=True)
         return self._solve(deadline, presolve=False) if found.is_infeasible else found
@@ -75,13 +76,15 @@ class LinearProgram:
         costs = np.zeros(len(self.upper))
         costs[list(self.costs)] = list(self.costs.values())
         cost_size = COST_SIZE / (float(costs.max()) or 1.0)
-        result = highs(
-            costs * cost_size,
-            integrality=np.array(self.is_integer, dtype=int),
-            bounds=Bounds(0, self.upper),
-            constraints=LinearConstraint(*self._constraints()),
-            options={"time_limit": max(0.01, deadline - perf_counter()), "mip_rel_gap": 0, "presolve": presolve},
-        )
+        constraints = LinearConstraint(*self._constraints())
+        with silenced_stdout():
+            result = highs(
+                costs * cost_size,
+                integrality=np.array(self.is_integer, dtype=int),
+                bounds=Bounds(0, self.upper),
+                constraints=constraints,
+                options={"time_limit": max(0.01, deadline - clock.now()), "mip_rel_gap": 0, "presolve": presolve},
+            )
         bound = result.mip_dual_bound
         return Solution(
             values=result.x,

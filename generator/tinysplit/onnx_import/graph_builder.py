@@ -1,0 +1,134 @@
+"""Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinysplit.common.errors import InputError
+from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
+from tinysplit.network.layers.permute import has_loops
+from tinysplit.onnx_import.layout import IndexArray, Layout
+from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.pointwise import Affine, Clamp
+
+MAP_RANK = 4  # batch, channels, height, width
+
+
+class GraphBuilder:
+    """Builds the layers of a `Graph` in topological order."""
+
+    def __init__(self, input_name: str) -> None:
+        self.input_name = input_name
+        self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
+        self.layers: list[Layer] = []
+        self.pads: dict[str, Tensor] = {}  # by the name of the padded value
+        self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and memory order
+        self.applied: dict[
+            Affine | Clamp, Layer
+        ] = {}  # operations on the input that waited for its order, and their layers
+
+    def source(self, producer: Layer | None) -> str:
+        """Return the name of the ONNX value that `producer` (None: the network's input) computes."""
+        return producer.output if producer else self.input_name
+
+    def append(self, layer: Layer) -> Layer:
+        """Add `layer` and return it."""
+        self.layers.append(_checked(layer))
+        return layer
+
+    def replace(self, layer: Layer, fused: Layer) -> Layer:
+        """Replace `layer` by `fused` and return it."""
+        self.layers = [_checked(fused) if other is layer else other for other in self.layers]
+        return fused
+
+    def apply(self, step: Affine | Clamp, producer: Layer | None, shape: Shape) -> Layer:
+        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`."""
+        fused = step.fused(producer, shape) if producer else None
+        if producer and fused:
+            return self.replace(producer, fused)
+        return self.append(step.layer(self.source(producer), shape))
+
+    def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
+        """Return the producer of the node's activation, its height x width x channels, and the Pad before the node.
+
+        Where the elements have another memory order, a layer that reorders them is added.
+        """
+        found = node.tensor.layout.unpadded_map()
+        if found is None:
+            raise node.error(
+                f"reads {node.tensor.layout}: a map of batch x channels x height x width (or x width) is needed"
+            )
+        order, pads = found
+        shape = Shape(*order.shape)
+        producer, order = self._resolve_order(node.tensor, order, order, shape)
+        if not np.array_equal(order.ravel(), np.arange(shape.size)):
+            producer = self.moved(node, node.tensor, producer, order.ravel(), shape)
+        return producer, shape, pads
+
+    def moved(self, node: Node, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
+        """Return the layer that reorders the output of `producer` to `order`, with `shape`; its readers share it.
+
+        Raises InputError where no nested loops produce this order, or the value range in it is not known.
+        """
+        name = node.name_of(tensor)
+        key = (self.source(producer), tuple(order.tolist()))
+        if key in self.moves:
+            return self.moves[key]
+        if tensor.layout.is_padded or name in (self.input_name, self.source(producer)):
+            raise node.error(f"reads '{name}' in another order than it is stored, which cannot be changed here")
+        if not has_loops(order):
+            raise node.error(f"reads '{name}' in an order that no nested loops produce: not supported")
+        inputs, in_shape = (self.source(producer),), producer.out_shape if producer else Shape(1, 1, order.size)
+        layer = Permute(
+            name=f"{name} moved", inputs=inputs, output=name, in_shape=in_shape, new_shape=shape, order=order
+        )
+        self.moves[key] = self.append(layer)
+        return layer
+
+    def padded(self, node: Node, tensor: Tensor) -> Tensor:
+        """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad."""
+        name = node.name_of(tensor)
+        if name not in self.pads:
+            if tensor.layout.unpadded_map() is None:
+                raise node.error(f"reads '{name}', padded elsewhere than around a map: not supported")
+            producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
+            value, inputs = tensor.layout.pad_value, (self.source(producer),)
+            layer = Pad(name=f"{name} padded", inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
+            self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
+        return self.pads[name]
+
+    def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
+        """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
+        order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
+        wanted = order
+        found = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
+        if found:  # later readers of the network's input may need a map
+            wanted, shape = found[0], Shape(*found[0].shape)
+        producer, order = self._resolve_order(tensor, order, wanted, shape)
+        return producer, producer.out_shape if producer else shape, order
+
+    def _resolve_order(
+        self, tensor: Tensor, order: IndexArray, wanted: IndexArray, shape: Shape
+    ) -> tuple[Layer | None, IndexArray]:
+        """Return the producer of `tensor`, and `order` (of the ONNX value) as that of the value in memory.
+
+        The first reader of the network's input determines its shape `shape` and memory order `wanted`. Operations that
+        waited for that become layers.
+        """
+        if tensor.producer is not None:
+            return tensor.producer, order
+        if self.input_order is None:
+            self.input_order = wanted.ravel()
+        producer = None
+        for step in tensor.pending:
+            if step not in self.applied:
+                self.applied[step] = self.apply(step.reordered(self.input_order), producer, shape)
+            producer = self.applied[step]
+        return producer, np.argsort(self.input_order)[order]
+
+
+def _checked(layer: Layer) -> Layer:
+    for name, values in layer.parameters.items():
+        if not np.isfinite(values).all():
+            raise InputError(f"layer '{layer.name}' has {name} that are not finite (NaN or infinity)")
+    return layer

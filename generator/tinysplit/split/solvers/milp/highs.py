@@ -1,0 +1,60 @@
+"""Mixed-integer linear programming with HiGHS: a solver and test oracle that shares no code with the others.
+
+It states every objective, limit and rule, on chains and on graphs; of the periods only `load`, the others are not
+linear. HiGHS runs in this process: it looks at its time limit only now and then, and at Ctrl-C when it is done.
+"""
+
+from tinysplit.common.errors import UsageError
+from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solvers.milp.constraints import SplitProgram
+from tinysplit.split.solvers.milp.model import Solution
+from tinysplit.split.solvers.milp.objectives import add_figures, is_linear
+from tinysplit.split.solvers.milp.ram import add_ram
+from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
+
+
+def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return the best split that HiGHS finds in `time_limit_s` seconds, with its lower bound.
+
+    Raises:
+        UsageError: the period counts, and its definition is not linear.
+        NoSplitError: HiGHS proved the problem infeasible, or found nothing in time.
+    """
+    if not is_linear(problem):
+        raise UsageError(f"--solver highs does not know the period {problem.period_definition}: take auto")
+    check_capacity(problem)
+    start = clock.now()
+    program = SplitProgram(problem)
+    add_ram(program)
+    add_figures(program)
+    assignment, last, n_nodes = _solve(program, start + time_limit_s)
+    if assignment is None:
+        raise NoSplitError(proved=last.is_infeasible)
+    return Split(
+        problem=problem,
+        assignment=assignment,
+        lower_bound=min(evaluate(problem, assignment).value, last.lower_bound),
+        explored=n_nodes,
+        solver="highs",
+        spent_s=clock.now() - start,
+    )
+
+
+def _solve(program: SplitProgram, deadline: float) -> tuple[Assignment | None, Solution, int]:
+    """Return the best assignment, the last answer of HiGHS, and the number of its branch-and-bound nodes.
+
+    HiGHS tolerates violations of constraints that we do not: such an assignment is cut off, and HiGHS starts again.
+    """
+    n_nodes = 0
+    while True:
+        solution = program.solve(deadline)
+        n_nodes += solution.n_nodes
+        if solution.values is None:
+            return None, solution, n_nodes
+        assignment = program.assignment(solution.values.tolist())
+        if evaluate(program.problem, assignment).is_feasible:
+            return assignment, solution, n_nodes
+        program.exclude(assignment)

@@ -1,0 +1,38 @@
+"""What every solver raises where it has no split, and the cheap tests that exclude any split before a search begins.
+
+Solvers do not say why: that takes further searches, which only `split/solve.py` starts.
+"""
+
+from math import isfinite
+
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.problem import Problem
+
+
+class NoSplitError(CheckFailedError):
+    """A solver has no split: `proved` says whether the problem is infeasible, or whether time or candidates ran out."""
+
+    def __init__(self, *, proved: bool) -> None:
+        super().__init__("the problem is infeasible" if proved else "no feasible split was found in time")
+        self.proved = proved
+
+
+def check_capacity(problem: Problem) -> None:
+    """Raise NoSplitError where single layers, the sum of flash or the number of layers already exclude every split."""
+    if homeless_layers(problem) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem):
+        raise NoSplitError(proved=True)
+
+
+def homeless_layers(problem: Problem) -> tuple[int, ...]:
+    """Return the 0-based layers that no device has the memory or the kernels for."""
+    return tuple(number for number, row in enumerate(problem.usable_seconds) if not any(map(isfinite, row)))
+
+
+def missing_flash_bytes(problem: Problem) -> int:
+    """Return how many bytes the layers need beyond the flash of all devices together, 0 or less if there are enough."""
+    return sum(problem.least_flash_bytes) - sum(device.flash_bytes for device in problem.devices)
+
+
+def has_too_few_layers(problem: Problem) -> bool:
+    """Return whether every device must run a layer and there are fewer layers than devices."""
+    return problem.must_use_all and len(problem.devices) > len(problem.layers)

@@ -1,0 +1,51 @@
+"""Interchangeable devices: swapping two of them in any assignment changes no cost, so one order of them is enough."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.split.topology import Hop, Links, pair_of
+
+
+def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    """Return for each device the lower-numbered ones that it could be swapped with.
+
+    Solvers use a device only after those: every other assignment has a symmetric one of the same cost.
+    """
+    devices = range(len(problem.devices))
+    return tuple(
+        tuple(twin for twin in range(device) if _are_interchangeable(problem, twin, device)) for device in devices
+    )
+
+
+def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
+    if problem.devices[a] != replace(problem.devices[b], name=problem.devices[a].name):
+        return False
+    if problem.host_seconds and problem.host_seconds[a] != problem.host_seconds[b]:
+        return False
+    swapped = list(range(len(problem.devices)))
+    swapped[a], swapped[b] = b, a
+    return (
+        all(_costs(layer, a) == _costs(layer, b) for layer in problem.layers)
+        and all(
+            table[i][h] == table[swapped[i]][swapped[h]]
+            for table in problem.transfer_seconds
+            for i in (a, b)
+            for h in swapped
+        )
+        and (problem.links is None or _are_linked_alike(problem.links, swapped))
+    )
+
+
+def _costs(layer: LayerCosts, device: int) -> tuple[int, int, float]:
+    return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device]
+
+
+def _are_linked_alike(links: Links, swapped: Sequence[int]) -> bool:
+    """Return whether all routes and half-duplex links stay the same if each device is replaced by its `swapped`."""
+    return links.half_duplex == {pair_of(swapped[i], swapped[h]) for i, h in links.half_duplex} and all(
+        way_to == tuple(Hop(swapped[hop.sender], swapped[hop.receiver], hop.seconds) for hop in routes[i][h])
+        for routes in links.routes
+        for i, row in enumerate(swapped)
+        for h, way_to in enumerate(routes[row][k] for k in swapped)
+    )

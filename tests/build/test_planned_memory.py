@@ -1,0 +1,72 @@
+"""Planned memory use compared with built programs: GNU's binutils and sums by hand."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from example import build_example
+from fake_rig import make_project
+from firmware_build import SubModel, network_source
+from firmware_build import build as build_firmware
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
+from tinysplit.build.report import BuiltBoard
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.onnx_import import import_model
+
+G0 = load_board("nucleo_g071rb")
+PLANNED = make_project().boards[0]  # 100 bytes of weights, an arena of 600
+ONE_BOARD_A_CORE = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")
+
+
+def built(weights_bytes: int, arena_bytes: int) -> BuiltBoard:
+    flash, ram = MemoryUse(G0.device.flash, 5000), MemoryUse(G0.device.largest_ram, 3000)
+    return BuiltBoard(PLANNED, Path("firmware.elf"), ElfSizes(flash, (ram,), weights_bytes, arena_bytes, 1024, {}, {}))
+
+
+def test_a_program_that_takes_what_was_planned_passes() -> None:
+    built(100, 600).check()
+
+
+@pytest.mark.parametrize(
+    ("weights_bytes", "arena_bytes", "message"),
+    [
+        (99, 600, "weights take 99 bytes where 100 were planned"),
+        (101, 600, "weights take 101 bytes where 100 were planned"),
+        (100, 599, "arena take 599 bytes where 600 were planned"),
+        (100, 601, "arena take 601 bytes where 600 were planned"),
+    ],
+)
+def test_a_byte_more_or_less_than_planned_fails(weights_bytes: int, arena_bytes: int, message: str) -> None:
+    with pytest.raises(CheckFailedError, match=f"^board 1 .*: {message}$"):
+        built(weights_bytes, arena_bytes).check()
+
+
+def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:
+    elf = build_firmware(tmp_path, G0, (), network_source((SubModel(1, 2),), 64))
+    listing = subprocess.run(["arm-none-eabi-size", "-A", str(elf)], capture_output=True, text=True, check=True).stdout
+    sections = re.findall(r"^(\.\w+) +(\d+) +(\d+)$", listing, re.MULTILINE)
+    in_ram = {name: int(size) for name, size, address in sections if 0x20000000 <= int(address) < 0x30000000}
+    assert set(in_ram) == {".stack", ".data", ".bss", ".arena"}
+    sizes = read_elf(elf, G0.device)
+    assert sizes.stack_bytes == in_ram[".stack"] >= 1024
+    assert [use.used_bytes for use in sizes.ram] == [sum(in_ram.values())]
+
+
+@pytest.mark.slow
+def test_flash_that_a_split_counts_holds_code_and_weights(tmp_path: Path) -> None:
+    """What the splitter takes from a board's flash, for the firmware and a layer's code and weights, is enough."""
+    project = build_example(tmp_path / "out", *ONE_BOARD_A_CORE)
+    graph = import_model(tmp_path / "out" / "model.onnx")
+    boards = [load_board(name) for name in ONE_BOARD_A_CORE]
+    problem = make_problem(graph, boards, CostSettings())
+    for index, board in enumerate(boards):
+        own = project.boards[index]
+        flash = read_elf(own.elf(tmp_path / "out"), board.device).flash
+        layers = [problem.layers[layer.number - 1] for layer in project.layers if layer.board == own.number]
+        counted_bytes = sum(costs.flash_bytes[index] for costs in layers)
+        assert flash.used_bytes - counted_bytes <= board.device.flash.size_bytes - problem.devices[index].flash_bytes
+        assert flash.used_bytes > own.weights_bytes

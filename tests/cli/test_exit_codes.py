@@ -1,0 +1,126 @@
+"""Exit codes of the command line: 130 after an interrupt, 3 or 4 where output cannot be written."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import example
+from command_line import BAD_INPUT, TOOL, run
+from tinysplit.__main__ import main
+
+MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
+TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
+INTERRUPTED = 130
+# A process inherits an ignored SIGINT, as from a background job of a shell.
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from tinysplit.__main__ import main
+main()
+"""
+COMMAND = (sys.executable, "-c", PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated folder."""
+    path = tmp_path_factory.mktemp("generated")
+    run("split", MODEL, *TWO_G0, "-o", str(path / "split.json"))
+    run("generate", MODEL, "--split", str(path / "split.json"), "-s", CALIBRATION, "-o", str(path / "out"))
+    return path / "out"
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
+    pipe = tmp_path / "split.json"
+    os.mkfifo(pipe)
+    arguments = (*COMMAND, "generate", MODEL, "--split", str(pipe), "-s", CALIBRATION, "-o", str(tmp_path / "out"))
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process, pipe.open("w"):  # opens when the command reads
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate()
+    assert process.returncode == INTERRUPTED
+    assert (out, errors) == ("", "interrupted\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupt_during_the_imports_ends_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt if name == "app" else AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "tinysplit.cli.app", Interrupted("app"))
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == INTERRUPTED
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [("boards",), ("boards", "--json")])
+def test_a_full_disk_behind_stdout_ends_with_4(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == TOOL
+    assert done.stderr == "error: the output: No space left on device\n"
+
+
+def test_a_full_disk_behind_the_output_file_ends_with_3() -> None:
+    line = run("split", MODEL, *TWO_G0, "-o", "/dev/full", expect=BAD_INPUT)
+    assert line.startswith("error: /dev/full cannot be written (No space left on device)")
+
+
+def test_a_build_that_cannot_write_ends_with_4(folder: Path) -> None:
+    (project,) = (path for path in folder.iterdir() if path.is_dir())
+    (project / ".pio").write_text("a file where a folder has to be")
+    try:
+        line = run("build", str(folder), expect=TOOL)
+    finally:
+        (project / ".pio").unlink()
+    assert line == f"error: {project / '.pio'}: File exists"
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_build_in_a_read_only_folder_ends_with_4(code: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = Path.mkdir
+
+    def refuse(self: Path, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as Path.mkdir takes them
+        if self.is_relative_to(folder):
+            raise OSError(code, os.strerror(code), str(self))
+        make(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    line = run("build", str(folder), expect=TOOL)
+    assert line.startswith(f"error: {folder}")
+    assert line.endswith(f": {os.strerror(code)}")
+
+
+def test_a_file_in_place_of_the_parent_folder_ends_with_3(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    out = tmp_path / "file" / "out"
+    line = run("split", MODEL, *TWO_G0, "-o", str(out / "split.json"), expect=BAD_INPUT)
+    assert "cannot be written (Not a directory)" in line
+    split = str(folder / "split.json")
+    line = run("generate", MODEL, "--split", split, "-s", CALIBRATION, "-o", str(out), expect=BAD_INPUT)
+    assert "out cannot be written (File exists)" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_read_only_parent_folder_ends_with_3(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> str:  # noqa: ANN401 - as mkdtemp takes them
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    split, out = str(folder / "split.json"), str(tmp_path / "out")
+    line = run("generate", MODEL, "--split", split, "-s", CALIBRATION, "-o", out, expect=BAD_INPUT)
+    assert "out cannot be written (Read-only file system)" in line
