@@ -1,10 +1,10 @@
-"""Cycles, arena and flash of whole networks on one core, beside what peers need, and of each layer beside its limit.
+"""Cycles, arena and flash of whole networks on one core, compared with CMSIS-NN; cycles of layers with lower bounds.
 
     .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
                                         [--kernel NAME]
 
-Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states, boards of no special clock), with the
-flags that projects are built with, and its output is compared with the integer reference.
+Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states) and is compiled with the flags of the
+generated projects. Its output is compared with the integer reference.
 """
 
 import argparse
@@ -48,7 +48,7 @@ PEERS = {
     "ResNet-8": Peer({"cortex-m4": 35_800_000, "cortex-m0plus": 137_300_000}, 51_456),
 }
 
-# Cycles per MACC of the inner loop where registers are full, all loads in groups: what no other blocking undercuts.
+# Cycles per MAC of the inner loop with full registers and grouped loads: a lower bound for any register blocking.
 LIMITS = {
     ("cortex-m4", "dual_mac", 8): (8 + 4 + 1 + 2) / 16,  # 8 SMLAD, 4 loads, the first of them longer, 2 SXTB16
     ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
@@ -63,7 +63,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer; `limit` is what its inner loop takes at least, where that is known."""
+    """One layer; `limit` is a lower bound of its cycles per MAC, None if unknown."""
 
     number: int
     kind: str
@@ -94,7 +94,7 @@ class Row:
 
 
 def measure(cores: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
-    """Yield all rows; networks that are not there are left out. Raises CheckFailedError for a wrong output."""
+    """Yield all rows; skips networks whose files are missing. Raises CheckFailedError for a wrong output."""
     for network in NETWORKS:
         if not network.model.exists():
             continue
@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
     parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
     parser.add_argument("--level", default="", help="another optimisation level: -O3")
-    parser.add_argument("--kernel", help="this kernel or scheme for every layer that allows it: winograd")
+    parser.add_argument("--kernel", help="kernel or scheme of every layer that it fits, for example winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
     rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.kernel))
