@@ -3,6 +3,7 @@ import pytest
 
 import onnx_builder
 import profiles
+import shared_folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -12,6 +13,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
+    if shared_folder.begin():
+        config.add_cleanup(shared_folder.end)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,6 +14,10 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.problem import Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.solvers.dispatch import SOLVERS
+from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 MODEL = str(example.MODEL)
 G0, H7 = ("-b", "nucleo_g071rb"), ("-b", "nucleo_h743zi")
@@ -123,6 +127,13 @@ def test_what_contradicts_itself(arguments: tuple[str, ...], code: int, words: s
     assert not (tmp_path / "s.json").exists()
 
 
-def test_the_search_ends_in_time(tmp_path: Path) -> None:
-    printed, _ = split(tmp_path, *G0, *H7, "--solver", "exhaustive", "--time-limit", "0.000001")
-    assert printed["spent_s"] < 5
+def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def solver(problem: Problem, *, time_limit_s: float = 60.0) -> Split:
+        limits.append(time_limit_s)
+        return exhaustive_search(problem, time_limit_s=time_limit_s)
+
+    monkeypatch.setitem(SOLVERS, "exhaustive", solver)
+    split(tmp_path, *G0, *H7, "--solver", "exhaustive", "--time-limit", "0.5")
+    assert limits == [0.5]

@@ -107,6 +107,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         assert there_s == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> None:
     graph, pair = mobilenet_v1(0.25), boards("nucleo_g071rb", "nucleo_l4r5zi")
     problem = make_problem(graph, pair, CostSettings(optimize=Optimize.RAM))

@@ -16,9 +16,11 @@ import pytest
 from distributed import LocalCluster
 
 from networks import tiny_cnn
+from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.explore import workers as workers_module
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
@@ -89,7 +91,7 @@ def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> 
 
 def test_fronts_against_brute_force() -> None:
     rng = random.Random(0)  # noqa: S311 (no secret)
-    for _ in range(200):
+    for _ in range(cases(quick=20, full=200, nightly=2000)):
         items = [tuple(rng.randrange(4) for _ in range(3)) for _ in range(rng.randrange(30))]
         front = non_dominated(items, lambda item: item)
 
@@ -159,17 +161,20 @@ def always_die(_tables: Tables, _candidates: Sequence[Candidate], _time_limit_s:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing(tmp_path: Path, expected: Exploration) -> None:
     workers = LocalProcesses(2, partial(die_once, tmp_path / "died"))
     assert run(tmp_path / "journal.jsonl", workers) == expected
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_every_process_ends_the_exploration(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="workers died 3 times with nucleo_g071rb"):
         run(tmp_path / "journal.jsonl", LocalProcesses(1, always_die))
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expected: Exploration) -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
@@ -178,7 +183,9 @@ def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expect
     assert (tmp_path / "died").exists()
 
 
-def test_no_scheduler_there() -> None:
+@pytest.mark.slow
+def test_no_scheduler_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         DaskCluster("tcp://127.0.0.1:1")
 

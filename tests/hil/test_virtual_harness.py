@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from example import SAMPLES, build_example
+from example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.project_files import ELF_IN_PROJECT
@@ -20,14 +20,14 @@ from tinysplit_hil.rig import open_rig
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
 
+pytestmark = pytest.mark.slow
+
 BOARD = "nucleo_g071rb"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("harness") / "out"
-    build_example(out, BOARD, BOARD)
-    return out
+def folder() -> Path:
+    return shared_example(BOARD, BOARD)[1]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from dsp_layers import Maker, average_pool, conv, dense, depthwise_conv, max_pool, quantized, tiled_conv
 from kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from layer_cases import with_zero_points
+from profiles import cases
 from tinysplit.kernels import candidates, choose
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
@@ -18,7 +19,7 @@ from tinysplit.network.layers import (
 )
 
 CORTEX_M0PLUS = "cortex-m4"
-CASES = 12
+CASES = cases(quick=3, full=8, nightly=64)
 
 
 @pytest.mark.parametrize(

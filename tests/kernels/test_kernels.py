@@ -15,6 +15,7 @@ from layer_cases import (
     with_other_scales,
     with_zero_points,
 )
+from profiles import cases
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.common import resources
 from tinysplit.kernels import Direct, candidates
@@ -48,7 +49,7 @@ from tinysplit.network.layers import (
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-CASES_A_KIND = 16
+CASES_A_KIND = cases(quick=2, full=8, nightly=64)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
@@ -116,7 +117,8 @@ def test_averages_over_sums_of_64_bits_equal_the_integer_reference(tmp_path: Pat
 def test_flash_that_a_kernel_promises_holds_its_constants(core: str) -> None:
     rng = np.random.default_rng(2)
     for kind in MAKERS:
-        layers = [random_mixed(rng, kind) for _ in range(12)] + [random_quantized(rng, kind, 16) for _ in range(4)]
+        layers = [random_mixed(rng, kind) for _ in range(cases(quick=4, full=12, nightly=100))]
+        layers += [random_quantized(rng, kind, 16) for _ in range(4)]
         for quantized in layers:
             assert_promises_hold(quantized, core)
             if kind != "softmax":  # its output has a format of its own
@@ -142,7 +144,7 @@ def random_large(rng: np.random.Generator) -> QuantizedLayer:
 
 def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
     rng = np.random.default_rng(8)
-    large = [random_large(rng) for _ in range(60)]
+    large = [random_large(rng) for _ in range(cases(quick=30, full=60, nightly=300))]
     for quantized in large:
         assert_promises_hold(quantized, "cortex-m4")
         assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")

@@ -12,11 +12,14 @@ import dsp_layers
 import m0plus_layers
 from kernels_on_host import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
 from layer_cases import MAKERS, random_mixed, random_quantized
+from profiles import cases
 from tinysplit.kernels import candidates
 from tinysplit.network.bit_widths import Widths
 
+pytestmark = pytest.mark.slow
+
 OPTIMIZED = ("gcc", "-O3")
-CASES = 4
+CASES = cases(quick=2, full=3, nightly=16)
 NEVER_IN_PLACE = {"conv_transpose", "permute"}
 DSP_MAKERS = (
     dsp_layers.conv,

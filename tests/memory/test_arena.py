@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
+from profiles import cases
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.arena import Arena, Buffer, FirstFit, allocate
 
@@ -28,7 +29,7 @@ def alive(buffers: list[Buffer[int]]) -> int:
     return max(sum(-(-b.size_bytes // 4) * 4 for b in buffers if b.first <= t <= b.last) for t in range(40))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(cases(quick=20, full=100, nightly=1000)))
 def test_a_chain_needs_its_largest_pair(seed: int) -> None:
     sizes = np.random.default_rng(seed).integers(1, 1000, 12).tolist()
     buffers = [Buffer(i, size, i, i + 1) for i, size in enumerate(sizes)]
@@ -39,7 +40,7 @@ def test_a_chain_needs_its_largest_pair(seed: int) -> None:
 
 def test_random_lifetimes_leave_little_waste() -> None:
     waste = []
-    for seed in range(200):
+    for seed in range(cases(quick=20, full=200, nightly=2000)):
         rng = np.random.default_rng(seed)
         firsts = rng.integers(0, 20, 12)
         buffers = [
@@ -88,7 +89,7 @@ def test_an_output_may_begin_after_its_input() -> None:
     assert arena.size_bytes == 140
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(quick=10, full=40, nightly=400)))
 def test_no_order_of_in_place_tensors_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = (4 * rng.integers(10, 25, 4)).tolist()

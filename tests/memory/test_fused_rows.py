@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profiles import cases
 from tinysplit.kernels import Optimize, choose
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.fused_rows import FusedRows
@@ -92,7 +93,7 @@ def tiles_of(fused: FusedRows) -> Iterator[tuple[list[int], list[int]]]:
         between[: fused.halo_rows] = between[fused.tile_stride : fused.tile_stride + fused.halo_rows]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(cases(quick=30, full=150, nightly=2000)))
 def test_every_tile_holds_the_rows_under_its_windows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     producer, consumer = random_pair(rng)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -58,7 +59,7 @@ def with_ram(problem: Problem, ram_bytes: Sequence[int]) -> Problem:
     return replace(problem, devices=tuple(devices))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(cases(quick=3, full=20, nightly=300)))
 @pytest.mark.parametrize("optimize", Optimize)
 def test_the_arena_fits_the_estimate_of_the_split(seed: int, optimize: Optimize) -> None:
     rng = np.random.default_rng(seed)
@@ -120,6 +121,7 @@ def drifting() -> Graph:
     return builder.average_pool().graph()
 
 
+@pytest.mark.slow
 def test_tensors_move_only_where_the_arena_needs_it() -> None:
     graph = drifting()
     static = memory_of(graph)

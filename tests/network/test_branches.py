@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from onnx_builder import OnnxBuilder, conv
+from profiles import cases
 from shared_models import RESNET, shared_model
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
@@ -51,7 +52,7 @@ def test_concat_by_hand() -> None:
 
 def test_alignment_never_leaves_32_bits() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(500):
+    for _ in range(cases(quick=50, full=500, nightly=5000)):
         bits, count = int(rng.choice([8, 16])), int(rng.integers(1, 5))
         ratios = (rng.choice([-1, 1], count) * 2.0 ** rng.uniform(-20, 31 - bits - 2, count)).tolist()
         zeros = rng.integers(-128, 128, count).tolist() if bits == 8 else [0] * count
@@ -69,7 +70,7 @@ def test_powers_of_two_are_exact() -> None:
 
 def test_aligned_values_are_as_near_as_their_last_step() -> None:
     rng = np.random.default_rng(2)
-    for _ in range(500):
+    for _ in range(cases(quick=50, full=500, nightly=5000)):
         ratios = (rng.choice([-1, 1], 2) * 2.0 ** rng.uniform(-12, 0, 2)).tolist()
         x = rng.integers(-(1 << 15), 1 << 15, (100, 2))
         factors, offset, shift = Alignment.of(ratios, [0, 0], 0, 1 << 15)
@@ -79,7 +80,7 @@ def test_aligned_values_are_as_near_as_their_last_step() -> None:
 
 def test_products_are_as_near_as_their_last_step_and_stay_in_32_bits() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(500):
+    for _ in range(cases(quick=50, full=500, nightly=5000)):
         bits, y_bits = rng.choice([8, 16], 2), int(rng.choice([8, 16]))
         low = (-(2 ** (bits - 1))).tolist()
         largest, zero_point = low[0] * low[1], int(rng.integers(-(1 << (y_bits - 1)), 1 << (y_bits - 1)))
@@ -110,7 +111,7 @@ def test_mul_of_wide_zero_points_stays_in_32_bits() -> None:
     wanted = np.clip(a.dequantize(xs[0]) * b.dequantize(xs[1]) / y.scale + y.zero_point, y.low, y.high)
     assert np.abs(layer.integer_reference(quantized, *xs) - wanted).max() <= 4  # a step of `a` is 1.7
     widest = ValueFormat(16, 1e-4, -(1 << 15))
-    assert layer.sum_bounds(LayerFormats((widest, widest), y), ())[0] <= ACCUMULATOR_MAX
+    assert layer.sum_bounds(QuantizedLayer.of(layer, LayerFormats((widest, widest), y)))[0] <= ACCUMULATOR_MAX
 
 
 def signal_to_noise_db(path: Path, x: NDArray[np.float32], bits: int, index: int = -1) -> float:

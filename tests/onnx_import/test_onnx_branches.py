@@ -8,6 +8,7 @@ import pytest
 
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from profiles import cases
 from shared_models import RESNET, shared_model
 from tinysplit.network.analyze import analyze
 from tinysplit.network.layers import Activation, Add, Concat, Conv, DepthwiseConv, MaxPool, Mul, Shape
@@ -105,7 +106,7 @@ def test_squeeze_and_excite(tmp_path: Path) -> None:
     assert graph.layers[-1].in_shapes == ((6, 6, 5), (1, 1, 5))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(quick=10, full=40, nightly=400)))
 def test_random_branches(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     builder = a_map(int(rng.integers(1, 5)))

@@ -9,6 +9,7 @@ import pytest
 
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
+from profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Add, Conv, ConvTranspose, Lookup, MaxPool, Pad, Permute, PRelu, Upsample
 from tinysplit.onnx_import import import_model
@@ -45,7 +46,7 @@ def test_slopes(tmp_path: Path) -> None:
     assert kinds(check(builder.save(tmp_path))) == [PRelu, PRelu]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(cases(quick=4, full=12, nightly=100)))
 def test_transposed_convolutions(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     attributes: dict[str, Any] = {

@@ -7,11 +7,12 @@ import pytest
 
 from import_check import check
 from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from profiles import cases
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = [0, 3, 1, 2], [0, 2, 3, 1]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(quick=10, full=40, nightly=400)))
 def test_random_chain(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     channels, (height, width) = int(rng.integers(1, 5)), rng.integers(6, 14, 2).tolist()

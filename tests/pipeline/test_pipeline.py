@@ -7,12 +7,14 @@ import onnx
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL, SAMPLES, build_example
+from example import CALIBRATION, MODEL, SAMPLES, shared_example
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.report import MeasureReport
+
+pytestmark = pytest.mark.slow
 
 QUIET = Console(quiet=True)
 
@@ -38,18 +40,16 @@ def assert_as_estimated(report: MeasureReport) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("boards", PAIRS, ids="+".join)
-def test_the_example_on_every_family(boards: tuple[str, str], bits: int, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    project = build_example(out, *boards, bits=bits)
+def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None:
+    project, out = shared_example(*boards, bits=bits)
     report = measure_folder(project, out, SAMPLES, 3)
     assert_as_estimated(report)
     assert report.outputs.samples == 3
     assert report.outputs.reference_samples == 360
 
 
-def test_two_measurements_agree_to_the_cycle(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    project = build_example(out, "nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
+def test_two_measurements_agree_to_the_cycle() -> None:
+    project, out = shared_example("nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
     first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
     assert first == second
 

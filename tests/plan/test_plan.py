@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
@@ -141,7 +142,7 @@ def random_graph(rng: np.random.Generator) -> Graph:
     return Graph.of_layers("random", [*layers, end])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(cases(quick=10, full=30, nightly=500)))
 def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng)

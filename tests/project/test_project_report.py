@@ -1,20 +1,21 @@
 """What `tinysplit generate` prints: one line a layer on a narrow terminal, nothing cut."""
 
 from io import StringIO
-from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from example import build_example
+from example import shared_example
 from tinysplit.project.report import print_project
 
 COLUMNS = 80
 
 
-def test_each_layer_has_a_line_of_its_own(tmp_path: Path) -> None:
-    project = build_example(tmp_path / "out", "nucleo_g071rb", "nucleo_f446re")
+@pytest.mark.slow
+def test_each_layer_has_a_line_of_its_own() -> None:
+    project, folder = shared_example("nucleo_g071rb", "nucleo_g071rb")
     text = StringIO()
-    print_project(project, tmp_path / "out", Console(file=text, width=COLUMNS))
+    print_project(project, folder, Console(file=text, width=COLUMNS))
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     for board in project.boards:
         (row,) = (line for line in lines if line.startswith(board.directory))

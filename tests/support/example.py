@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -22,3 +23,10 @@ def build_example(out: Path, *board_names: str, bits: int = 8, baud: int = 11520
     project = pipeline.generate_folder(context, split, CALIBRATION, out)
     pipeline.build_folder(project, out, context.messages).check()
     return project
+
+
+def shared_example(*board_names: str, bits: int = 8, baud: int = 115200) -> tuple[Project, Path]:
+    """Return the project as `build_example` makes it and its folder, built once for all tests: do not write into it."""
+    name = "-".join((*board_names, str(bits), str(baud)))
+    folder = made_once(name, lambda out: build_example(out, *board_names, bits=bits, baud=baud))
+    return Project.read(folder), folder

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
+from profiles import cases
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.packed import Packed
@@ -22,7 +23,7 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-CASES = range(12)
+CASES = range(cases(quick=2, full=8, nightly=64))
 
 
 def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:
@@ -37,7 +38,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
     signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
     if rng.integers(4) == 0:
         return with_zero_points(rng, signed)
-    signed = replace(signed, formats=requantized(rng, layer, signed.formats))
+    signed = QuantizedLayer.of(layer, requantized(rng, layer, signed.formats), signed.bounds)
     return signed if rng.integers(2) else replace(signed, bounds=((0, signed.formats.x.high),))
 
 
@@ -58,7 +59,7 @@ def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -
             requantization=replace(own, post_shift=own.post_shift - bits),
         ),
     )[rng.integers(4)]
-    sums = layer.sum_bounds(changed, ((formats.x.low, formats.x.high),))
+    sums = layer.sum_bounds(QuantizedLayer.of(layer, changed))
     assert changed.requantization
     return changed if changed.requantization.largest(sums, 0) <= ACCUMULATOR_MAX else formats
 

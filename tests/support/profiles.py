@@ -9,8 +9,8 @@ TINYSPLIT_TEST_PROFILE. A test asks for its count where it uses it, so that the 
     @settings(max_examples=cases(quick=20, full=100, nightly=1000))
     @given(...)
 
-Tests that take more than about a second with few cases are marked `slow` and left out of quick; cases that take long
-and add little beside others are marked `nightly`.
+Hypothesis tests without a count of their own have one from here. Tests that take more than about a second with few
+cases are marked `slow` and left out of quick; those that take long and add little beside others are marked `nightly`.
 """
 
 import os
@@ -33,7 +33,9 @@ def use(profile: Profile) -> None:
     Hypothesis repeats its examples but at night, and never fails an example for the time that it took.
     """
     os.environ[VARIABLE] = profile
-    settings.register_profile(profile, deadline=None, derandomize=profile is not Profile.NIGHTLY)
+    examples = cases(quick=20, full=100, nightly=1000)
+    is_nightly = profile is Profile.NIGHTLY
+    settings.register_profile(profile, max_examples=examples, deadline=None, derandomize=not is_nightly)
     settings.load_profile(profile)
 
 

@@ -60,7 +60,7 @@ class LayerSource:
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
         """Choose the fastest kernel on `core` (GCC's -mcpu name), among those of that name if there are any."""
-        return cls(quantized, choose(quantized.layer, core, Widths.of(quantized.formats), name=name))
+        return cls(quantized, choose(quantized.dequantized, core, Widths.of(quantized.formats), name=name))
 
     @cached_property
     def constants(self) -> Mapping[str, IntArray]:
