@@ -1,11 +1,11 @@
-"""What fixed point costs in accuracy: every network of ../shared/models and the example, in 8 and 16 bits, and auto.
+"""Accuracy of quantized networks: those of ../shared/models and the example in 8 bits, 16 bits and mixed precision.
 
     .venv/bin/python benchmarks/accuracy.py [--json]
 
-Formats are chosen on the first 100 samples, all samples are measured. Networks without samples of their own get random
-inputs (uniform), which say nothing of accuracy but show the noise of the arithmetic: 48 to calibrate on, and 48 others
-to measure; auto, which keeps accuracy, is left out for them. Rows "nearest" have the nearest integers for weights and
-biases, in the same formats; rows "ONNX Runtime" are the peer's 8 bits.
+Calibration uses the first 100 samples, the measurement all of them. Networks without samples of their own get uniform
+random inputs, which say nothing about accuracy but show the quantization noise: 48 to calibrate on, and 48 others to
+measure; mixed precision, whose goal is accuracy, is left out for them. Rows "nearest" round weights and biases to
+nearest in the same formats; rows "ONNX Runtime" are its own 8-bit quantization.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
-from onnxruntime_peer import peer_fidelity
+from onnxruntime_peer import peer_accuracy
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.tables import plain_table
 from tinysplit.network.bit_widths import BitWidths
@@ -26,11 +26,10 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.quantize.accuracy import Fidelity, FloatScores
-from tinysplit.quantize.calibrate import Quantizer
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
-from tinysplit.quantize.quantize_model import quantize_graph
-from tinysplit.quantize.statistics import value_statistics
+from tinysplit.quantize.quantize_model import quantize_model
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "models"
@@ -38,6 +37,7 @@ EXAMPLE = ROOT / "examples" / "tiny_cnn"
 CALIBRATION_COUNT = 100
 RANDOM_SAMPLES = 48
 BOARD = "nucleo_f446re"
+QUIET = Console(quiet=True)
 
 
 class Network(NamedTuple):
@@ -59,11 +59,11 @@ NETWORKS = (
 
 
 class Row(NamedTuple):
-    """One network in one width."""
+    """The accuracy of one network in one bit width."""
 
     network: str
     bits: str
-    fidelity: Fidelity
+    accuracy: Accuracy
 
 
 def measure() -> Iterator[Row]:
@@ -75,17 +75,16 @@ def measure() -> Iterator[Row]:
         graph = import_model(network.model)
         calibration, measured = _samples(network, graph)
         floats = FloatScores.of(graph, network.model, measured)
-        widths: dict[str, int | Limits] = {"8": 8, "16": 16} | ({"auto": limits} if network.samples else {})
+        widths: dict[str, int | Limits] = {"8": 8, "16": 16} | ({"mixed": limits} if network.samples else {})
         for name, bits in widths.items():
-            quantized = quantize_graph(graph, network.model, calibration, bits, Console(quiet=True))
-            yield Row(network.name, name, Fidelity.of(quantized, floats))
-        yield Row(network.name, "8, nearest", Fidelity.of(_nearest(network.model, graph, calibration), floats))
-        yield Row(network.name, "8, ONNX Runtime", peer_fidelity(graph, network.model, calibration.x, floats))
+            quantized = quantize_model(graph, network.model, calibration, bits, QUIET).quantized
+            yield Row(network.name, name, Accuracy.of(quantized, floats))
+        yield Row(network.name, "8, nearest", Accuracy.of(_nearest(network.model, graph, calibration), floats))
+        yield Row(network.name, "8, ONNX Runtime", peer_accuracy(graph, network.model, calibration.x, floats))
 
 
 def _nearest(model: Path, graph: Graph, calibration: Samples) -> QuantizedGraph:
-    statistics = value_statistics(model, graph.value_names, calibration.x)
-    return Quantizer(graph, statistics, calibration.x).nearest(BitWidths.all(graph, 8))
+    return Calibration.of(graph, model, calibration, QUIET).nearest(BitWidths.all(graph, 8))
 
 
 def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
@@ -102,18 +101,18 @@ def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
 
 
 def main() -> None:
-    """Print a row a network and width."""
+    """Print a row per network and bit width."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     as_json = parser.parse_args().json
     rows = list(measure())
     if as_json:
-        print(json.dumps([{"network": r.network, "bits": r.bits, **asdict(r.fidelity)} for r in rows], indent=2))
+        print(json.dumps([{"network": r.network, "bits": r.bits, **asdict(r.accuracy)} for r in rows], indent=2))
         return
-    table = plain_table("network", "bits", numbers=("samples", "top-1", "float", "SNR dB", "agreement"))
-    for name, bits, fidelity in rows:
-        top1 = ("", "") if fidelity.top1 is None else (f"{fidelity.top1:.3f}", f"{fidelity.float_top1:.3f}")
-        table.add_row(name, bits, str(fidelity.samples), *top1, f"{fidelity.snr_db:.1f}", f"{fidelity.agreement:.3f}")
+    table = plain_table("network", "bits", numbers=("samples", "top-1", "float", "SQNR dB", "agreement"))
+    for name, bits, accuracy in rows:
+        top1 = ("", "") if accuracy.top1 is None else (f"{accuracy.top1:.3f}", f"{accuracy.float_top1:.3f}")
+        table.add_row(name, bits, str(accuracy.samples), *top1, f"{accuracy.sqnr_db:.1f}", f"{accuracy.agreement:.3f}")
     Console().print(table)
 
 

@@ -30,7 +30,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
-from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.quantize_model import quantize_model
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
 
@@ -114,7 +114,7 @@ def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
     else:
         shape = (8, *graph.sample_shape)
         x = np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32)
-    return quantize_graph(graph, network.model, Samples(x, None), bits, Console(quiet=True)), x[:1]
+    return quantize_model(graph, network.model, Samples(x, None), bits, Console(quiet=True)).quantized, x[:1]
 
 
 def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarray, run: BareRun, level: str) -> Row:
@@ -132,7 +132,7 @@ def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarr
         cycles=cycles,
         macc=macc,
         cycles_per_macc=round(cycles / macc, 3),
-        arena_bytes=_arena_bytes(quantized.graph, BOARDS[core], bits, run.kernels),
+        arena_bytes=_arena_bytes(quantized.dequantized, BOARDS[core], bits, run.kernels),
         flash_bytes=run.flash_bytes,
         peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
         peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8

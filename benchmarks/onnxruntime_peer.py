@@ -1,7 +1,7 @@
-"""The peer for accuracy: ONNX Runtime's own static quantization, calibrated and measured on the same samples.
+"""ONNX Runtime's own static quantization, calibrated and measured on the same samples, for comparison.
 
-QDQ, int8 weights with a scale a channel, uint8 values with any scale and zero point. Of its three ways to choose ranges
-(minimum and maximum, percentile, entropy) the one with the least noise on the measured samples counts.
+QDQ, int8 weights with per-channel scales, uint8 values with any scale and zero point. Of its three calibration methods
+(minimum and maximum, percentile, entropy) the one with the highest SQNR on the measured samples counts.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
-from tinysplit.quantize.accuracy import Fidelity, FloatScores, scores_layer
+from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_layer
 
 METHODS = (CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMethod.Entropy)
 
@@ -34,13 +34,13 @@ class _Reader(CalibrationDataReader):  # type: ignore[misc]
         return next(self._rest, None)
 
 
-def peer_fidelity(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Fidelity:
+def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Accuracy:
     """Return the quality of the network as ONNX Runtime quantizes and runs it."""
     logging.getLogger().setLevel(logging.ERROR)  # it advises what is done here anyway
-    return max(_fidelities(graph, model, calibration, floats), key=lambda found: found.snr_db)
+    return max(_accuracies(graph, model, calibration, floats), key=lambda found: found.sqnr_db)
 
 
-def _fidelities(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Iterator[Fidelity]:
+def _accuracies(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Iterator[Accuracy]:
     scores = graph.layers[scores_layer(graph)].output
     with tempfile.TemporaryDirectory() as folder:
         prepared, quantized = Path(folder) / "prepared.onnx", Path(folder) / "quantized.onnx"
@@ -58,4 +58,4 @@ def _fidelities(graph: Graph, model: Path, calibration: NDArray[np.float32], flo
                     calibrate_method=method,
                 )
             found = run_float_values(quantized, floats.samples.x, (scores,))[scores]
-            yield Fidelity.of_scores(found.reshape(len(found), -1).astype(np.float64), floats)
+            yield Accuracy.of_scores(found.reshape(len(found), -1).astype(np.float64), floats)

@@ -31,9 +31,11 @@ from tinysplit.plan.plan import Plan, make_plan
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
-from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
-from tinysplit.quantize.mixed_precision.joint_search import AutoSplit, settle
-from tinysplit.quantize.quantize_model import Calibration, quantize_graph
+from tinysplit.quantize.calibrate import Calibration
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
+from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
+from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.warnings import print_warnings
 from tinysplit.split.explain.alternatives import not_splitting
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
@@ -111,7 +113,7 @@ class RunReport:
     split_file: SplitFile
     build: BuildReport
     measurement: MeasureReport
-    auto: AutoSplit | None
+    auto: JointSplit | None
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -123,7 +125,7 @@ class RunReport:
             **self.measurement.to_json(),
             "split": self.split_file.model_dump(mode="json"),
             "build": self.build.to_json(),
-            **({"auto": self.auto.to_json()} if self.auto else {}),
+            **({"mixed_precision": self.auto.to_json()} if self.auto else {}),
         }
 
 
@@ -164,7 +166,7 @@ def split_network(context: Context, search: Search) -> Split:
     return split
 
 
-def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> AutoSplit:
+def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> JointSplit:
     """Find the split, and the widths with which the network meets `goal`, that follow from each other.
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
@@ -172,12 +174,12 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
-        auto = settle(
+        auto = search_jointly(
             graph,
             lambda widths: _solve(context, search, widths),
-            lambda assignment: calibration.auto(_limits(context, goal, assignment)),
+            lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
         )
-    calibration.warn(auto.quantized, messages)
+    print_warnings(auto.quantized, calibration.statistics, messages)
     _print_alternatives(context, auto.split, search)
     return auto
 
@@ -215,14 +217,16 @@ def quantize_network(
     CheckFailedError where no widths that fit the boards meet the goal.
     """
     bits = _limits(context, goal, assignment) if goal else context.settings.bits
-    return quantize_graph(context.graph, context.model, samples, bits, context.messages)
+    found = quantize_model(context.graph, context.model, samples, bits, context.messages)
+    print_warnings(found.quantized, found.calibration.statistics, context.messages)
+    return found.quantized
 
 
 def plan_boards(context: Context, quantized: QuantizedGraph, problem: Problem, assignment: Assignment) -> Plan:
     """Plan steps, links and memory of every board for a split. The errors are those of `make_plan`."""
     settings, widths = context.settings, BitWidths.of_quantized(quantized)
     links, optimize, kernels = settings.link_settings, settings.optimize, settings.kernels
-    return make_plan(context.graph, widths, context.boards, problem, assignment, links, optimize, kernels)
+    return make_plan(quantized.dequantized, widths, context.boards, problem, assignment, links, optimize, kernels)
 
 
 def write_projects(

@@ -18,13 +18,13 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.onnx_import import import_model
 
 G0 = load_board("nucleo_g071rb")
-PROMISED = make_project().boards[0]  # 100 bytes of weights, an arena of 600
+PLANNED = make_project().boards[0]  # 100 bytes of weights, an arena of 600
 ONE_BOARD_A_CORE = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")
 
 
 def built(weights_bytes: int, arena_bytes: int) -> BuiltBoard:
     flash, ram = MemoryUse(G0.device.flash, 5000), MemoryUse(G0.device.largest_ram, 3000)
-    return BuiltBoard(PROMISED, Path("firmware.elf"), ElfSizes(flash, (ram,), weights_bytes, arena_bytes, 1024, {}, {}))
+    return BuiltBoard(PLANNED, Path("firmware.elf"), ElfSizes(flash, (ram,), weights_bytes, arena_bytes, 1024, {}, {}))
 
 
 def test_a_program_that_takes_what_was_planned_passes() -> None:

@@ -23,9 +23,9 @@ def quantized(*options: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("bits", ["8", "16"])
 def test_the_example_keeps_its_accuracy(bits: str) -> None:
-    fidelity = quantized("--bits", bits)["fidelity"]
-    assert 100 * (fidelity["float_top1"] - fidelity["top1"]) <= MAX_DROP_POINTS
-    assert fidelity["snr_db"] > {"8": 20, "16": 50}[bits]
+    accuracy = quantized("--bits", bits)["accuracy"]
+    assert 100 * (accuracy["float_top1"] - accuracy["top1"]) <= MAX_DROP_POINTS
+    assert accuracy["sqnr_db"] > {"8": 20, "16": 50}[bits]
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
         channels = layer["weights"]["channels"]
         assert sum(counts) > 0
         assert min(channel["minimum"] for channel in channels) == layer["weights"]["minimum"]
-        assert len(layer["weights"]["steps"]) in {1, len(channels)}
+        assert len(layer["weights"]["scales"]) in {1, len(channels)}
         assert all(sum(channel["histogram"]["counts"]) > 0 for channel in channels)
         assert max(channel["maximum"] for channel in layer["values"]["channels"]) == layer["values"]["maximum"]
     assert [text.split(" of ")[0] for text in report["warnings"]] == [  # of which this network's ReLUs make nothing
@@ -50,7 +50,7 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
     assert "variance" in text
     lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
     assert len(lines) == 2 * (1 + len(report["layers"]) + len(weighted))  # each is one line of 80 columns
-    assert sum(line.split("(")[-1].startswith(("least)", "most)")) for line in text.splitlines()) == 2 * len(weighted)
+    assert sum(line.split("(")[-1].startswith(("min)", "max)")) for line in text.splitlines()) == 2 * len(weighted)
     assert "…" not in text
     assert "variance" not in run("quantize", MODEL, "--samples", SAMPLES)
 
@@ -63,14 +63,14 @@ def test_what_loses_nothing_is_valid_json(tmp_path: Path) -> None:
     report = json.loads(
         run("quantize", path, "--samples", str(tmp_path / "zero.npz"), "--json"), parse_constant=pytest.fail
     )
-    assert report["fidelity"]["snr_db"] is None
-    assert report["layers"][0]["weights"]["channels"][0]["snr_db"] is None
+    assert report["accuracy"]["sqnr_db"] is None
+    assert report["layers"][0]["weights"]["channels"][0]["sqnr_db"] is None
 
 
 def test_auto_is_all_short_where_that_does() -> None:
     report = quantized("--bits", "auto", "--max-accuracy-drop", "1")
     assert report["bits"] == 8
-    assert report["auto"]["choices"] == []
+    assert report["mixed_precision"]["choices"] == []
 
 
 @pytest.mark.slow
@@ -79,16 +79,16 @@ def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
         np.savez(tmp_path / "unlabelled.npz", x=file["x"][:40])
     samples = str(tmp_path / "unlabelled.npz")
     options = ("quantize", MODEL, "--samples", samples, "--json", "--bits")
-    short = json.loads(run(*options, "8"))["fidelity"]["snr_db"]
-    long = json.loads(run(*options, "16"))["fidelity"]["snr_db"]
+    short = json.loads(run(*options, "8"))["accuracy"]["sqnr_db"]
+    long = json.loads(run(*options, "16"))["accuracy"]["sqnr_db"]
     wanted = (short + long) / 2
     first, again = (json.loads(run(*options, "auto", "--min-sqnr", str(wanted))) for _ in range(2))
     assert first == again
-    assert first["fidelity"]["snr_db"] >= wanted
-    bits = {choice["bits"] for choice in first["auto"]["choices"]}
+    assert first["accuracy"]["sqnr_db"] >= wanted
+    bits = {choice["bits"] for choice in first["mixed_precision"]["choices"]}
     assert bits == {8, 16}
     error = run(*options, "auto", "--min-sqnr", "200", expect=CHECK_FAILED)
-    assert "no widths within flash and RAM are good enough" in error
+    assert "no bit widths that fit flash and RAM reach the accuracy goal" in error
 
 
 @pytest.mark.slow
@@ -114,15 +114,15 @@ def test_networks_that_are_mostly_noise_are_warned_of(tmp_path: Path) -> None:
     report = json.loads(
         run("quantize", str(builder.save(tmp_path)), "--samples", str(tmp_path / "close.npz"), "--json")
     )
-    assert report["fidelity"]["snr_db"] < 10
-    assert re.match("only .* dB before the softmax: the answers are mostly noise", report["warnings"][-1])
+    assert report["accuracy"]["sqnr_db"] < 10
+    assert re.match("only .* dB SQNR before the softmax: the outputs are mostly noise", report["warnings"][-1])
 
 
-def test_samples_that_never_excite_a_layer_are_named(tmp_path: Path) -> None:
+def test_samples_that_do_not_cover_a_range_are_named(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
         np.savez(tmp_path / "black.npz", x=np.zeros_like(file["x"][:3]))
     report = json.loads(run("quantize", MODEL, "--samples", str(tmp_path / "black.npz"), "--json"))
-    assert any("all samples give the value 0 only" in text for text in report["warnings"])
+    assert any("always 0 in all samples" in text for text in report["warnings"])
 
 
 def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-# From the bottom to the top; a module is its .c and its .h.
+# From the bottom to the top.
 ORDER = (
     "cortex_m",
     "uart_registers",
@@ -44,16 +44,16 @@ PARTS = {
     "uart_v2": "uart_registers",
     "clock_family": "clock",
     "pins": "board",
-    "dsp_conv_twin": "dsp_conv",
-    "dsp_conv_pixels": "dsp_conv",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
 SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
 
 
 def module_of(name: str) -> str:
-    """Return the module of a file name without its suffix; a family's registers are part of its device.h."""
-    return "device" if re.fullmatch(r"stm32\w+_registers", name) else PARTS.get(name, name)
+    """Return the module of a file name without its suffix; a module may have several files."""
+    if re.fullmatch(r"stm32\w+_registers", name):
+        return "device"
+    return "dsp_conv" if name.startswith("dsp_conv_") else PARTS.get(name, name)
 
 
 def included(path: Path) -> Iterator[str]:

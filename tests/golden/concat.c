@@ -25,12 +25,10 @@ enum {
 void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {
   for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
     for (int32_t channel = 0; channel < 2; channel++) {
-      const int32_t aligned = (0 + 1 * *input_0++) >> 0;
-      *output++ = (int8_t)fixed_point_clamp(aligned, LOW, HIGH);
+      *output++ = (int8_t)fixed_point_clamp(*input_0++, LOW, HIGH);
     }
     for (int32_t channel = 0; channel < 3; channel++) {
-      const int32_t aligned = (2 + 1 * *input_1++) >> 2;
-      *output++ = (int8_t)fixed_point_clamp(aligned, LOW, HIGH);
+      *output++ = (int8_t)fixed_point_clamp((2 + *input_1++) >> 2, LOW, HIGH);
     }
   }
 }

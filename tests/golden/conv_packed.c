@@ -30,25 +30,27 @@ enum {
 };
 
 static const int32_t layer_3_weights[54] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-  -303039303,   -4786787,    -135694,    -131143,    4456399,    4456399,    3211196,    3211196,      64770,      64770,    5308380,    5308380,    1048475,    1048475,    3604418,    3604418,
-     4063177,    4063177,      56355,      56355,    5767139,    5767139,    2752437,    2752437,    2359215,    2359215,    1507234,    1507234,      54570,      54570,    6160361,    6160361,
-     6619120,    6619120,     196494,     196494,    7471101,    7471101,      29835,      29835,    7012342,    7012342,    4915158,    4915158,      62985,      62985,    1900456,    1900456,
+  -303039303,   -4786787,    -135694,    -131143,    4456399,    4456399,    3211196,    3211196,
+       64770,      64770,    5308380,    5308380,    1048475,    1048475,    3604418,    3604418,
+     4063177,    4063177,      56355,      56355,    5767139,    5767139,    2752437,    2752437,
+     2359215,    2359215,    1507234,    1507234,      54570,      54570,    6160361,    6160361,
+     6619120,    6619120,     196494,     196494,    7471101,    7471101,      29835,      29835,
+     7012342,    7012342,    4915158,    4915158,      62985,      62985,    1900456,    1900456,
       655253,     655253,          9,          9,          9,          9,
 };
 
 enum {
   INPUTS = 18, /* of one pixel */
   UNROLL = 18,
-  GROUPS = 5, /* of inputs, whose sums of products fit 16 bits */
+  GROUPS = 5, /* of inputs whose sums of products fit 16 bits */
   CHANNELS = 4, /* of outputs at a time: all */
 };
 
-/* CHANNELS output channels of `pixels` pixels, which lie one behind the other in `x`.
+/* Computes CHANNELS output channels of `pixels` pixels, whose windows lie one behind the other in `x`.
  *
- * A word of weights holds those of two output channels, w0 + (w1 << 16), so that one multiplication makes two
- * products. The sums over a group of inputs begin with offsets that keep both halves from 0 to 65535; the order of the
- * inputs makes groups long. Per pair of channels the whole words are added up, modulo 2^32, and their upper halves
- * apart: the lower sum is what remains.
+ * A word of weights holds those of two output channels, w0 + (w1 << 16), so that one multiplication makes two products.
+ * The sum over a group of inputs starts with an offset that keeps both halves between 0 and 65535. For each pair of
+ * channels, `packed` adds up whole words modulo 2^32, and `upper` their upper halves: the lower sum is the difference.
  */
 #ifdef __ARM_ARCH_6M__
 __attribute__((naked, noipa)) static void layer_3_pixels(
@@ -196,32 +198,31 @@ static const uint8_t layer_3_order[UNROLL] = {
 static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const int32_t *weights) {
   for (int32_t pixel = 0; pixel < pixels; pixel++) {
     const int32_t *word = weights;
-    for (int32_t channel = 0; channel < CHANNELS; channel += 4) {
-      uint32_t packed[2] = {(uint32_t)word[0], (uint32_t)word[1]};
-      uint32_t upper[2] = {(uint32_t)word[2], (uint32_t)word[3]};
-      word += 4;
-      for (int32_t input = 0, group = 0; input < INPUTS; group = (group + 1) % GROUPS) {
-        const int32_t end = input + layer_3_group_sizes[group];
-        uint32_t sums[2] = {(uint32_t)word[5], (uint32_t)word[4]};
-        for (int32_t first = input; input < end; input += 2) {
-          for (int32_t i = 0; i < 4; i++) {
-            const int32_t place = input + i / 2;
-            sums[i % 2] += (uint32_t)word[i] * x[place - place % UNROLL + layer_3_order[place % UNROLL]];
-          }
-          word += input == first ? 6 : 4;
+    const int32_t channel = 0;
+    uint32_t packed[2] = {(uint32_t)word[0], (uint32_t)word[1]};
+    uint32_t upper[2] = {(uint32_t)word[2], (uint32_t)word[3]};
+    word += 4;
+    for (int32_t input = 0, group = 0; input < INPUTS; group = (group + 1) % GROUPS) {
+      const int32_t end = input + layer_3_group_sizes[group];
+      uint32_t sums[2] = {(uint32_t)word[5], (uint32_t)word[4]};
+      for (int32_t first = input; input < end; input += 2) {
+        for (int32_t i = 0; i < 4; i++) {
+          const int32_t place = input + i / 2;
+          sums[i % 2] += (uint32_t)word[i] * x[place - place % UNROLL + layer_3_order[place % UNROLL]];
         }
-        for (int32_t i = 0; i < 2; i++) {
-          packed[i] += sums[i];
-          upper[i] += sums[i] >> 16;
-        }
+        word += input == first ? 6 : 4;
       }
-      for (int32_t i = 0; i < 4; i++) {
-        const uint32_t sum = i % 2 ? upper[i / 2] : packed[i / 2] - (upper[i / 2] << 16);
-        const int32_t factor = word[i];
-        y[channel + i] = (int8_t)fixed_point_requantize((int32_t)sum, 0, factor, 512, 10, LOW, HIGH);
+      for (int32_t i = 0; i < 2; i++) {
+        packed[i] += sums[i];
+        upper[i] += sums[i] >> 16;
       }
-      word += 4;
     }
+    for (int32_t i = 0; i < 4; i++) {
+      const uint32_t sum = i % 2 ? upper[i / 2] : packed[i / 2] - (upper[i / 2] << 16);
+      const int32_t factor = word[i];
+      y[channel + i] = (int8_t)fixed_point_requantize((int32_t)sum, 0, factor, 512, 10, LOW, HIGH);
+    }
+    word += 4;
     x += INPUTS;
     y += OUT_CHANNELS;
   }
@@ -257,22 +258,24 @@ TINYSPLIT_INLINE layer_3_unit *fill(layer_3_unit *x, int32_t units) {
   return x;
 }
 
-/* The window whose first position is at (`top`, `left`) becomes one row of unsigned values. */
+/* Copies the window whose first position is at (`top`, `left`), as unsigned values. */
 static void layer_3_gather(const layer_3_unit *input, int32_t top, int32_t left, layer_3_unit *x) {
   for (int32_t k_row = 0; k_row < KERNEL_HEIGHT; k_row++) {
     const int32_t row = top + k_row * DILATION_HEIGHT;
     const layer_3_unit *from = input + (row * IN_WIDTH + left) * PIXEL;
-    if (row >= 0 && row < IN_HEIGHT && left >= 0 && left + KERNEL_WIDTH <= IN_WIDTH) {
+    if (row < 0 || row >= IN_HEIGHT) {
+      x = fill(x, KERNEL_WIDTH * PIXEL);
+    } else if (left >= 0 && left + KERNEL_WIDTH <= IN_WIDTH) {
       x = copy(x, from, KERNEL_WIDTH * PIXEL);
-      continue;
-    }
-    for (int32_t k_column = 0; k_column < KERNEL_WIDTH; k_column++) {
-      const int32_t column = left + k_column * DILATION_WIDTH;
-      if (row < 0 || row >= IN_HEIGHT || column < 0 || column >= IN_WIDTH) {
-        x = fill(x, PIXEL);
-        continue;
+    } else {
+      for (int32_t k_column = 0; k_column < KERNEL_WIDTH; k_column++) {
+        const int32_t column = left + k_column * DILATION_WIDTH;
+        if (column < 0 || column >= IN_WIDTH) {
+          x = fill(x, PIXEL);
+        } else {
+          x = copy(x, from + k_column * DILATION_WIDTH * PIXEL, PIXEL);
+        }
       }
-      x = copy(x, from + k_column * DILATION_WIDTH * PIXEL, PIXEL);
     }
   }
 }

@@ -49,7 +49,7 @@ enum {
   PAD_LEFT = 0,
 };
 
-/* Which row or column of the input a kernel position spreads to output position `at`; -1 for none. */
+/* The row or column of the input that a kernel position adds to output position `at`, -1 for none. */
 static inline int32_t source(int32_t at, int32_t stride, int32_t size) {
   return at < 0 || at % stride || at / stride >= size ? -1 : at / stride;
 }
@@ -59,13 +59,15 @@ static int32_t sum_at(const int8_t *input, int32_t row, int32_t column, int32_t 
   int32_t sum = layer_3_bias[channel];
   for (int32_t i = 0; i < KERNEL_HEIGHT; i++) {
     const int32_t in_row = source(row + PAD_TOP - i * DILATION_HEIGHT, STRIDE_HEIGHT, IN_HEIGHT);
-    for (int32_t j = 0; j < KERNEL_WIDTH; j++, w += IN_CHANNELS) {
+    for (int32_t j = 0; j < KERNEL_WIDTH; j++) {
       const int32_t in_column = source(column + PAD_LEFT - j * DILATION_WIDTH, STRIDE_WIDTH, IN_WIDTH);
-      if (in_row < 0 || in_column < 0) continue;
-      const int8_t *x = input + (in_row * IN_WIDTH + in_column) * IN_CHANNELS;
-      for (int32_t k = 0; k < IN_CHANNELS; k++) {
-        sum += x[k] * w[k];
+      if (in_row >= 0 && in_column >= 0) {
+        const int8_t *x = input + (in_row * IN_WIDTH + in_column) * IN_CHANNELS;
+        for (int32_t k = 0; k < IN_CHANNELS; k++) {
+          sum += x[k] * w[k];
+        }
       }
+      w += IN_CHANNELS;
     }
   }
   return sum;

@@ -30,17 +30,19 @@ enum {
 };
 
 static const int32_t layer_3_weights[44] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-   28256380, -14128166,        16,  53687107,  12969229,  12313869,  38790808,  36890264,  64677922,  61401122,  90499500,  85977516, 116321078, 110488374, 142142656, 135064768,
-  167964235, 159575627, 193851349, 184152021, 219672927, 208662879, 245494505, 233239273, 271316083, 257750131, 297137662, 282326526, 323024776, 306837384, 348846354, 331413778,
-  374667932, 355924636, 400489510, 380501030, 426311089, 405011889, 452198203, 429588283,        19,        19,        19,        20,
+   28256380, -14128166,        16,  53687107,  12969229,  12313869,  38790808,  36890264,
+   64677922,  61401122,  90499500,  85977516, 116321078, 110488374, 142142656, 135064768,
+  167964235, 159575627, 193851349, 184152021, 219672927, 208662879, 245494505, 233239273,
+  271316083, 257750131, 297137662, 282326526, 323024776, 306837384, 348846354, 331413778,
+  374667932, 355924636, 400489510, 380501030, 426311089, 405011889, 452198203, 429588283,
+         19,        19,        19,        20,
 };
 
 enum { INPUTS = 18 }; /* of one pixel */
 
-/* All output channels of `pixels` pixels, which lie one behind the other in `x`.
+/* Computes all output channels of `pixels` pixels, whose windows lie one behind the other in `x`.
  *
- * `weights` are, for four channels after the other, their biases, then for each input two words with two weights each
- *, and the factors.
+ * `weights` has blocks of four channels: biases, for each input two words with two weights each, and factors.
  */
 #ifdef __ARM_ARCH_6M__
 __attribute__((naked, noipa)) static void layer_3_pixels(
@@ -163,22 +165,21 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
 static void layer_3_pixels(const int16_t *x, int16_t *y, int32_t pixels, const int32_t *weights) {
   for (int32_t pixel = 0; pixel < pixels; pixel++) {
     const int32_t *word = weights;
-    for (int32_t channel = 0; channel < OUT_CHANNELS; channel += 4) {
-      uint32_t sums[4];
+    const int32_t channel = 0;
+    uint32_t sums[4];
+    for (int32_t i = 0; i < 4; i++) {
+      sums[i] = (uint32_t)*word++;
+    }
+    for (int32_t input = 0; input < INPUTS; input++) {
       for (int32_t i = 0; i < 4; i++) {
-        sums[i] = (uint32_t)*word++;
+        const int16_t weight = (int16_t)((uint32_t)word[i / 2] >> (i % 2 * 16));
+        sums[i] += (uint32_t)(weight * x[input]);
       }
-      for (int32_t input = 0; input < INPUTS; input++) {
-        for (int32_t i = 0; i < 4; i++) {
-          const int16_t weight = (int16_t)((uint32_t)word[i / 2] >> (i % 2 * 16));
-          sums[i] += (uint32_t)(weight * x[input]);
-        }
-        word += 2;
-      }
-      for (int32_t i = 0; i < 4; i++) {
-        const int32_t factor = *word++;
-        y[channel + i] = (int16_t)fixed_point_requantize((int32_t)sums[i], 5, factor, 2048, 12, LOW, HIGH);
-      }
+      word += 2;
+    }
+    for (int32_t i = 0; i < 4; i++) {
+      const int32_t factor = *word++;
+      y[channel + i] = (int16_t)fixed_point_requantize((int32_t)sums[i], 5, factor, 2048, 12, LOW, HIGH);
     }
     x += INPUTS;
     y += OUT_CHANNELS;
@@ -220,22 +221,24 @@ TINYSPLIT_INLINE layer_3_unit *fill(layer_3_unit *x, int32_t units) {
   return x;
 }
 
-/* The window whose first position is at (`top`, `left`) becomes one row. */
+/* Copies the window whose first position is at (`top`, `left`). */
 static void layer_3_gather(const layer_3_unit *input, int32_t top, int32_t left, layer_3_unit *x) {
   for (int32_t k_row = 0; k_row < KERNEL_HEIGHT; k_row++) {
     const int32_t row = top + k_row * DILATION_HEIGHT;
     const layer_3_unit *from = input + (row * IN_WIDTH + left) * PIXEL;
-    if (row >= 0 && row < IN_HEIGHT && left >= 0 && left + KERNEL_WIDTH <= IN_WIDTH) {
+    if (row < 0 || row >= IN_HEIGHT) {
+      x = fill(x, KERNEL_WIDTH * PIXEL);
+    } else if (left >= 0 && left + KERNEL_WIDTH <= IN_WIDTH) {
       x = copy(x, from, KERNEL_WIDTH * PIXEL);
-      continue;
-    }
-    for (int32_t k_column = 0; k_column < KERNEL_WIDTH; k_column++) {
-      const int32_t column = left + k_column * DILATION_WIDTH;
-      if (row < 0 || row >= IN_HEIGHT || column < 0 || column >= IN_WIDTH) {
-        x = fill(x, PIXEL);
-        continue;
+    } else {
+      for (int32_t k_column = 0; k_column < KERNEL_WIDTH; k_column++) {
+        const int32_t column = left + k_column * DILATION_WIDTH;
+        if (column < 0 || column >= IN_WIDTH) {
+          x = fill(x, PIXEL);
+        } else {
+          x = copy(x, from + k_column * DILATION_WIDTH * PIXEL, PIXEL);
+        }
       }
-      x = copy(x, from + k_column * DILATION_WIDTH * PIXEL, PIXEL);
     }
   }
 }

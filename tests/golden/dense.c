@@ -46,18 +46,17 @@ enum {
 void layer_3(const int16_t *restrict input, int16_t *restrict output) {
   const int16_t *w = layer_3_weights;
   /* Two outputs at a time: every value that is loaded serves both. */
-  for (int32_t i = 0; i + 1 < OUTPUTS; i += 2) {
-    int32_t sum_0 = layer_3_bias[i];
-    int32_t sum_1 = layer_3_bias[i + 1];
+  const int32_t i = 0;
+  int32_t sum_0 = layer_3_bias[i];
+  int32_t sum_1 = layer_3_bias[i + 1];
 #pragma GCC unroll 4
-    for (int32_t j = 0; j < INPUTS; j++) {
-      sum_0 += input[j] * w[j];
-      sum_1 += input[j] * w[INPUTS + j];
-    }
-    output[i] = (int16_t)requantize(sum_0, i);
-    output[i + 1] = (int16_t)requantize(sum_1, i + 1);
-    w += 2 * INPUTS;
+  for (int32_t j = 0; j < INPUTS; j++) {
+    sum_0 += input[j] * w[j];
+    sum_1 += input[j] * w[INPUTS + j];
   }
+  output[i] = (int16_t)requantize(sum_0, i);
+  output[i + 1] = (int16_t)requantize(sum_1, i + 1);
+  w += 2 * INPUTS;
   int32_t sum = layer_3_bias[OUTPUTS - 1];
 #pragma GCC unroll 4
   for (int32_t j = 0; j < INPUTS; j++) {

@@ -21,7 +21,7 @@ void layer_3(const int8_t *restrict input, int8_t *restrict output) {
   for (int32_t i1 = 0; i1 < 4; i1++) {
     for (int32_t i2 = 0; i2 < 2; i2++) {
       for (int32_t i3 = 0; i3 < 4; i3++) {
-        const int32_t source = i1 * 8 + i2 * 1 + i3 * 2;
+        const int32_t source = i1 * 8 + i2 + i3 * 2;
         *output++ = (int8_t)fixed_point_clamp(input[source], LOW, HIGH);
       }
     }

@@ -56,7 +56,6 @@ static const int16_t layer_3_exp_high[256] TINYSPLIT_WEIGHTS(layer_3_exp_high) =
 };
 
 enum {
-  PIXELS = IN_HEIGHT * IN_WIDTH,
   FRACTION_BITS = 15,
 };
 
@@ -67,20 +66,16 @@ static inline uint32_t exponential(int32_t distance) {
 }
 
 void layer_3(const int16_t *input, int16_t *output) {
-  for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
-    int32_t largest = input[0];
-    for (int32_t i = 1; i < IN_CHANNELS; i++) {
-      largest = input[i] > largest ? input[i] : largest;
-    }
-    uint32_t sum = 0;
-    for (int32_t i = 0; i < IN_CHANNELS; i++) {
-      sum += exponential(largest - input[i]);
-    }
-    for (int32_t i = 0; i < IN_CHANNELS; i++) {
-      const uint32_t numerator = (exponential(largest - input[i]) << FRACTION_BITS) + sum / 2;
-      output[i] = (int16_t)fixed_point_clamp((int32_t)(numerator / sum), LOW, HIGH);
-    }
-    input += IN_CHANNELS;
-    output += IN_CHANNELS;
+  int32_t largest = input[0];
+  for (int32_t i = 1; i < IN_CHANNELS; i++) {
+    largest = input[i] > largest ? input[i] : largest;
+  }
+  uint32_t sum = 0;
+  for (int32_t i = 0; i < IN_CHANNELS; i++) {
+    sum += exponential(largest - input[i]);
+  }
+  for (int32_t i = 0; i < IN_CHANNELS; i++) {
+    const uint32_t numerator = (exponential(largest - input[i]) << FRACTION_BITS) + sum / 2;
+    output[i] = (int16_t)fixed_point_clamp((int32_t)(numerator / sum), LOW, HIGH);
   }
 }

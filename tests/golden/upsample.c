@@ -18,7 +18,7 @@ enum {
 };
 
 enum {
-  ROWS = 2, /* for each of the input's */
+  ROWS = 2, /* of the output for each of the input */
   COLUMNS = 3,
 };
 

@@ -21,7 +21,7 @@ from tinysplit.memory.layout import BoardMemory
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
-from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def run(
 ) -> tuple[BoardMemory, MeasureReport]:
     """Generate, build and measure a network on one board; return its memory layout, too."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     boards = load_all([board])
     problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
     plan = make_plan(
@@ -103,7 +103,7 @@ def test_padding_of_a_tile_is_the_zero_point(board: str, tmp_path: Path) -> None
     reader = Reader(x)
     quantize_static(str(shrinking(SAME).save(tmp_path)), str(path), reader, quant_format=QuantFormat.QDQ)
     graph = import_model(path)
-    assert graph.own_formats[graph.layers[0].output].zero_point == -128  # 8-bit values without negative ones
+    assert graph.qdq_formats[graph.layers[0].output].zero_point == -128  # 8-bit values without negative ones
     memory, report = run(path, board, x, tmp_path, CostSettings())
     assert memory.fused[0].has_padding
     assert report.outputs.bit_exact

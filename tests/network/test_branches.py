@@ -111,7 +111,7 @@ def test_mul_of_wide_zero_points_stays_in_32_bits() -> None:
     wanted = np.clip(a.dequantize(xs[0]) * b.dequantize(xs[1]) / y.scale + y.zero_point, y.low, y.high)
     assert np.abs(layer.integer_reference(quantized, *xs) - wanted).max() <= 4  # a step of `a` is 1.7
     widest = ValueFormat(16, 1e-4, -(1 << 15))
-    assert layer.sum_bounds(LayerFormats((widest, widest), y), ())[0] <= ACCUMULATOR_MAX
+    assert layer.sum_bounds(QuantizedLayer.of(layer, LayerFormats((widest, widest), y)))[0] <= ACCUMULATOR_MAX
 
 
 def signal_to_noise_db(path: Path, x: NDArray[np.float32], bits: int, index: int = -1) -> float:

@@ -16,7 +16,7 @@ def test_names_are_those_of_seed_004(bits: int, fraction_bits: int, name: str) -
 @pytest.mark.parametrize(
     ("low", "high", "fraction_bits"),
     [
-        (-3.9, 3.9, 5),  # seed 004's example: 2 integer bits
+        (-3.9, 3.9, 5),  # the example of Singh 2024: 2 integer bits
         (0.0, 0.99, 7),
         (-1.0, 0.5, 7),  # -1 is -128 in Q0.7
         (0.0, 1.0, 6),  # 1 would be 128

@@ -65,8 +65,8 @@ def test_scales_are_kept_and_outputs_agree(
     ranges = clipped_ranges(value_statistics(path, graph.value_names, X), 8)
     formats = choose_formats(graph, ranges, 8)
     outputs = {layer.output: chosen.y for layer, chosen in zip(graph.layers, formats, strict=True)}
-    assert graph.own_formats[graph.input_name] == formats[0].x
-    assert all(outputs[name] == own for name, own in graph.own_formats.items() if name in outputs)
+    assert graph.qdq_formats[graph.input_name] == formats[0].x
+    assert all(outputs[name] == own for name, own in graph.qdq_formats.items() if name in outputs)
     quantized = quantize(graph, formats, 8)
     assert_weights_are_those_of_the_file(graph, path, [layer.constants for layer in quantized.layers])
     assert_outputs_agree(quantized, path)
@@ -107,7 +107,7 @@ def assert_weights_are_those_of_the_file(graph: Graph, path: Path, constants: li
     stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
     wanted = [np.sort(values.ravel()) for values in stored.values() if values.dtype == np.int8 and values.ndim > 1]
     found = [np.sort(own["weights"].ravel()) for own in constants if "weights" in own]
-    assert len(wanted) == len(found) == len(graph.own_weight_steps)
+    assert len(wanted) == len(found) == len(graph.qdq_weight_scales)
     assert sorted(map(bytes, wanted)) == sorted(map(bytes, found))
 
 

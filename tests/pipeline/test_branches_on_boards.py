@@ -18,7 +18,7 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
-from tinysplit.quantize.quantize_model import quantize_graph
+from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_graph(graph, model, Samples(x, None), settings.bits, QUIET)
+    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     loaded = load_all(boards)
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings

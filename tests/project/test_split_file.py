@@ -162,7 +162,7 @@ def test_print() -> None:
         f"{split.figures.ram_bytes[1]} of {split.problem.devices[1].ram_bytes}",
         f"{cut.after_layer + 1} layer{cut.after_layer + 1}",
         f"= I {split.objective * 1000:.2f} ms (estimated)",
-        "full (auto: 2^7 candidates are few enough to look at each): 128 candidates explored in",
+        "exhaustive (auto: 2^7 assignments are few enough to evaluate each): 128 candidates explored in",
         "proved optimal",
     ):
         assert expected in text

@@ -11,7 +11,8 @@ from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantiza
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.rounding import compensate, round_together
+from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.rounding import round_weights
 from tinysplit.quantize.weight_scales import keep
 
 BYTES, WORDS = ValueFormat(8, 1.0), ValueFormat(16, 1.0)  # integers stand for themselves
@@ -34,7 +35,7 @@ def test_a_bias_correction_that_could_overflow_is_left_out() -> None:
     first_too_large = 2**31 - 2**15 - 2**16
     for bias, is_corrected in ((first_too_large - 95 * 128, True), (first_too_large - 94 * 128, False)):
         own = network(1.375, bias)
-        [better] = compensate(own, own, x).layers
+        [better] = calibrate_parameters(own, own, x).layers
         assert better.constants["weights"].tolist() == [[1]]
         assert better.constants["bias"].tolist() == [bias + 94 * 128 if is_corrected else bias]
         assert (better is own.layers[0]) != is_corrected
@@ -45,7 +46,7 @@ def test_a_bias_correction_that_could_overflow_is_left_out() -> None:
 def test_weights_that_take_the_errors_of_others_stay_within_127(sign: int, largest: float) -> None:
     # The second input is 3 times the first one: its error of 0.4 asks 1.2 more of the first weight, which has no room.
     covariance = np.array([[1.0, 3.0], [3.0, 9.0]])
-    rounded = round_together(np.array([[sign * largest, sign * 0.4]]), covariance)
+    rounded = round_weights(np.array([[sign * largest, sign * 0.4]]), covariance)
     assert rounded.tolist() == [[sign * 127, 0]]
 
 
@@ -60,7 +61,9 @@ def test_weights_of_minus_127_to_127_are_kept(integers: list[int]) -> None:
     formats = kept(integers)
     assert formats is not None
     assert formats.weight_scales.tolist() == [0.25]
-    assert dense(np.array([integers]) * 0.25, [0.0]).constants(formats)["weights"].tolist() == [integers]
+    rounded = dense(np.array([integers]) * 0.25, [0.0]).round_parameters(formats)
+    assert rounded is not None
+    assert rounded.weights.tolist() == [integers]
 
 
 @pytest.mark.parametrize("integers", [[-128, 5], [128, 5], [3.5, 5]])

@@ -19,9 +19,9 @@ from tinysplit.network.layers.base import Shape
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.quantize.mixed_precision.bit_allocation import AutoWidths
+from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
-from tinysplit.quantize.mixed_precision.joint_search import MOST_ROUNDS, AutoSplit, settle
+from tinysplit.quantize.mixed_precision.joint_search import MOST_ROUNDS, JointSplit, search_jointly
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment
@@ -34,13 +34,13 @@ def two_layers() -> Graph:
     return NetworkBuilder("two", Shape(1, 1, 4)).dense(4).dense(2).graph()
 
 
-def widths_of(graph: Graph, bits: int) -> AutoWidths:
+def widths_of(graph: Graph, bits: int) -> MixedPrecision:
     ranges = dict.fromkeys(graph.value_names, (-1.0, 1.0))
     quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
-    return cast("AutoWidths", SimpleNamespace(quantized=quantized))
+    return cast("MixedPrecision", SimpleNamespace(quantized=quantized))
 
 
-def settled(splits: list[Assignment], widths: dict[Assignment, int]) -> tuple[AutoSplit, list[set[int]]]:
+def settled(splits: list[Assignment], widths: dict[Assignment, int]) -> tuple[JointSplit, list[set[int]]]:
     """Return where these splits lead, one after the other, and the widths that each was found with."""
     graph, seen, left = two_layers(), [], iter(splits)
 
@@ -48,12 +48,12 @@ def settled(splits: list[Assignment], widths: dict[Assignment, int]) -> tuple[Au
         seen.append({*widths.values.values(), *widths.weights.values()})
         return cast("Split", SimpleNamespace(assignment=next(left)))
 
-    def widths_for(assignment: Assignment) -> AutoWidths:
+    def widths_for(assignment: Assignment) -> MixedPrecision:
         if assignment not in widths:
             raise CheckFailedError(f"nothing for {assignment}")
         return widths_of(graph, widths[assignment])
 
-    return settle(graph, split_with, widths_for), seen
+    return search_jointly(graph, split_with, widths_for), seen
 
 
 def test_a_split_that_stays_is_settled_in_a_round() -> None:
@@ -61,14 +61,14 @@ def test_a_split_that_stays_is_settled_in_a_round() -> None:
     assert seen == [{8}, {16}]
     assert found.split.assignment == A
     assert list(found.lines()) == [
-        "auto, round 1: 5 of 5 widths for the split of 8 bits are 16 bits; the split with these is the same"
+        "mixed precision, round 1: 16 bits for 5 of 5 tensors on the 8-bit split, same split"
     ]
 
 
 def test_another_split_gets_widths_of_its_own() -> None:
     found, seen = settled([A, B, B], {A: 16, B: 8})
     assert seen == [{8}, {16}, {8}]
-    assert [own.settled for own in found.rounds] == [False, True]
+    assert [own.converged for own in found.rounds] == [False, True]
     assert found.to_json()["rounds"][0] == {"long_parts": 5, "parts": 5, "before": [1, 1], "after": [1, 2]}
     assert found.to_json()["settled"]
 
@@ -78,7 +78,7 @@ def test_splits_that_alternate_end_with_the_split_of_the_widths_that_are_used() 
     assert len(found.rounds) == MOST_ROUNDS
     assert found.rounds[-1].after == found.split.assignment
     assert seen[-1] == {*found.widths.values.values()}
-    assert list(found.lines())[-1].startswith(f"auto: not settled after {MOST_ROUNDS} rounds")
+    assert list(found.lines())[-1].startswith(f"mixed precision: not converged after {MOST_ROUNDS} rounds")
 
 
 def test_where_the_split_of_8_bits_leaves_no_room_that_of_16_does() -> None:
@@ -135,7 +135,7 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     report: dict[str, Any] = json.loads(
         run("run", model, *options, *samples, "-o", str(folder), "--bits", "auto", "--min-sqnr", "45")
     )
-    assert report["auto"]["rounds"][-1]["after"] == report["split"]["assignment"]
+    assert report["mixed_precision"]["rounds"][-1]["after"] == report["split"]["assignment"]
     split = read_split(folder / "split.json")
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}

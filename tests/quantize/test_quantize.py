@@ -16,7 +16,7 @@ from tinysplit.network.layers import AveragePool, Dense, MaxPool, Shape, Softmax
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics, value_statistics
-from tinysplit.quantize.warnings import odd_values
+from tinysplit.quantize.warnings import quantization_warnings
 
 
 def test_formats_follow_the_ranges() -> None:
@@ -82,7 +82,7 @@ def test_no_sum_leaves_the_proven_bound(kind: str, bits: int) -> None:
     for _ in range(50):
         quantized = random_quantized(rng, kind, bits)
         formats, constants = quantized.formats, quantized.constants
-        bounds = quantized.layer.sum_bounds(formats, [(x.low, x.high) for x in formats.inputs])
+        bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))
         assert bounds.max() <= ACCUMULATOR_MAX
         requantization = formats.requantization
         if isinstance(quantized.layer, Dense) and requantization:
@@ -196,7 +196,7 @@ def test_constants_take_no_more_than_the_bytes_that_the_layers_promise() -> None
         assert quantized.weights_bytes == promised - factors * channels
 
 
-def test_odd_channels_are_named(tmp_path: Path) -> None:
+def test_constant_and_lost_channels_are_named(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 4, 5, 5])
     scale = np.array([1000.0, 1.0, 1.0, 1.0], np.float32).reshape(4, 1, 1, 1)
     builder.node("Conv", builder.constant(scale), builder.constant([0, 0, 0, -9]), group=4, name="scale")
@@ -206,20 +206,20 @@ def test_odd_channels_are_named(tmp_path: Path) -> None:
     x[:, 2] = 0.5
     graph, statistics = import_model(path), value_statistics(path, import_model(path).value_names, x)
     formats = choose_formats(graph, {name: values.range for name, values in statistics.items()}, 8)
-    assert list(odd_values(quantize(graph, formats, 8), statistics)) == [
-        "input 'x': channel 3 of 4 is constant in all samples: dead, or not excited by these",
-        "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead, or not excited by these",
-        "layer 'scale': channel 2 of 4 is within one step of Q10.-3, nothing beside channels that are much larger",
+    assert list(quantization_warnings(quantize(graph, formats, 8), statistics)) == [
+        "input 'x': channel 3 of 4 is constant in all samples: dead, or these samples do not cover the range",
+        "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead, or these samples do not cover the range",
+        "layer 'scale': channel 2 of 4 is within one step of Q10.-3: lost beside channels with a much larger range",
     ]
 
 
-def test_odd_values_are_named() -> None:
+def test_constant_and_wide_values_are_named() -> None:
     layer = dense([[1.0, 0.5], [0.0, 0.0]], [0.0, 0.3])
     wide = Statistics.of(np.append(np.full(10_000, 1e-6), 30_000.0))
     statistics = {"x": Statistics.of(np.full(9, 2.5)), "y": wide}
     graph = one_layer_graph(layer)
     ranges = {name: values.range for name, values in statistics.items()}
-    first, second, third = odd_values(quantize(graph, choose_formats(graph, ranges, 8), 8), statistics)
-    assert first.startswith("input 'x': all samples give the value 2.5 only")
-    assert second.startswith("layer 'fc': 100 % of its values become 0 in Q15.-8: from 1e-06 to 30000")
+    first, second, third = quantization_warnings(quantize(graph, choose_formats(graph, ranges, 8), 8), statistics)
+    assert first.startswith("input 'x': always 2.5 in all samples")
+    assert second.startswith("layer 'fc': 100 % of its values underflow to 0 in Q15.-8: the value range 1e-06 to 30000")
     assert third.startswith("layer 'fc': the weights of 1 of its 2 output channels are all zero")

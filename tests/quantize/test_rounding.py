@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from calibrated import calibrated
 from example import CALIBRATION, MODEL, SAMPLES
 from networks import chain, dense
 from onnx_builder import OnnxBuilder, conv, weights
-from quantizer import quantizer
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.layers import Conv, DepthwiseConv, Pads, Shape, Window
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.quantize.accuracy import Fidelity, FloatScores
-from tinysplit.quantize.choose_formats import choose_formats, largest_sum, quantize
-from tinysplit.quantize.rounding import compensate, round_together
-from tinysplit.quantize.warnings import odd_values
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.choose_formats import choose_formats, quantize
+from tinysplit.quantize.rounding import round_weights
+from tinysplit.quantize.warnings import quantization_warnings
+from tinysplit.quantize.weight_scales import largest_sum
 
 Floats = NDArray[np.float64]
 RNG = np.random.default_rng(0)
@@ -24,13 +26,13 @@ RNG = np.random.default_rng(0)
 def test_errors_of_inputs_that_go_together_cancel() -> None:
     together = np.array([[1.0, 1.0], [1.0, 1.0]])
     assert np.rint([[0.4, 0.4]]).sum() == 0
-    assert round_together(np.array([[0.4, 0.4]]), together).sum() == 1  # 0.8 of both is nearer to 1 than to 0
-    assert round_together(np.array([[0.4, 0.4]]), np.eye(2)).tolist() == [[0, 0]]
+    assert round_weights(np.array([[0.4, 0.4]]), together).sum() == 1  # 0.8 of both is nearer to 1 than to 0
+    assert round_weights(np.array([[0.4, 0.4]]), np.eye(2)).tolist() == [[0, 0]]
 
 
 def test_inputs_that_go_against_each_other_round_alike() -> None:
     against = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    first, second = round_together(np.array([[0.6, 0.4]]), against)[0]
+    first, second = round_weights(np.array([[0.6, 0.4]]), against)[0]
     assert first == second
 
 
@@ -41,14 +43,14 @@ def test_no_channel_is_worse_than_with_the_nearest_integers() -> None:
     def noise(rounded: Floats) -> float:
         return float(((rounded - exact) @ covariance * (rounded - exact)).sum())
 
-    rounded = round_together(exact, covariance)
+    rounded = round_weights(exact, covariance)
     assert np.abs(rounded).max() <= 127
     assert noise(rounded) < noise(np.rint(exact)) / 3
 
 
 def test_inputs_that_never_vary_keep_the_nearest_weights() -> None:
     exact = np.array([[0.4, 3.6, -200.0]])
-    assert round_together(exact, np.zeros((3, 3))).tolist() == [[0, 4, -127]]
+    assert round_weights(exact, np.zeros((3, 3))).tolist() == [[0, 4, -127]]
 
 
 def test_the_bias_takes_the_mean_error_away() -> None:
@@ -57,7 +59,7 @@ def test_the_bias_takes_the_mean_error_away() -> None:
     x = (1 + RNG.normal(size=(64, 1, 1, 24)) / 8).astype(np.float32)
     graph, ranges = chain(layer), {"x": (0.0, 1.9), "y": (-20.0, 20.0)}
     short, long = (quantize(graph, choose_formats(graph, ranges, bits), bits) for bits in (8, 16))
-    better = compensate(short, long, x)
+    better = calibrate_parameters(short, long, x)
     exact = x[:, 0, 0] @ layer.weights.T + layer.bias
     for network, is_better in ((short, False), (better, True)):
         (own,) = network.layers
@@ -65,7 +67,7 @@ def test_the_bias_takes_the_mean_error_away() -> None:
         sums = integers.reshape(64, 24).astype(int) @ own.constants["weights"].T.astype(int) + own.constants["bias"]
         means = (sums * own.formats.sum_scales - exact).mean(axis=0)
         assert (np.abs(means) < own.formats.sum_scales).all() == is_better
-    assert better.layers[0].trained is short.layers[0].layer
+    assert better.layers[0].layer is short.layers[0].layer
     assert better.layers[0].formats == short.layers[0].formats
 
 
@@ -76,12 +78,12 @@ def test_channels_of_very_many_weights_keep_the_nearest_integers(monkeypatch: py
     short, long = (quantize(graph, choose_formats(graph, ranges, bits), bits) for bits in (8, 16))
 
     def changed() -> int:
-        better = compensate(short, long, x).layers[0].constants
+        better = calibrate_parameters(short, long, x).layers[0].constants
         assert not np.array_equal(better["bias"], short.layers[0].constants["bias"])
         return int(np.sum(better["weights"] != short.layers[0].constants["weights"]))
 
     assert changed() > 0
-    monkeypatch.setattr("tinysplit.quantize.rounding.MOST_TOGETHER", 23)
+    monkeypatch.setattr("tinysplit.quantize.calibrated_parameters.MOST_COVARIANCES", 23)
     assert changed() == 0
 
 
@@ -120,28 +122,31 @@ def test_all_kinds_get_closer_to_float_on_samples_not_seen(tmp_path: Path) -> No
     builder.node("Gemm", builder.constant(weights(5, 12)), builder.constant(weights(5)), transB=1)
     model = builder.save(tmp_path)
     x = np.random.default_rng(1).uniform(0, 1, (96, 4, 9, 9)).astype(np.float32)
-    own = quantizer(model, x[:48])
+    own = calibrated(model, x[:48])
     widths = BitWidths(BitWidths.all(own.graph, 16).values, BitWidths.all(own.graph, 8).weights)
     floats = FloatScores.of(own.graph, model, Samples(x[48:], None))
     nearest, best = own.nearest(widths), own.best(widths)
-    assert Fidelity.of(best, floats).snr_db > Fidelity.of(nearest, floats).snr_db + 6
+    assert Accuracy.of(best, floats).sqnr_db > Accuracy.of(nearest, floats).sqnr_db + 6
     for layer in best.layers:
-        assert largest_sum(layer.layer, layer.formats, layer.bounds) <= ACCUMULATOR_MAX
+        assert largest_sum(layer) <= ACCUMULATOR_MAX
 
 
 def test_sixteen_bits_stay_as_they_are() -> None:
-    own = quantizer(MODEL, np.load(CALIBRATION)["x"][:8])
+    own = calibrated(MODEL, np.load(CALIBRATION)["x"][:8])
     widths = BitWidths.all(own.graph, 16)
-    assert all(layer.replaced is None for layer in own.best(widths).layers)
+    for nearest, best in zip(own.nearest(widths).layers, own.best(widths).layers, strict=True):
+        if nearest.parameters and best.parameters:
+            assert np.array_equal(nearest.parameters.weights, best.parameters.weights)
+            assert np.array_equal(nearest.parameters.bias, best.parameters.bias)
 
 
 def test_the_example_gets_closer_to_float() -> None:
-    own = quantizer(MODEL, np.load(CALIBRATION)["x"])
+    own = calibrated(MODEL, np.load(CALIBRATION)["x"])
     widths = BitWidths.all(own.graph, 8)
     floats = FloatScores.of(own.graph, MODEL, load_samples(SAMPLES, own.graph))
-    nearest, best, again = (Fidelity.of(q, floats) for q in (own.nearest(widths), own.best(widths), own.best(widths)))
+    nearest, best, again = (Accuracy.of(q, floats) for q in (own.nearest(widths), own.best(widths), own.best(widths)))
     assert best == again
-    assert best.snr_db > max(nearest.snr_db, 38)
+    assert best.sqnr_db > max(nearest.sqnr_db, 38)
     assert best.drop_points == pytest.approx(0, abs=0.3)
 
 
@@ -153,14 +158,12 @@ def test_wide_layers_of_sixteen_bits_are_compensated_and_named(tmp_path: Path) -
     builder.node("Gemm", builder.constant(rng.normal(size=(4096, 2)) / 64), builder.constant([0.5, -0.5]), name="fc")
     model = builder.save(tmp_path)
     x = (1 + rng.normal(size=(40, 64, 8, 8)) / 8).astype(np.float32)
-    own = quantizer(model, x[:20])
+    own = calibrated(model, x[:20])
     widths = BitWidths.all(own.graph, 16)
     floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
     nearest, best = own.nearest(widths), own.best(widths)
-    assert Fidelity.of(best, floats).snr_db > Fidelity.of(nearest, floats).snr_db + 2
+    assert Accuracy.of(best, floats).sqnr_db > Accuracy.of(nearest, floats).sqnr_db + 2
     assert best.layers[0].formats == nearest.layers[0].formats
-    assert largest_sum(best.layers[-1].layer, best.layers[-1].formats, best.layers[-1].bounds) <= ACCUMULATOR_MAX
-    assert (
-        "layer 'fc': sums of 32 bits leave its 16-bit weights only 8 bits: 8 bits or --bits auto may be better"
-        in list(odd_values(best, own.statistics))
-    )
+    assert largest_sum(best.layers[-1]) <= ACCUMULATOR_MAX
+    warning = "layer 'fc': its 32-bit accumulators leave only 8 of 16 bits for its weights:"
+    assert any(text.startswith(warning) for text in quantization_warnings(best, own.statistics))

@@ -11,7 +11,7 @@ from tinysplit.network.layers import Dense, Shape
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics
-from tinysplit.quantize.statistics_report import channel_statistics, channels_snr_db, print_ranges, weights_snr_db
+from tinysplit.quantize.statistics_report import channel_statistics, channels_sqnr_db, print_ranges, weights_sqnr_db
 
 WEIGHTS = np.array([[0.5, -0.25, 0.125], [4.0, 2.0, -1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1 / 3]], np.float32)
 VALUES = np.array([[[-1.0, 0.5, 0.25]], [[0.5, 0.5, -0.25]]])  # two samples of three channels
@@ -46,13 +46,13 @@ def test_every_value_and_all_weights_have_a_line(lines: list[str]) -> None:
 
 
 def test_channels_have_their_spread_and_their_extremes(lines: list[str]) -> None:
-    spread = lines.index("Largest absolute number of each channel:")
-    assert lines[spread + 1].split() == ["numbers", "channels", "least", "25", "%", "median", "75", "%", "most"]
+    spread = lines.index("Largest magnitude per channel:")
+    assert lines[spread + 1].split() == ["tensor", "channels", "min", "25", "%", "median", "75", "%", "max"]
     assert lines[spread + 2].split() == ["input", "3", "0.25", "0.375", "0.5", "0.75", "1"]
     assert lines[spread + 3].split() == ["weights", "of", "1", "4", "0", "0.375", "0.75", "1.75", "4"]
     least, most = lines[-2:]
-    assert least.split()[:6] == ["1:", "3", "(least)", "0", "0", "0"]
-    assert most.split()[:7] == ["1:", "2", "(most)", "-1", "4", "1.67", "4.22"]
+    assert least.split()[:6] == ["1:", "3", "(min)", "0", "0", "0"]
+    assert most.split()[:7] == ["1:", "2", "(max)", "-1", "4", "1.67", "4.22"]
     assert most.endswith("█")
 
 
@@ -64,6 +64,6 @@ def test_channels_are_analysed_one_by_one() -> None:
     assert len(first.bins) <= 2 * 16 + 1
     steps = layer.formats.weight_scales[3]
     noise = float(((np.round(WEIGHTS[3] / steps) * steps - WEIGHTS[3]) ** 2).sum())
-    assert channels_snr_db(layer)[3] == pytest.approx(10 * np.log10((WEIGHTS[3] ** 2).sum() / noise), abs=1e-3)
-    assert channels_snr_db(layer)[2] == np.inf
-    assert 20 < weights_snr_db(layer) < 80
+    assert channels_sqnr_db(layer)[3] == pytest.approx(10 * np.log10((WEIGHTS[3] ** 2).sum() / noise), abs=1e-3)
+    assert channels_sqnr_db(layer)[2] == np.inf
+    assert 20 < weights_sqnr_db(layer) < 80

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from calibrated import calibrated
 from onnx_builder import OnnxBuilder, conv, weights
-from quantizer import quantizer
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.quantize.value_scales import best_formats
 
 
 def formats(model: Path, x: NDArray[np.float32], bits: int = 8) -> dict[str, ValueFormat]:
-    own = quantizer(model, x)
+    own = calibrated(model, x)
     return best_formats(own.graph, own.statistics, x, BitWidths.all(own.graph, bits).values)
 
 
@@ -34,7 +34,7 @@ def residual(tmp_path: Path) -> Path:
 
 def test_values_that_are_added_keep_powers_of_two(residual: Path) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (20, 3, 6, 6)).astype(np.float32)
-    own = quantizer(residual, x)
+    own = calibrated(residual, x)
     found = formats(residual, x)
     joined = {name for layer in own.graph.layers if layer.kind == "add" for name in (*layer.inputs, layer.output)}
     assert len(joined) == 3
@@ -48,7 +48,7 @@ def test_values_that_are_added_keep_powers_of_two(residual: Path) -> None:
 
 def test_what_a_fully_connected_layer_reads_uses_all_256_integers(residual: Path) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (20, 3, 6, 6)).astype(np.float32)
-    own = quantizer(residual, x)
+    own = calibrated(residual, x)
     found = formats(residual, x)
     average = next(layer.output for layer in own.graph.layers if layer.kind == "average_pool")
     free = next(layer.inputs[0] for layer in own.graph.layers if layer.kind == "average_pool")
@@ -71,7 +71,7 @@ def test_an_input_of_bytes_loses_nothing(residual: Path) -> None:
 
 def test_scales_fit_the_range(residual: Path) -> None:
     x = np.random.default_rng(0).uniform(-1, 3, (20, 3, 6, 6)).astype(np.float32)
-    own = quantizer(residual, x)
+    own = calibrated(residual, x)
     found = formats(residual, x)
     assert found["x"].scale == pytest.approx(4 / 255, rel=0.01)
     for name, values in found.items():

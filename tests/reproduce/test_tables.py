@@ -59,7 +59,7 @@ def test_steps(reproduction: Reproduction) -> None:
 
 def test_what_cannot_be_identified_has_no_number(reproduction: Reproduction) -> None:
     missing = [row for row in reproduction.rows if not row.ours]
-    assert {row.row.partition(",")[0] for row in missing if row.seed == "000"} == {"VoxCeleb"}
+    assert {row.row.partition(",")[0] for row in missing if row.source == "Santamaria 2021"} == {"VoxCeleb"}
     assert all(row.why_not.startswith("not identifiable") and not row.conventions for row in missing)
 
 
@@ -68,10 +68,10 @@ def test_only_known_differences(reproduction: Reproduction) -> None:
     different = {
         (row.row.partition(",")[0], row.quantity)
         for row in reproduction.rows
-        if row.seed == "000" and row.ours and not row.is_equal
+        if row.source == "Santamaria 2021" and row.ours and not row.is_equal
     }
     assert different == set(KNOWN_DIFFERENCES)
-    assert sum(row.seed == "000" for row in reproduction.rows) == 100
+    assert sum(row.source == "Santamaria 2021" for row in reproduction.rows) == 100
     assert sum(row.is_equal for row in reproduction.rows) == 72
 
 
@@ -81,8 +81,8 @@ def test_a_wrong_figure_is_named(reproduction: Reproduction) -> None:
         replace(reproduction, rows=(wrong, *reproduction.rows[2:])).check()
 
 
-def test_replication_of_seed_001(reproduction: Reproduction) -> None:
-    rows = [row for row in reproduction.rows if row.seed == "001"]
+def test_replication_beside_the_pipelines(reproduction: Reproduction) -> None:
+    rows = [row for row in reproduction.rows if row.source == "Mukherjee 2022"]
     assert {row.table for row in rows} == {"2"}
     figures = [(row.ours, row.replicated) for row in rows if row.quantity == "inferences/s"]
     assert figures == [("4.98", "4.80"), ("4.83", "5.22"), ("4.90", "5.21")]
@@ -107,11 +107,11 @@ def test_command() -> None:
     data = json.loads(result.stdout)
     row = next(row for row in data["rows"] if row["quantity"] == "throughput, 1/s")
     assert (row["table"], row["published"], row["ours"], row["equal"]) == ("4", "4.034", "4.034", True)
-    assert {"row", "quantity", "conventions", "difference", "seed"} <= set(row)
+    assert {"row", "quantity", "conventions", "difference", "source"} <= set(row)
     assert len(row["conventions"]) == 3
     copies = [row for row in data["rows"] if row["replicated"]]
-    assert [(row["seed"], row["row"], row["equal"]) for row in copies] == [
-        ("001", name, False) for name in ("ResNet34", "ResNet18", "ResNext")
+    assert [(row["source"], row["row"], row["equal"]) for row in copies] == [
+        ("Mukherjee 2022", name, False) for name in ("ResNet34", "ResNet18", "ResNext")
     ]
 
 

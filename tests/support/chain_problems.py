@@ -86,14 +86,17 @@ def chains(draw: st.DrawFn) -> Problem:
     def seconds() -> tuple[float, ...]:
         return (draw(time),) * d if identical else tuple(draw(st.lists(time, min_size=d, max_size=d)))
 
-    def sizes(most: int) -> tuple[int, ...]:
-        size = st.integers(0, most)
+    def sizes(least: int, most: int) -> tuple[int, ...]:
+        size = st.integers(least, most)
         return (draw(size),) * d if identical else tuple(draw(st.lists(size, min_size=d, max_size=d)))
 
-    layers = tuple(LayerCosts(f"l{k}", sizes(20), sizes(10), draw(st.integers(0, 9)), seconds()) for k in range(n))
+    # An input and an output of 9 bytes take 24 bytes of RAM.
+    layers = tuple(
+        LayerCosts(f"l{k}", sizes(0, 20), sizes(24, 34), draw(st.integers(0, 9)), seconds()) for k in range(n)
+    )
     total = sum(layer.flash_bytes[0] for layer in layers)
     flash = st.integers(total // d, total // d + 12) if draw(st.booleans()) else st.just(total)
-    ram = st.sampled_from([10, 10, 9, 6])
+    ram = st.sampled_from([34, 34, 33, 30])
     limits = (draw(flash), draw(ram))
     devices = tuple(DeviceLimits(f"b{k}", *(limits if identical else (draw(flash), draw(ram)))) for k in range(d))
     transfers = equal_links(layers, d, draw(st.sampled_from([0.0, 0.1, 1.0])))

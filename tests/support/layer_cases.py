@@ -118,7 +118,8 @@ def with_other_scales(rng: np.random.Generator, quantized: QuantizedLayer) -> Qu
     *inputs, wanted = (
         ValueFormat(values.bits, values.scale * rng.uniform(1, 2)) for values in (*formats.inputs, formats.y)
     )
-    return replace(quantized, formats=replace(formats, inputs=tuple(inputs), y=layer.output_format(inputs, wanted)))
+    formats = replace(formats, inputs=tuple(inputs), y=layer.output_format(inputs, wanted))
+    return QuantizedLayer.of(layer, formats, quantized.bounds)
 
 
 def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[IntArray]:

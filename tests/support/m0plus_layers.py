@@ -38,7 +38,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
     signed = quantize_one(layer, (-x_largest, x_largest), (-y_largest, y_largest), bits)
     if rng.integers(4) == 0:
         return with_zero_points(rng, signed)
-    signed = replace(signed, formats=requantized(rng, layer, signed.formats))
+    signed = QuantizedLayer.of(layer, requantized(rng, layer, signed.formats), signed.bounds)
     return signed if rng.integers(2) else replace(signed, bounds=((0, signed.formats.x.high),))
 
 
@@ -59,7 +59,7 @@ def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -
             requantization=replace(own, post_shift=own.post_shift - bits),
         ),
     )[rng.integers(4)]
-    sums = layer.sum_bounds(changed, ((formats.x.low, formats.x.high),))
+    sums = layer.sum_bounds(QuantizedLayer.of(layer, changed))
     assert changed.requantization
     return changed if changed.requantization.largest(sums, 0) <= ACCUMULATOR_MAX else formats
 

@@ -19,7 +19,7 @@ import profiles
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "mutants.toml"
-SECONDS_PER_TEST = 120
+SECONDS_PER_TEST = 300
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--timeout={SECONDS_PER_TEST}")
 # Bytecode that is compared with its source by content: a changed file of the same size and second is compiled again.
 COMPILE = (sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "generator", "hil")

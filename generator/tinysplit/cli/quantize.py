@@ -22,7 +22,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import DEFAULT_CALIBRATION_COUNT
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit.quantize.report import print_quantization
+from tinysplit.quantize.report import measure_accuracy, print_quantization
 
 
 def quantize(
@@ -34,7 +34,7 @@ def quantize(
         str, typer.Option("--board", "-b", help="Mixed precision: board whose latency and memories count.")
     ] = "nucleo_f446re",
     max_accuracy_drop: MaxAccuracyDrop = Goal.max_drop,
-    min_sqnr: MinSqnr = Goal.min_snr_db,
+    min_sqnr: MinSqnr = Goal.min_sqnr_db,
     statistics: Annotated[
         bool,
         typer.Option("--statistics", help="Print the statistics of weights and values; --json always has them."),
@@ -45,5 +45,7 @@ def quantize(
     chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
-    found = quantize_model(graph, model, load_samples(samples, graph), calibration_count, widths, messages)
+    all_samples = load_samples(samples, graph)
+    quantization = quantize_model(graph, model, all_samples.first(calibration_count), widths, messages)
+    found = measure_accuracy(quantization, all_samples, messages)
     emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))

@@ -1,6 +1,6 @@
 """C source of single layers: a quantized layer and its kernel, rendered from the kernel's template."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -19,8 +19,9 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 if TYPE_CHECKING:
     from tinysplit.network.layers import Layer, Window
 
-LONGEST_TITLE = 100  # characters: exporters join the names of all fused operators
-NUMBERS_IN_LINE = 16
+LINE_COLUMNS = 120
+LONGEST_TITLE = LINE_COLUMNS - len("/*  */")  # exporters join the names of all fused operators
+NUMBERS_IN_LINE = (16, 8, 4)  # the most that fit
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class ConstantArray:
         """Lines of numbers; every index of the first axis (output channels, kernel rows) begins a new line."""
         rows = self.values.reshape(1 if self.values.ndim == 1 else len(self.values), -1)
         width = max(len(str(limit)) for limit in (rows.min(), rows.max()))
+        count = next(count for count in NUMBERS_IN_LINE if 1 + count * (width + 2) <= LINE_COLUMNS)
         for row in rows.tolist():
-            for start in range(0, len(row), NUMBERS_IN_LINE):
-                yield " ".join(f"{value:{width}}," for value in row[start : start + NUMBERS_IN_LINE])
+            for start in range(0, len(row), count):
+                yield " ".join(f"{value:{width}}," for value in row[start : start + count])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ class LayerSource:
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
         """Choose the fastest kernel on `core` (GCC's -mcpu name), among those of that name if there are any."""
-        return cls(quantized, choose(quantized.layer, core, Widths.of(quantized.formats), name=name))
+        return cls(quantized, choose(quantized.dequantized, core, Widths.of(quantized.formats), name=name))
 
     @cached_property
     def constants(self) -> Mapping[str, IntArray]:
@@ -99,7 +101,7 @@ class LayerContext:
     kernel: KernelContext
     window: "Window | None"
     function: str
-    parameters: tuple[str, ...]
+    signature: str
     x_type: str
     y_type: str
     w_type: str
@@ -122,7 +124,7 @@ class LayerContext:
             kernel=source.kernel.context(quantized),
             window=_window(quantized.layer),
             function=function,
-            parameters=_parameters(source),
+            signature=_signature(function, _parameters(source)),
             x_type=c_type(formats.x),
             y_type=c_type(formats.y),
             w_type=f"int{formats.weight_bits or formats.x.bits}_t",
@@ -139,8 +141,7 @@ class Prototype:
     """A layer's function as `layers.h` declares it."""
 
     title: str
-    function: str
-    parameters: tuple[str, ...]
+    signature: str
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def render_layer(source: LayerSource, number: int) -> str:
 def render_header(kernels: Mapping[int, LayerSource]) -> str:
     """Return `layers.h`: the prototypes of layers by number, in their order."""
     prototypes = tuple(
-        Prototype(_title(source.quantized, number), function_name(number), _parameters(source))
+        Prototype(_title(source.quantized, number), _signature(function_name(number), _parameters(source)))
         for number, source in kernels.items()
     )
     return render("layers.h.j2", HeaderContext(prototypes))
@@ -172,6 +173,15 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
         return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
     return (f"const {x_type} *input", f"{y_type} *output", *scratch)
+
+
+def _signature(function: str, parameters: Sequence[str]) -> str:
+    """Return the head of a function without a result, on several lines where one is too short."""
+    line = f"void {function}({', '.join(parameters)})"
+    if len(line) + len(" {") <= LINE_COLUMNS:
+        return line
+    first, last = parameters[: len(parameters) // 2], parameters[len(parameters) // 2 :]
+    return f"void {function}(\n    {', '.join(first)},\n    {', '.join(last)})"
 
 
 def _window(layer: "Layer") -> "Window | None":
@@ -195,9 +205,8 @@ def _title(quantized: QuantizedLayer, number: int) -> str:
     """Return number, kind and name of a layer; the name is changed so that it cannot end a comment."""
     name = "".join(c if c.isascii() and c.isprintable() else "?" for c in quantized.layer.name)
     name = name.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
-    if len(name) > LONGEST_TITLE:
-        name = name[: LONGEST_TITLE - 3] + "..."
-    return f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {name}"
+    title = f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {name}"
+    return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
 
 
 def _description(source: LayerSource) -> Iterator[str]:

@@ -60,7 +60,7 @@ def build_manifest(
 def _layer(
     index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
 ) -> ProjectLayer:
-    graph, layer, planned = quantized.graph, quantized.layers[index], board_plan.memory
+    graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
     core, own = board_plan.board.device.core, planned.layer(graph, index)
     cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -74,9 +73,8 @@ def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, 
     memories = {board_plan.index: board_plan.memory for board_plan in plan.boards}
     sources = []
     for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
-        memory, parameters = memories[device], dict[str, Any](own.layer.parameters)
-        layer = replace(memory.layer(quantized.graph, index), **parameters)
-        sources.append(LayerSource(replace(own, layer=layer), memory.kernels[index]))
+        memory = memories[device]
+        sources.append(LayerSource(replace(own, layer=memory.layer(quantized.graph, index)), memory.kernels[index]))
     return tuple(sources)
 
 

@@ -1,5 +1,6 @@
 """Jinja2 as all templates use it: undefined names are errors, `%%` starts a line statement."""
 
+import re
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,18 +14,20 @@ if TYPE_CHECKING:
 
 
 def render(template: str, context: "DataclassInstance") -> str:
-    """Return the text of `templates/<template>`, which knows the fields of `context`, a frozen dataclass, by their names.
+    """Return the text of `templates/<template>`, which knows the fields of `context`, a frozen dataclass, by name.
 
     Templates only print and loop: Python computes every fact. Raises jinja2.UndefinedError for a name without a field.
     """
-    return _environment().get_template(template).render(
-        {field.name: getattr(context, field.name) for field in fields(context)}
+    return (
+        _environment()
+        .get_template(template)
+        .render({field.name: getattr(context, field.name) for field in fields(context)})
     )
 
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(resources.templates()),
         undefined=StrictUndefined,
         line_statement_prefix="%%",
@@ -33,3 +36,10 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (C is no HTML)
     )
+    environment.filters["dedent"] = _dedent
+    return environment
+
+
+def _dedent(text: str) -> str:
+    """Return `text` with one level of C's indentation, two spaces, less."""
+    return re.sub(r"(?m)^  ", "", text)

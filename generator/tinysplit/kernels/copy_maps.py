@@ -1,4 +1,4 @@
-"""Layers that write values as they read them, some in other places: which input element each output element is."""
+"""Layers that copy values (Concat, Pad, Upsample): the input element that each output element is a copy of."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.upsample import Upsample
 
-NONE = 1 << 40  # behind all elements of any input
+NONE = 1 << 40  # larger than any index
 
 
 def sources(layer: Layer, k: int) -> IntArray | None:
-    """Return for every output element the one of input k that it is, or NONE; None where values are computed."""
+    """Return the index in input k of each output element, NONE for those of elsewhere; None if values are computed."""
     (height, width, channels), found = layer.in_shapes[k], np.full(tuple(layer.out_shape), NONE)
     elements = np.arange(height * width * channels).reshape(height, width, channels)
     match layer:
@@ -31,7 +31,7 @@ def sources(layer: Layer, k: int) -> IntArray | None:
 
 
 def copies_lead(layer: Layer, k: int, widths: Widths) -> Lead | None:
-    """Return the lead of kernels that read every value before they write it; None where values are computed."""
+    """Return the lead of a kernel that copies value by value; None if values are computed."""
     copied = sources(layer, k)
     if copied is None:
         return None

@@ -1,4 +1,4 @@
-"""Cycles and bytes of our own kernels: the measured table cycles.json, and the fit that it is made with."""
+"""The cost table: measured cycles of the parts of each kernel and bytes of code (cycles.json), and their fit."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,33 +14,33 @@ from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window
 
-Work = Mapping[str, float]  # how often each part of a kernel runs, by the part's name
+Work = Mapping[str, float]  # executions of each part of a kernel, by the part's name
 
 TABLE_NAME = "cycles.json"
-ONCE = "layer"  # what a kernel takes beside its parts, as a part that runs once
+ONCE = "layer"  # the part that runs once: overhead of a call
 
 
 class KernelCosts(FileModel):
-    """What the kernels of one kind cost on one core with values of one width, in cycles and bytes of code."""
+    """The costs of one kernel for layers of one kind, on one core with values of one width."""
 
-    cycles: dict[str, NonNegativeFloat]  # a run of each part
+    cycles: dict[str, NonNegativeFloat]  # of an execution of each part
     code_bytes: NonNegativeInt
 
     def of(self, work: Work, times: int = 1) -> float:
-        """Return the cycles of a layer that takes `work` so many times; parts that were never seen cost nothing."""
+        """Return the cycles of `times` executions of `work`; parts that were never measured cost nothing."""
         once = sum(self.cycles.get(part, 0.0) * count for part, count in work.items())
         return self.cycles.get(ONCE, 0.0) + times * once
 
 
 class FirmwareBytes(FileModel):
-    """What the firmware takes of a board before any layer; `ram_bytes` with the stack's reserve."""
+    """The memory that the firmware takes without any layer; `ram_bytes` includes the stack."""
 
     flash_bytes: NonNegativeInt
     ram_bytes: NonNegativeInt
 
 
 class CycleTable(FileModel):
-    """The file; cores are GCC's -mcpu names, bits "8" and "16", kinds `Kernel.cost_kind`."""
+    """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
     schema_version: Literal[2]
     made_by: str  # command
@@ -48,16 +48,16 @@ class CycleTable(FileModel):
     flags: str
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer, at either end
+    link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer at each end
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
-        """Return the costs of a kind of layer, None when it was never measured."""
+        """Return the costs of a kind of layer, None if it was never measured."""
         return self.cores.get(core, {}).get(str(bits), {}).get(kind)
 
     def kernel(self, core: str, bits: int, kind: str) -> KernelCosts:
-        """Return the costs of a kind of layer; ToolError when it was never measured.
+        """Return the costs of a kind of layer; a kernel that was never measured has those of the plain loops.
 
-        A kernel that was never measured counts as the plain kernel, which is slower.
+        Raises ToolError if these were never measured, either.
         """
         costs = self.measured(core, bits, kind) or self.measured(core, bits, kind.split("/", maxsplit=1)[0])
         if costs is None:
@@ -67,7 +67,7 @@ class CycleTable(FileModel):
 
 @cache
 def load_cycle_table() -> CycleTable:
-    """Read the table of this installation."""
+    """Return the table of this installation. Raises ToolError if its file is damaged."""
     text = files("tinysplit.kernels").joinpath(TABLE_NAME).read_text(encoding="utf-8")
     try:
         return CycleTable.model_validate(json.loads(text))
@@ -77,10 +77,10 @@ def load_cycle_table() -> CycleTable:
 
 
 def plain_work(layer: Layer) -> Work:
-    """Return the work of the plain loops, which leave padding out.
+    """Return the work of the plain loops, which skip padding.
 
-    `macc`: products, comparisons or elements; `row`: kernel rows, output by output; `border`: outputs whose window
-    reaches over the map; `pixel`; `signed`: outputs from inputs that may be negative.
+    Parts: `macc`: products, comparisons or elements; `row`: kernel rows of each output; `border`: outputs whose window
+    extends beyond the input; `pixel`; `signed`: outputs of inputs that may be negative.
     """
     height, width, channels = layer.out_shape
     window: Window | None = getattr(layer, "window", None)
@@ -103,11 +103,11 @@ def plain_work(layer: Layer) -> Work:
 
 
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:
-    """Return the work of pools and their like, in which a channel's window is all that is looped over.
+    """Return the work of a pool, whose inner loops run over the window of a channel.
 
-    The compiler makes no loop of up to `straight` columns, nor of the rows of so few elements: such parts have other
-    names, as far as windows lie within the map. `division`: by window elements that are no power of two; `signed`:
-    elements that may be negative.
+    The compiler unrolls loops over up to `straight` columns, and over the rows of so few elements: such parts have
+    other names for windows inside the input. Parts: `division` by a number of elements that is no power of two;
+    `signed`: elements that may be negative.
     """
     rows, columns = window.covered(layer.in_shape)
     whole, size = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum()), layer.out_shape.size
@@ -128,9 +128,9 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
 
 
 def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Mapping[str, float]]:
-    """Return the cycles of every part, by kind, from kinds, their work and the measured cycles.
+    """Return the cycles of every part, by kind, from (kind, work, measured cycles) of layers.
 
-    Least squares of the relative error, so that small layers count as much as large ones, with no negative cost.
+    Non-negative least squares of the relative error, so that small layers count as much as large ones.
     """
     rows: dict[str, list[tuple[Work, float]]] = {}
     for kind, work, cycles in measured:

@@ -1,7 +1,7 @@
-"""In which order a kernel reads and writes, and how far before its input an output must begin for that to be right.
+"""The in-place lead: how far before its input an output must start so that a kernel may overwrite what it has read.
 
-A kernel makes its output block after block, from the first element to the last. While the output lies over the input,
-all that is written through a block must end before the first byte that is still to be read after it.
+A kernel computes its output block by block, from the first element to the last. If the output overlaps the input, all
+bytes written up to the end of a block must lie before the first byte that later blocks still read.
 """
 
 from typing import NamedTuple
@@ -17,24 +17,24 @@ Size = tuple[int, ...]  # height, width, and channels where they count
 
 
 class Lead(NamedTuple):
-    """The output may begin `least_bytes` or more before the input (less than 0: behind its beginning).
+    """The output must start at least `least_bytes` before the input; a negative lead allows it to start later.
 
-    The distance must be a multiple of `unit_bytes`: of a pixel, where channel after channel is computed and no byte
-    of another channel may be touched.
+    The distance must be a multiple of `unit_bytes`: of a pixel, for kernels that compute channel after channel and must
+    not overwrite other channels.
     """
 
     least_bytes: int
     unit_bytes: int = 1
 
 
-ANYWHERE = Lead(-(1 << 31))  # of what was read as a whole before anything is written
+ANYWHERE = Lead(-(1 << 31))  # for kernels that read the whole input before they write
 
 
 def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: Widths, *, reads_first: bool) -> int:
-    """Return the lead in bytes of a kernel that goes over blocks.
+    """Return the lead in bytes of a kernel that computes blocks.
 
-    `firsts` are the first input elements that the blocks read, `ends` are the numbers of output elements that are
-    written through each of them. `reads_first`: nothing of a block is written before all that it reads was read.
+    `firsts` has the index of the first input element that each block reads, `ends` the number of output elements that
+    are written up to the end of each block. `reads_first`: a block reads all of its inputs before it writes.
     """
     x_bytes, y_bytes = widths.x // 8, widths.y // 8
     still_read = np.minimum.accumulate(firsts[::-1])[::-1]
@@ -45,7 +45,7 @@ def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: Widths, *, reads_fi
 
 
 def elementwise_lead(size: int, widths: Widths) -> Lead:
-    """Return the lead of a kernel that reads every element before it writes the one at its place, or behind it."""
+    """Return the lead of a kernel that reads each of `size` elements before it writes the one of the same index."""
     elements = np.arange(size)
     return Lead(lead_of_blocks(elements, elements + 1, widths, reads_first=True))
 
@@ -53,7 +53,7 @@ def elementwise_lead(size: int, widths: Widths) -> Lead:
 def window_lead(
     in_size: Size, out_size: Size, window: Window, pixels: int, widths: Widths, *, reads_first: bool
 ) -> Lead:
-    """Return the lead where so many neighbouring pixels of a row are computed together, with all their channels."""
+    """Return the lead of a kernel that computes `pixels` neighbouring pixels of a row together, with all channels."""
     height, width, channels = out_size
     starts = np.arange(0, width, pixels)
     firsts = np.minimum.reduceat(first_reads(in_size, out_size, window), starts, axis=1)
@@ -62,16 +62,16 @@ def window_lead(
 
 
 def channelwise_lead(layer: Layer, window: Window, widths: Widths) -> Lead:
-    """Return the lead where a pixel's channels are computed one after the other, each from its own channel."""
+    """Return the lead of a kernel that computes a pixel's channels one by one, each from the same input channel."""
     channels = np.arange(layer.out_shape.channels)
     firsts = first_reads(layer.in_shape, layer.out_shape, window)[..., None] + channels
     return Lead(lead_of_blocks(firsts.reshape(-1), np.arange(1, firsts.size + 1), widths, reads_first=True))
 
 
 def first_reads(in_size: Size, out_size: Size, window: Window) -> IntArray:
-    """Return the first input element that the window of every output pixel sees: out_h x out_w.
+    """Return the index of the first input element in the window of each output pixel, an array out_h x out_w.
 
-    0 for windows that see nothing but padding.
+    It is 0 for windows that lie in the padding.
     """
     height, width, channels = in_size
     rows = _first_positions(out_size[0], height, window.stride[0], window.dilation[0], window.pads.top)

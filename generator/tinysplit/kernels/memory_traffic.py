@@ -1,4 +1,4 @@
-"""What kernels read: bytes of weights from flash and of values from RAM, which follow from their register blocks."""
+"""Memory traffic of kernels: bytes of weights read from flash and of values read from RAM, by register blocking."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ BYTE_BITS = 8
 
 
 class Loads(NamedTuple):
-    """Bytes that a kernel reads while it computes a layer once; a byte counts as often as it is read."""
+    """Bytes that a kernel reads to compute a layer once; a byte counts as often as it is read."""
 
     flash_bytes: int
     ram_bytes: int
@@ -22,10 +22,10 @@ class Loads(NamedTuple):
 def block_loads(
     layer: Layer, weights_bytes: int, value_bytes: int, pixels: int = 1, channels: int = 1, copied_bytes: int = 0
 ) -> Loads:
-    """Return the loads of a kernel that sums up so many output pixels and channels in registers at a time.
+    """Return the loads of a kernel with a register block of `pixels` x `channels` outputs.
 
-    A block reads the weights of its channels once for all its pixels, and the values of its pixels, which take
-    `value_bytes` each, once for all its channels. `copied_bytes` are read to fill a buffer.
+    A block reads the weights of its channels once for all its pixels, and the values of its pixels (`value_bytes` each)
+    once for all its channels. `copied_bytes` are read in addition to fill a buffer.
     """
     height, width, out_channels = layer.out_shape
     passes = -(-height * width // pixels)
@@ -34,15 +34,15 @@ def block_loads(
 
 
 def table_loads(layer: Lookup | Softmax, widths: Widths) -> Loads:
-    """Return the loads of a kernel that looks every value up: of its tables it reads single entries."""
-    is_long = widths.x > BYTE_BITS  # two entries, beside each other or of two tables
+    """Return the loads of a kernel that looks up table entries for each value."""
+    is_long = widths.x > BYTE_BITS  # two entries: neighbours, or of two tables
     passes, entry_bytes, reads = (2, 2, 3) if isinstance(layer, Softmax) else (1, widths.y // BYTE_BITS, 1)
     values = layer.in_shape.size
     return Loads(values * passes * entry_bytes * (1 + is_long), values * reads * widths.x // BYTE_BITS)
 
 
 def window_values(layer: Layer) -> int:
-    """Return how many values an output is computed from."""
+    """Return the number of input values that an output is computed from."""
     weights, window = layer.parameters.get("weights"), getattr(layer, "window", None)
     if weights is not None:
         return int(layer.by_channel(weights).shape[1])

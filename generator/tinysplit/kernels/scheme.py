@@ -1,6 +1,7 @@
-"""How layers walk their values: seed 004's processing schemes, its rule which of them suits a layer, and two beside.
+"""Processing schemes: the order in which a layer visits its values, and the rule of Singh 2024 that chooses one.
 
-The rule goes by what fits into memory of level 1. It has nothing to say of layers that sum nothing up.
+The rule compares buffer sizes with the size of level-1 memory. It covers layers that accumulate sums; two schemes are
+added here for layers that do not.
 """
 
 from dataclasses import dataclass
@@ -19,17 +20,17 @@ SUM_BYTES = 4
 
 
 class Scheme(StrEnum):
-    """How a layer walks its values: the first three are those of seed 004."""
+    """The order in which a layer visits its values; the first three are those of Singh 2024."""
 
     INTERLEAVED = "interleaved"  # kernel rows with all channels
-    NON_INTERLEAVED = "non-interleaved"  # one channel plane after the other
-    POINTWISE = "1x1-non-interleaved"  # some pixels with all channels
-    ELEMENTWISE = "elementwise"  # one value after the other
-    COPY = "copy"  # values go where they lie in the output
+    NON_INTERLEAVED = "non-interleaved"  # channel plane by channel plane
+    POINTWISE = "1x1-non-interleaved"  # pixels with all channels
+    ELEMENTWISE = "elementwise"  # value by value
+    COPY = "copy"  # values are copied to their index in the output
 
 
 def usual_scheme(layer: Layer) -> Scheme:
-    """Return how values that lie as height x width x channels are walked."""
+    """Return the scheme of a layer whose values are stored as height x width x channels."""
     if isinstance(layer, Dense | Softmax) or (isinstance(layer, Conv) and layer.window.elements == 1):
         return Scheme.POINTWISE
     if isinstance(layer, ConvTranspose) or _window(layer):
@@ -39,7 +40,7 @@ def usual_scheme(layer: Layer) -> Scheme:
 
 @dataclass(frozen=True)
 class SchemeRule:
-    """What the rule says of a layer: its scheme, None where nothing fits, and the bytes that decided."""
+    """The rule's result for a layer: its scheme, None if nothing fits, and the sizes in bytes that decided."""
 
     scheme: Scheme | None
     buffer_bytes: int
@@ -47,10 +48,10 @@ class SchemeRule:
 
     @classmethod
     def of(cls, layer: Layer, widths: Widths, near_bytes: int) -> "SchemeRule | None":
-        """Apply the rule to a layer where level 1 has `near_bytes` free; None for one that sums nothing up.
+        """Apply the rule for `near_bytes` of free level-1 memory; None for a layer that accumulates no sums.
 
-        Pointwise layers take as many pixels with all channels as fit. Others take kernel rows with all channels (the
-        first size) if these fit, else the plane of a channel and a row of sums (the second size).
+        Pointwise layers buffer as many pixels with all channels as fit. Others buffer kernel rows with all channels
+        (the first size) if these fit, else the plane of a channel and a row of sums (the second size).
         """
         usual = usual_scheme(layer)
         if usual in {Scheme.ELEMENTWISE, Scheme.COPY}:
@@ -63,7 +64,7 @@ class SchemeRule:
         return cls(scheme, sizes[scheme] if scheme else min(sizes.values()), near_bytes)
 
     def __str__(self) -> str:
-        """Say what fits."""
+        """Return the scheme and the comparison that decided, for people."""
         fits = "fit" if self.scheme else "do not fit"
         return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
 
@@ -74,7 +75,7 @@ def _window(layer: Layer) -> Window | None:
 
 
 def _pixels_bytes(layer: Layer, widths: Widths, near_bytes: int) -> int:
-    """Return the bytes of as many pixels as fit, at least one."""
+    """Return the bytes of as many pixels as fit, at least of one."""
     pixels, elements = layer.in_shape.height * layer.in_shape.width, layer.in_shape.channels
     if isinstance(layer, Dense):
         pixels, elements = 1, layer.in_shape.size
@@ -83,12 +84,12 @@ def _pixels_bytes(layer: Layer, widths: Widths, near_bytes: int) -> int:
 
 
 def _rows_bytes(layer: Layer, widths: Widths) -> int:
-    """Return the first size: the rows under a kernel, which a circular buffer holds."""
+    """Return the first size: the rows under a kernel, in a circular buffer."""
     return _rows(layer) * layer.in_shape.width * layer.in_shape.channels * widths.x // 8
 
 
 def _rows(layer: Layer) -> int:
-    """Return how many rows of the input a row of the output is computed from."""
+    """Return the number of input rows that an output row is computed from."""
     if isinstance(layer, ConvTranspose):
         extent: int = 1 + (layer.weights.shape[1] - 1) * layer.dilation[0]
         return -(-extent // layer.stride[0])
@@ -97,6 +98,6 @@ def _rows(layer: Layer) -> int:
 
 
 def _plane_bytes(layer: Layer, widths: Widths) -> int:
-    """Return the second size: a channel's plane, and a row of sums, of all channels that it adds to."""
+    """Return the second size: the plane of a channel, and a row of sums of all channels that it contributes to."""
     sums = layer.out_shape.width * (1 if isinstance(layer, DepthwiseConv) else layer.out_shape.channels)
     return layer.in_shape.height * layer.in_shape.width * widths.x // 8 + sums * SUM_BYTES

@@ -1,4 +1,4 @@
-"""What a network costs before anything is split: MACC, weights and activations of every layer, by the layers' rules."""
+"""Analysis of a network: MACs, weights and activations of every layer and in total."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer, Shape
 from tinysplit.network.layers.base import FLOAT_BITS
 
-NAME_WIDTH = 20  # so that a table fits 100 columns; exporters build names of several hundred letters
+NAME_WIDTH = 20  # so that a table fits 100 columns; names from exporters can have several hundred letters
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LayerAnalysis:
 
 @dataclass(frozen=True)
 class Totals:
-    """The whole network with numbers of `bits`; activations are the most that is alive while a layer runs."""
+    """The whole network with values of `bits` bits; activations are the peak while a layer runs."""
 
     bits: int
     depth: int
@@ -60,7 +60,7 @@ class Analysis:
 
 
 def analyze(graph: Graph, bits: int) -> Analysis:
-    """Count the float32 network, and beside it the one with weights and values of `bits` (8 or 16)."""
+    """Analyse the float32 network, and the same network with weights and values of `bits` (8 or 16)."""
     layers = tuple(_layer(number, layer, bits) for number, layer in enumerate(graph.layers, 1))
     return Analysis(graph.name, layers, _totals(graph, FLOAT_BITS), _totals(graph, bits))
 
@@ -92,7 +92,7 @@ def _totals_table(*widths: Totals) -> Table:
 
 
 def _shortened(name: str) -> str:
-    """Return the end of a name, where exporters write what tells layers apart."""
+    """Return the end of a name, which distinguishes layers in what exporters write."""
     return name if len(name) <= NAME_WIDTH else "…" + name[1 - NAME_WIDTH :]
 
 

@@ -1,4 +1,4 @@
-"""How many bits every value and every layer's weights have."""
+"""Bit widths of every value and every layer's weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class BitWidths:
 
     @classmethod
     def of(cls, graph: Graph, bits: "int | BitWidths") -> "BitWidths":
-        """Return widths that are given whole, or as one for everything."""
+        """Return `bits` as bit widths: a single width is that of everything."""
         return cls.all(graph, bits) if isinstance(bits, int) else bits
 
     @classmethod
@@ -67,12 +67,12 @@ class BitWidths:
         return graph.size(source) * self.values[graph.value_names[source + 1]] // 8
 
     def of_layer(self, layer: Layer) -> Widths:
-        """Return the widths that a layer's kernel sees; of several inputs the widest counts."""
+        """Return the bit widths of a layer's kernel; of several inputs the widest counts."""
         x = max(self.values[name] for name in layer.inputs)
         return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
 
     def with_value(self, graph: Graph, name: str, bits: int) -> Self:
-        """Return the widths with another one for a value, and for those that have its format."""
+        """Return these with another bit width for a value, and for those that have its format."""
         values = dict(self.values) | {name: bits}
         for layer in graph.layers:
             if layer.keeps_format:
@@ -80,5 +80,5 @@ class BitWidths:
         return replace(self, values=values)
 
     def with_weights(self, name: str, bits: int) -> Self:
-        """Return the widths with another one for the weights of the layer with this output."""
+        """Return these with another bit width for the weights of the layer with this output."""
         return replace(self, weights=dict(self.weights) | {name: bits})

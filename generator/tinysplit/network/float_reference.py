@@ -1,4 +1,4 @@
-"""The float network as ONNX Runtime computes it: the reference for accuracy, and where ranges of values come from.
+"""The float network in ONNX Runtime: the reference for accuracy, and the source of value ranges.
 
 Samples run one by one on one thread: models with a fixed batch run like those with a symbolic one, and two runs give
 the same bits.

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
 
-NETWORK_INPUT = -1  # in the place of a layer's index: the value that the host gives
+NETWORK_INPUT = -1  # index of the network's input, which the host sends, in place of a layer's
 
 
 def with_clamps(
-    layers: Sequence[Layer], own_formats: Mapping[str, ValueFormat] = MappingProxyType({})
+    layers: Sequence[Layer], qdq_formats: Mapping[str, ValueFormat] = MappingProxyType({})
 ) -> tuple[Layer, ...]:
-    """Return the layers, in their order, with what the activations before them clamped their first inputs to.
+    """Return the layers, in their order, with the known ranges of their first inputs from the activations before.
 
-    Values whose own format has a zero point are stored as negative integers, too.
+    Values with a zero point are stored as negative integers, too, so their ranges are not used.
     """
     clamps: dict[str, Activation] = {}
     clamped = []
@@ -28,7 +28,7 @@ def with_clamps(
         x_clamp, own = clamps.get(layer.inputs[0], Activation()), layer.activation
         if layer.keeps_sign:
             own = replace(own, low=max(own.low, x_clamp.low))
-        has_zero_point = layer.output in own_formats and own_formats[layer.output].zero_point
+        has_zero_point = layer.output in qdq_formats and qdq_formats[layer.output].zero_point
         clamps[layer.output] = Activation() if has_zero_point else own
         clamped.append(replace(layer, x_clamp=x_clamp))
     return tuple(clamped)
@@ -42,7 +42,7 @@ class Graph:
     layer reads the one before it, is the special case.
 
     Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The two
-    `order` arrays carry the layout changes at the borders, so that nothing on a board has to move data for them:
+    `order` arrays carry the layout changes at the borders, so that boards need not move data for them:
     `network_input.flat = sample.flat[input_order]` and `onnx_output.flat = network_output.flat[output_order]`.
     """
 
@@ -54,12 +54,12 @@ class Graph:
     input_order: NDArray[np.int64] = field(repr=False)
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
-    own_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a network that came quantized, by value
-    own_weight_steps: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # by the layers' names
+    qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
+    qdq_weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of its weights, by layer name
 
     @classmethod
     def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:
-        """Return a network that no file describes: its input and output lie as its first and last layer have them."""
+        """Return a network without an ONNX file: input and output have the memory order of the first and last layer."""
         in_shape, out_shape = layers[0].in_shape, layers[-1].out_shape
         return cls(
             name=name,
@@ -71,10 +71,6 @@ class Graph:
             output_shape=tuple(out_shape),
             output_order=np.arange(out_shape.size),
         )
-
-    def with_layers(self, layers: Sequence[Layer]) -> Self:
-        """Return the network with other layers in the places of its own."""
-        return replace(self, layers=tuple(layers))
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -112,5 +108,5 @@ class Graph:
 
     @cached_property
     def macc(self) -> int:
-        """Multiply-accumulates of one inference, by the counting rules of the layers."""
+        """MACs of one inference, by the counting rules of the layers."""
         return sum(layer.macc for layer in self.layers)

@@ -1,4 +1,4 @@
-"""The whole network in the integers that the boards compute, in NumPy."""
+"""The integer reference: what the boards compute, bit by bit, in NumPy."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ CHUNK = 32  # samples at a time: bounds the memory of the windows that a convolu
 
 
 def quantize_input(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
-    """Return samples (N x sample_shape) as the integers that the first board is given (N x H x W x C)."""
+    """Return samples (N x sample_shape) as the integers that the first board receives (N x H x W x C)."""
     graph = quantized.graph
     ordered = x.reshape(len(x), -1)[:, graph.input_order]
     return quantized.input_format.quantize(ordered).reshape(len(x), *graph.in_shape)
@@ -24,7 +24,7 @@ def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
     A layer may read what others wrote in another shape of the same size: a vector as a map, or a map as a vector.
     """
     graph = quantized.graph
-    values = {NETWORK_INPUT: x}  # of the layers that are read once more
+    values = {NETWORK_INPUT: x}  # by layer: outputs that are still to be read
     for index, layer in enumerate(quantized.layers):
         inputs = (
             values[source].reshape(len(x), *shape)

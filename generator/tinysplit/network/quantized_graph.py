@@ -1,14 +1,14 @@
 """The network in fixed point: the formats of every layer and the integers that its C kernel reads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
-from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
@@ -16,28 +16,34 @@ from tinysplit.network.layers.base import Layer
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QuantizedLayer(IntegerLayer):
-    """A layer with its formats and the constants of its kernel.
-
-    `replaced` is the layer as it was trained, where `layer` has other weights and another bias.
-    """
+    """A layer with its formats and its integer weights and bias; None for a layer without weights."""
 
     layer: Layer
-    replaced: Layer | None = None
+    parameters: IntegerParameters | None
 
     @classmethod
     def of(cls, layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds] = ()) -> Self:
         """Return the layer in fixed point, its weights and bias rounded to the nearest integers."""
-        return cls(layer=layer, formats=formats, bounds=tuple(bounds))
+        parameters = layer.round_parameters(formats)
+        return cls(layer=layer, formats=formats, bounds=tuple(bounds), parameters=parameters)
 
-    @property
-    def trained(self) -> Layer:
-        """The layer with the weights that it was trained to."""
-        return self.replaced or self.layer
+    @cached_property
+    def dequantized(self) -> Layer:
+        """The float layer that the integer weights and bias represent; the costs of some kernels depend on it."""
+        if self.parameters is None:
+            return self.layer
+        scales = self.formats.weight_scales[:, np.newaxis]
+        weights = self.layer.from_channels(self.layer.by_channel(self.parameters.weights) * scales)
+        bias = self.parameters.bias * self.formats.sum_scales
+        changed: dict[str, Any] = {"weights": weights.astype(np.float32), "bias": bias.astype(np.float32)}
+        return replace(self.layer, **changed)
 
     @cached_property
     def constants(self) -> Mapping[str, IntArray]:
         """Integer arrays that the kernel reads, by name."""
-        return self.layer.constants(self.formats)
+        if self.parameters is None:
+            return self.layer.constants(self.formats)
+        return self.layer.weight_constants(self.formats, self.parameters)
 
     @cached_property
     def clamp(self) -> Bounds:
@@ -55,6 +61,13 @@ class QuantizedGraph:
     graph: Graph
     bits: int
     layers: tuple[QuantizedLayer, ...]
+
+    @cached_property
+    def dequantized(self) -> Graph:
+        """The float network that the integer weights and biases represent, from which costs on boards are estimated."""
+        if self.graph.qdq_formats:  # the float weights of a QDQ network are integers times scales already
+            return self.graph
+        return replace(self.graph, layers=tuple(layer.dequantized for layer in self.layers))
 
     @property
     def input_format(self) -> ValueFormat:

@@ -1,4 +1,4 @@
-"""Samples: inputs of the network, and labels where they are known."""
+"""Samples: inputs of the network, and their labels if known."""
 
 import zipfile
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from tinysplit.network.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """`x` is N x sample_shape as the ONNX input has it; `y` are N labels, numbers of the network's outputs."""
+    """`x` is N x sample_shape in the ONNX input's order; `y` are N labels, indices of the network's outputs."""
 
     x: NDArray[np.float32]
     y: NDArray[np.int64] | None
@@ -26,7 +26,7 @@ class Samples:
 
 
 def load_samples(path: Path, graph: Graph) -> Samples:
-    """Read an .npz file with `x` and optionally `y`. Raises InputError when they do not fit the network."""
+    """Read an .npz file with `x` and optionally `y`. Raises InputError where they do not match the network."""
     arrays = _read(path)
     x = _checked_x(path, arrays["x"], graph.sample_shape)
     y = _checked_y(path, arrays["y"], len(x), int(np.prod(graph.output_shape))) if "y" in arrays else None

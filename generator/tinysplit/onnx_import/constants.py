@@ -1,4 +1,4 @@
-"""Values that do not depend on the network's input: weights behind DequantizeLinear or Transpose, computed shapes."""
+"""Constant folding: values that do not depend on the network's input, such as dequantized weights and shapes."""
 
 from collections.abc import Sequence
 

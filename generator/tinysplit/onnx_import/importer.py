@@ -1,4 +1,4 @@
-"""From an ONNX file to a `Graph`: read, prepare, then one operator after the other."""
+"""Import of an ONNX file to a `Graph`: read, prepare, then translate one operator after the other."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,47 +9,49 @@ from onnx import NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.onnx_import.chain import Chain
 from tinysplit.onnx_import.constants import evaluate
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
 from tinysplit.onnx_import.model_file import read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, WINDOWED
 from tinysplit.onnx_import.prepare import prepare
-from tinysplit.onnx_import.qdq import OwnFormats, take_formats
+from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
 def import_model(path: Path) -> Graph:
-    """Read an ONNX network (opset 11 and later) with one float input and one output, quantized by QDQ pairs or not.
+    """Read an ONNX network (opset 11 and later) with one float input and one output, float or quantized in QDQ format.
 
-    Batch normalization, activations, constant arithmetic, padding and changes of layout are folded into the layers.
-    Raises InputError with one line that names what cannot be used.
+    Batch normalization, activations, constant arithmetic, padding and layout changes are folded into the layers.
+    Raises InputError, in one line, for what is not supported.
     """
     file = read_model(path)
-    float_model, own = take_formats(prepare(file.model))
+    float_model, own = extract_qdq(prepare(file.model))
     model = prepare(float_model)
     values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
-    chain = Chain(sample.name)
+    builder = GraphBuilder(sample.name)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
-        value = _computed(proto, values, chain, file.opset) if proto else values[name]
+        value = _computed(proto, values, builder, file.opset) if proto else values[name]
         if isinstance(value, Tensor) and readers[name] > 1:
             value = replace(value, is_shared=True)
         values[name] = value
     name = model.graph.output[0].name
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
-        output = chain.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    return _graph(path, file.sha256, chain, shape, output, own)
+        output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
+    return _graph(path, file.sha256, builder, shape, output, own)
 
 
-def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Chain, opset: int) -> Tensor | Constant:
+def _computed(
+    proto: NodeProto, values: dict[str, Tensor | Constant], builder: GraphBuilder, opset: int
+) -> Tensor | Constant:
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
     unknown = [name for name in proto.input if name and name not in values]
     if unknown:
@@ -66,19 +68,19 @@ def _computed(proto: NodeProto, values: dict[str, Tensor | Constant], chain: Cha
             f"reads {len(tensors)} computed values ({node.shapes}), which only {', '.join(JOINING)} may do: "
             "not supported"
         )
-    node = replace(node, operands=tuple(_unpadded(node, operand, chain) for operand in operands))
+    node = replace(node, operands=tuple(_unpadded(node, operand, builder) for operand in operands))
     try:
-        return OPERATORS[proto.op_type](node, chain)
+        return OPERATORS[proto.op_type](node, builder)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
         raise node.error(f"has attributes or constants that contradict each other: {one_line(error)}") from None
 
 
-def _unpadded(node: Node, operand: Tensor | Constant | None, chain: Chain) -> Tensor | Constant | None:
-    """Return an operand behind a layer that pads, where the node cannot take the Pad in front of it."""
+def _unpadded(node: Node, operand: Tensor | Constant | None, builder: GraphBuilder) -> Tensor | Constant | None:
+    """Return the operand, after a padding layer where the node cannot absorb the Pad before it."""
     if not isinstance(operand, Tensor) or not operand.layout.is_padded or node.op_type in TAKES_ANY_PAD:
         return operand
     is_taken = node.op_type in WINDOWED and operand.layout.pad_value == 0
-    return operand if is_taken else chain.padded(node, operand)
+    return operand if is_taken else builder.padded(node, operand)
 
 
 def _unsupported(node: Node, domain: str) -> InputError:
@@ -92,22 +94,22 @@ def _unsupported(node: Node, domain: str) -> InputError:
 
 
 def _graph(
-    path: Path, sha256: str, chain: Chain, shape: tuple[int, ...], output: Tensor | Constant, own: OwnFormats
+    path: Path, sha256: str, builder: GraphBuilder, shape: tuple[int, ...], output: Tensor | Constant, own: QdqFormats
 ) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
-    _, _, order = chain.as_stored(output)
-    if not chain.layers or chain.input_order is None:
+    _, _, order = builder.as_stored(output)
+    if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=with_clamps(small_memory_order(chain.layers, chain.input_name), own.values),
-        input_name=chain.input_name,
+        layers=with_clamps(small_memory_order(builder.layers, builder.input_name), own.values),
+        input_name=builder.input_name,
         sample_shape=shape[1:],
-        input_order=chain.input_order,
+        input_order=builder.input_order,
         output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
         output_order=order.ravel(),
-        own_formats=own.values,
-        own_weight_steps=own.weight_steps,
+        qdq_formats=own.values,
+        qdq_weight_scales=own.weight_scales,
     )

@@ -1,8 +1,8 @@
-"""Where the elements of an ONNX value lie in the activation that a board holds.
+"""Layouts: the position of each element of an ONNX value in the activation in a board's memory.
 
-Everything that only moves data (Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Pad) is an operation on an array of
-indices. It costs nothing on a board where the next layer's weights or window absorb it; elsewhere `Chain.moved` and
-`Chain.padded` make it a layer.
+Operators that only move data (Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Pad) are operations on an array of
+indices. They cost no time on a board where the next layer's weights or window absorb them; elsewhere
+`GraphBuilder.moved` and `GraphBuilder.padded` make them layers.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def is_padded(self) -> bool:
-        """Whether a Pad waits for the window that takes it."""
+        """Whether the value contains padding that a window has yet to absorb."""
         return bool((self.order == PADDING).any())
 
     def transpose(self, permutation: Sequence[int]) -> Self:

@@ -1,16 +1,16 @@
-"""The order in which the layers of a network with branches run: any topological one, so that little memory is alive."""
+"""The execution order of the layers of a network with branches: a topological order with a small memory peak."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinysplit.network.layers import Layer
 
-BEAM = 64  # orders that are followed at once: exact for networks with few layers beside each other
+BEAM = 64  # beam width: exact for networks with few parallel branches
 
 
 @dataclass(frozen=True)
 class _Order:
-    """The beginning of an order: what is alive behind it, the most elements that were, and their sum over its steps."""
+    """A partial order: the values alive after it, the peak of elements alive, and their sum over its steps."""
 
     layers: tuple[Layer, ...]
     alive: frozenset[str]
@@ -23,10 +23,10 @@ class _Order:
 
 
 def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer, ...]:
-    """Return `layers`, which are in some topological order, in one in which few elements are alive at once.
+    """Return `layers`, which are in topological order, in a topological order with few elements alive at once.
 
-    A beam search over the sets of layers that are done; of several orders of one set only the best can be part of the
-    best order. Among equals the order of `layers` is kept, and with it that of a chain.
+    A beam search over sets of executed layers; of several orders of one set, only the best can be part of the best
+    order. Ties keep the order of `layers`.
     """
     sizes = {layer.output: layer.out_shape.size for layer in layers}
     sizes[input_name] = layers[0].in_shape.size if layers else 0

@@ -1,4 +1,4 @@
-"""Read an ONNX file and say in one line why it cannot be used, before anything else is done with it."""
+"""Read and check an ONNX file; errors give the reason in one line."""
 
 import hashlib
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ModelFile:
 
 
 def read_model(path: Path) -> ModelFile:
-    """Read and check `path`. Raises InputError for every reason why it is no model with one input and one output."""
+    """Read and check `path`. Raises InputError unless it is a valid model with one float input and output."""
     model = _parse(path)
     opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
     if not FIRST_OPSET <= opset <= LAST_OPSET:
@@ -53,7 +53,7 @@ def _parse(path: Path) -> ModelProto:
 
 
 def _load_weights(model: ModelProto, path: Path) -> str:
-    """Load the weights that stand in files of their own, and return the hash over all files."""
+    """Load the weights from external data files, and return the hash over all files."""
     digest = hashlib.sha256(path.read_bytes())
     outside = [tensor for tensor in model.graph.initializer if external_data_helper.uses_external_data(tensor)]
     names = {external_data_helper.ExternalDataInfo(tensor).location for tensor in outside}

@@ -1,4 +1,4 @@
-"""An ONNX node with its operands looked up: constants as arrays, the activation as `Tensor`."""
+"""An ONNX node with its operands: constants as arrays, activations as `Tensor`."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +19,8 @@ class Tensor:
 
     layout: Layout
     producer: Layer | None = None
-    pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until a layer says how it is stored
-    is_shared: bool = False  # others read it, too, so that nothing may be folded into what computes it
+    pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until its memory order is known
+    is_shared: bool = False  # several nodes read it, so that nothing may be folded into its producer
 
     def __str__(self) -> str:
         return str(self.producer.out_shape if self.producer else self.layout)
@@ -75,7 +75,7 @@ class Node:
         return replace(self.tensor, layout=layout)
 
     def reading(self, layout: Layout) -> "Node":
-        """Return the node as one that reads nothing but its activation, in another layout."""
+        """Return the node with its activation, in another layout, as the only operand."""
         tensor = self.moved(layout)
         return replace(self, operands=(tensor,), names=(self.name_of(self.tensor),))
 

@@ -1,8 +1,8 @@
 """Operators on single elements: scale and shift (BatchNormalization, Add, Sub, Mul, Div) and clamps (Relu, Clip).
 
-They fold into the layer that computes their input, where nothing else reads that. With y = w * x + b and z = s * y + t
-follows z = (s * w) * x + (s * b + t), one s and t an output channel. Where nothing can take them, a scale and shift
-becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
+They fold into the layer that computes their input, unless another node reads it. With y = w * x + b and z = s * y + t
+follows z = (s * w) * x + (s * b + t), one s and t per output channel. Where they cannot be folded, a scale and
+shift becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
 """
 
 from dataclasses import dataclass, replace
@@ -30,11 +30,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """scale * x + shift; both have one value an element, in the order in which the activation is stored."""
+    """scale * x + shift; both have one value per element, in the memory order of the activation."""
 
     name: str
     output: str
-    folds: bool  # whether nothing else reads the activation
+    folds: bool  # whether this is the only reader of the activation
     scale: FloatArray
     shift: FloatArray
 

@@ -1,4 +1,4 @@
-"""Make a model ready for the import: a batch of 1, every node with a name, no node that the output does not need."""
+"""Prepare a model for the import: batch size 1, unique node names, no dead nodes."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from tinysplit.common.errors import InputError, one_line
 
 
 def prepare(model: ModelProto) -> ModelProto:
-    """Return the model for a batch of 1; values keep their names.
+    """Return the model for batch size 1; values keep their names.
 
     Raises InputError where sizes are not known, or contradict each other.
     """
@@ -50,14 +50,14 @@ def _fix_shape(value: ValueInfoProto) -> None:
 
 
 def _forget_shapes(model: ModelProto) -> None:
-    """Shapes that the file states were made for its symbolic batch."""
+    """Remove the shapes in the file, which are those of its symbolic batch size."""
     del model.graph.value_info[:]
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
 
 
 def _name_nodes(model: ModelProto) -> None:
-    """Give every node a name of its own: the file's, or its operator's with a number."""
+    """Give every node a unique name: that in the file, or its operator with a number."""
     taken: Counter[str] = Counter()
     names: set[str] = set()
     for node in model.graph.node:
@@ -69,7 +69,7 @@ def _name_nodes(model: ModelProto) -> None:
 
 
 def _remove_dead_nodes(model: ModelProto) -> None:
-    """Keep the nodes that the output depends on, so that what is left over is no branch."""
+    """Keep the nodes that the output depends on."""
     needed = {output.name for output in model.graph.output}
     living = []
     for node in reversed(model.graph.node):

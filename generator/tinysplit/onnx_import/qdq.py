@@ -1,11 +1,11 @@
-"""Networks that are quantized already: QuantizeLinear and DequantizeLinear around the operators (QDQ).
+"""Quantized networks in QDQ format: QuantizeLinear and DequantizeLinear pairs around float operators.
 
-Pairs on activations are taken out, so that the float network is imported like any other; their scales and zero points
-become the formats of the values. DequantizeLinear on weights stays, it is a constant; its scale becomes the step of the
-weights.
+Pairs on activations are removed, so that the float network is imported like any other; their scales and zero points
+become the formats of the values. DequantizeLinear on weights stays, as it folds to a constant; its scale becomes that
+of the weights.
 
-Behind what keeps the format of its input, a pair can only clamp: quantizers leave out a Relu that it stands for. Such a
-pair becomes a Clip.
+After an operator that keeps the format of its input, a pair can only clamp: quantizers drop a Relu that a pair
+implies. Such a pair becomes a Clip.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,21 +20,26 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import ValueFormat
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Pad", "Dropout"}
-KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize"}  # whose layers keep the format of their input
+KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize"}  # their layers keep the format of the input
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
-BITS = {"int8": (8, 0), "uint8": (8, 128), "int16": (16, 0), "uint16": (16, 32768)}  # bits, and what makes them signed
+BITS = {
+    "int8": (8, 0),
+    "uint8": (8, 128),
+    "int16": (16, 0),
+    "uint16": (16, 32768),
+}  # bits, and the offset to signed integers
 
 
 @dataclass(frozen=True, eq=False)
-class OwnFormats:
-    """What a quantized network says itself: formats by value name, steps of weights by the names of nodes."""
+class QdqFormats:
+    """Formats of a QDQ network: of activations by value name, scales of weights by node name."""
 
     values: Mapping[str, ValueFormat] = field(default_factory=dict)
-    weight_steps: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
-def take_formats(model: ModelProto) -> tuple[ModelProto, OwnFormats]:
-    """Return the float network without pairs on activations, and what they said. The model is not changed.
+def extract_qdq(model: ModelProto) -> tuple[ModelProto, QdqFormats]:
+    """Return the float network without pairs on activations, and their formats. The model is not changed.
 
     Raises InputError for pairs that do not belong together and for widths other than 8 and 16 bits.
     """
@@ -57,13 +62,13 @@ def take_formats(model: ModelProto) -> tuple[ModelProto, OwnFormats]:
             else:
                 replaced[node.output[0]] = source
             replaced[quantize.output[0]] = source
-    steps = {node.name: step for node in float_model.graph.node if (step := graph.weight_step(node)) is not None}
+    steps = {node.name: step for node in float_model.graph.node if (step := graph.weight_scale(node)) is not None}
     _reconnect(float_model, replaced)
-    return float_model, OwnFormats(values, steps)
+    return float_model, QdqFormats(values, steps)
 
 
 def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
-    """Return the bounds of `own` that cut off values that `held` (None: any) has, infinite where they do not."""
+    """Return the bounds of `own` that clamp values of the format `held` (None: any), infinite where they do not."""
     low, high = own.dequantize(np.array([own.low, own.high])).tolist()
     if held is None:
         return low, high
@@ -74,7 +79,7 @@ def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]
 
 
 def _make_clip(model: ModelProto, dequantize: NodeProto, source: str, low: float, high: float) -> None:
-    """Turn the second node of a pair into a Clip of what the pair quantizes."""
+    """Turn the second node of a pair into a Clip of the value that the pair quantizes."""
     output = dequantize.output[0]
     limits = {f"{output}_low": low, f"{output}_high": high}
     tensors = [numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()]
@@ -83,7 +88,7 @@ def _make_clip(model: ModelProto, dequantize: NodeProto, source: str, low: float
 
 
 def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
-    """Let the readers of dequantized values read what was quantized, and drop the pairs."""
+    """Connect the readers of dequantized values to the values before quantization, and remove the pairs."""
     kept = [node for node in model.graph.node if node.output[0] not in replaced]
     outputs = {output.name for output in model.graph.output}
     for node in kept:
@@ -105,7 +110,7 @@ class _Network:
                 self.constants[node.output[0]] = node.attribute[0].t
 
     def stored(self, name: str, replaced: Mapping[str, str], passed: Collection[str] = MOVING) -> str:
-        """Return the value whose elements `name` has, in whatever order; `passed` are the operators on the way."""
+        """Return the value with the same elements as `name`, in any order, before operators of the kinds `passed`."""
         while name in self.writers and self.writers[name].op_type in passed:
             source = self.writers[name].input[0]
             name = replaced.get(source, source)
@@ -139,7 +144,7 @@ class _Network:
             raise InputError(f"{node.op_type} '{node.name}' computes its scale or zero point: not supported")
         return np.asarray(numpy_helper.to_array(self.constants[name]))
 
-    def weight_step(self, node: NodeProto) -> NDArray[np.float64] | None:
+    def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
         """Return the scale of a node's 8-bit weights, an output channel or for all, None where they have none.
 
         Weights of ConvTranspose have an axis of the channels of a group alone, so that all groups share scales.

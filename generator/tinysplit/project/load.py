@@ -1,7 +1,7 @@
 """The quantized network of a generated folder: `generate` writes it, `measure` reads it.
 
-`model.onnx` is the float network. Weights and biases that calibration has changed are in `parameters.npz`:
-arrays `weights_<n>` and `bias_<n>` of layer n, float32, the weights as output channels x the rest.
+`model.onnx` is the float network. The integer weights and biases of its layers are in `parameters.npz`: arrays
+`weights_<n>` and `bias_<n>` of layer n, the weights with the axes of the float ones.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import numpy as np
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
@@ -24,9 +25,9 @@ def parameters_file(quantized: QuantizedGraph) -> bytes:
     """Return the contents of `parameters.npz`; they are reproducible for a given network."""
     arrays = {}
     for number, layer in enumerate(quantized.layers, 1):
-        if layer.replaced:
-            arrays[f"weights_{number}"] = layer.layer.by_channel(layer.layer.parameters["weights"])
-            arrays[f"bias_{number}"] = layer.layer.parameters["bias"]
+        if layer.parameters:
+            arrays[f"weights_{number}"] = layer.parameters.weights
+            arrays[f"bias_{number}"] = layer.parameters.bias
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
     return stream.getvalue()
@@ -40,10 +41,12 @@ def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
             f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than {folder} was generated from "
             f"({project.model.copy_sha256[:12]}): generate again"
         )
-    return quantize(_with_parameters(graph, folder / PARAMETERS_NAME, project), project.formats, project.bits)
+    parameters = _read_parameters(graph, folder / PARAMETERS_NAME, project)
+    return quantize(graph, project.formats, project.bits, parameters)
 
 
-def _with_parameters(graph: Graph, path: Path, project: Project) -> Graph:
+def _read_parameters(graph: Graph, path: Path, project: Project) -> dict[str, IntegerParameters]:
+    """Return the integer weights and biases by the layers' outputs."""
     try:
         contents = path.read_bytes()
         if hashlib.sha256(contents).hexdigest() != project.model.parameters_sha256:
@@ -52,8 +55,8 @@ def _with_parameters(graph: Graph, path: Path, project: Project) -> Graph:
             arrays = dict(file)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({one_line(error)}): generate again") from None
-    layers = list(graph.layers)
-    for index, layer in enumerate(graph.layers):
-        if f"weights_{index + 1}" in arrays:
-            layers[index] = layer.with_parameters(arrays[f"weights_{index + 1}"], arrays[f"bias_{index + 1}"])
-    return graph.with_layers(layers)
+    return {
+        layer.output: IntegerParameters(arrays[f"weights_{number}"], arrays[f"bias_{number}"])
+        for number, layer in enumerate(graph.layers, 1)
+        if f"weights_{number}" in arrays
+    }

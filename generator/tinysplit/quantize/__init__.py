@@ -1,1 +1,1 @@
-"""Calibration: value ranges to Q formats, and weights to integers."""
+"""Post-training quantization: calibration, formats, integer weights, and accuracy."""

@@ -1,4 +1,4 @@
-"""How good a network in fixed point is beside float: accuracy, agreement, and noise before the softmax."""
+"""Accuracy of a network in fixed point against the float network: top-1, agreement, and SQNR before the softmax."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,37 +17,41 @@ from tinysplit.quantize.statistics import decibels
 
 
 def scores_layer(graph: Graph) -> int:
-    """Return the index of the layer whose outputs are compared: the last one, or what a last softmax reads."""
+    """Return the index of the layer whose outputs are compared: the last one, or the one that a final softmax reads."""
     last = len(graph.layers) - 1
     return graph.predecessors[last][0] if graph.layers[last].kind == "softmax" and last > 0 else last
 
 
 @dataclass(frozen=True, eq=False)
 class FloatScores:
-    """Samples (N x sample_shape) with what the float network makes of them before a softmax, N x outputs."""
+    """Samples (N x sample_shape) and the outputs of the float network on them before a softmax (N x outputs)."""
 
     samples: Samples
     scores: NDArray[np.float64]
 
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
-        """Run the float network."""
+        """Run the float network. Raises InputError where ONNX Runtime cannot."""
         name = graph.layers[scores_layer(graph)].output
         scores = run_float_values(model, samples.x, (name,))[name].reshape(len(samples.x), -1)
         return cls(samples, scores.astype(np.float64))
 
     @property
     def top1(self) -> float | None:
-        """Share of the samples whose largest score is their label's, None without labels."""
+        """Share of the samples whose largest output is that of their label, None without labels."""
         return _top1(self.scores, self.samples.y)
 
 
 @dataclass(frozen=True)
-class Fidelity:
-    """Fixed point beside float; `top1` and `float_top1` are shares of samples, None without labels."""
+class Accuracy:
+    """A network in fixed point against the float network on the same samples.
+
+    `sqnr_db` is the signal to quantization-noise ratio before the softmax, `agreement` the share of samples on which
+    both predict the same class; `top1` and `float_top1` are shares of samples, None without labels.
+    """
 
     samples: int
-    snr_db: float
+    sqnr_db: float
     agreement: float
     top1: float | None
     float_top1: float | None
@@ -59,11 +63,11 @@ class Fidelity:
 
     @classmethod
     def of_scores(cls, scores: NDArray[np.float64], floats: FloatScores) -> Self:
-        """Compare what some network makes of the samples before a softmax, N x outputs."""
+        """Compare the outputs of any network before a softmax (N x outputs) with those of the float network."""
         noise, signal = float(((scores - floats.scores) ** 2).sum()), float((floats.scores**2).sum())
         return cls(
             samples=len(scores),
-            snr_db=decibels(signal, noise),
+            sqnr_db=decibels(signal, noise),
             agreement=float((scores.argmax(axis=1) == floats.scores.argmax(axis=1)).mean()),
             top1=_top1(scores, floats.samples.y),
             float_top1=floats.top1,
@@ -71,14 +75,14 @@ class Fidelity:
 
     @property
     def drop_points(self) -> float | None:
-        """Percentage points of accuracy that fixed point costs, None without labels."""
+        """Percentage points of top-1 accuracy lost against float, None without labels."""
         if self.top1 is None or self.float_top1 is None:
             return None
         return PERCENT * (self.float_top1 - self.top1)
 
 
 def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the real values before a softmax, in ONNX's order."""
+    """Return the dequantized values before a softmax (N x outputs), in ONNX's order."""
     graph, index = quantized.graph, scores_layer(quantized.graph)
     parts: list[NDArray[np.float64]] = []
     for start in range(0, len(x), CHUNK):

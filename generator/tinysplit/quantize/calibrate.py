@@ -1,54 +1,78 @@
-"""A network and what calibration samples say about it, from which it gets fixed-point formats, weights and biases."""
+"""Calibration: the statistics of a float network's values on samples, and the fixed-point networks that follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import LONG, BitWidths
-from tinysplit.network.fixed_point.formats import FloatArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples
+from tinysplit.quantize.accuracy import FloatScores
+from tinysplit.quantize.calibrated_parameters import calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, quantize, widest
-from tinysplit.quantize.rounding import compensate, compensate_wide
-from tinysplit.quantize.statistics import Range, Statistics
+from tinysplit.quantize.statistics import Range, Statistics, value_statistics
 from tinysplit.quantize.value_scales import best_formats
 
 
 @dataclass(frozen=True, eq=False)
-class Quantizer:
-    """A float network, samples `x` (N x sample_shape), and the statistics of its values on them."""
+class Calibration:
+    """A float network, calibration samples, and the statistics of its values on them, by ONNX value name."""
 
     graph: Graph
+    model: Path
+    samples: Samples
     statistics: Mapping[str, Statistics]
-    x: FloatArray
+
+    @classmethod
+    def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
+        """Run the float network on all samples. Raises InputError where ONNX Runtime cannot."""
+        with steps(messages, f"calibrating on {len(samples.x)} samples"):
+            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x))
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
-        """Return the network in the formats that lose least, with the nearest integers for weights and biases."""
+        """Return the network in the formats of least error, with weights and biases rounded to nearest.
+
+        Raises InputError where no formats keep a layer's accumulators in 32 bits.
+        """
         formats = choose_formats(
             self.graph,
             self._ranges(widths),
             widths,
-            best_formats(self.graph, self.statistics, self.x, widths.values),
+            best_formats(self.graph, self.statistics, self.samples.x, widths.values),
         )
         return quantize(self.graph, formats, widest(formats))
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
-        """Return the same with weights and biases that make up for what 8 bits lose, wherever there are any."""
+        """Return the same with calibrated weight rounding and bias correction, where weights have few bits.
+
+        Raises InputError where no formats keep a layer's accumulators in 32 bits.
+        """
         reference = self._in_16_bits
         if reference is None:
             return self.nearest(widths)
         is_reference = widths == BitWidths.all(self.graph, LONG)
-        return reference if is_reference else compensate(self.nearest(widths), reference, self.x)
+        return reference if is_reference else calibrate_parameters(self.nearest(widths), reference, self.samples.x)
+
+    @cached_property
+    def float_scores(self) -> FloatScores:
+        """Outputs of the float network on the samples."""
+        return FloatScores.of(self.graph, self.model, self.samples)
 
     @cached_property
     def _in_16_bits(self) -> QuantizedGraph | None:
-        """Return what stands for the float network; None where its sums do not fit."""
+        """Return the reference for calibration; None where its accumulators do not fit 32 bits."""
         try:
             nearest = self.nearest(BitWidths.all(self.graph, LONG))
         except InputError:
             return None
-        return compensate_wide(nearest, self.x)
+        return calibrate_parameters(nearest, None, self.samples.x)
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
         return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}

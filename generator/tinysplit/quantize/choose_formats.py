@@ -1,10 +1,12 @@
-"""From floats to fixed point: formats for values, chosen from the ranges seen, and for weights, a channel its own.
+"""Number formats of values, from their value ranges, and of weights, per channel; and the quantization to them.
 
-Values get the Q format with most fraction bits that holds their range. The weights of each output channel get steps
-that use all their bits, as far as every sum provably fits 32 bits (`correction.py`).
+Values get the Q format with the most fraction bits that holds their range. The weights of each output channel get a
+scale that uses all their bits, as far as every accumulator provably fits 32 bits (`weight_scales`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +15,12 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.weight_scales import correct, keep
+from tinysplit.quantize.weight_scales import correct, keep, largest_sum
 
 HALF_A_STEP = 0.5
 FEW_WEIGHT_BITS = 8
@@ -29,37 +32,51 @@ def choose_formats(
     bits: int | BitWidths,
     chosen_before: Mapping[str, ValueFormat] | None = None,
 ) -> tuple[LayerFormats, ...]:
-    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or for widths of their own.
+    """Return the formats of every layer for `bits` (8 or 16) in values and weights, or in mixed precision.
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
-    get the Q formats that hold them, but for those whose format was `chosen_before`.
-    Raises InputError where a range is missing or no number, and where no format keeps a layer's sums in 32 bits.
+    get the Q formats that hold them, except those with a format in `chosen_before`.
+    Raises InputError where a range is missing or not finite, and where no format keeps a layer's sums in 32 bits.
     """
     widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
-    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.own_formats})
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.qdq_formats})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
     chosen = []
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
-        steps = graph.own_weight_steps.get(layer.name)
+        steps = graph.qdq_weight_scales.get(layer.name)
         weight_bits = widths.weights.get(layer.output)
-        formats = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
-        chosen.append(formats)
-        values[layer.output] = formats.y
-        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, formats, tuple(input_bounds)))
+        quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
+        chosen.append(quantized.formats)
+        values[layer.output] = quantized.formats.y
+        bounds[layer.output] = _output_bounds(quantized)
     return tuple(chosen)
 
 
-def quantize(graph: Graph, formats: Sequence[LayerFormats], bits: int) -> QuantizedGraph:
-    """Return the network in fixed point. Raises InputError where a sum could overflow or formats do not match."""
+def quantize(
+    graph: Graph,
+    formats: Sequence[LayerFormats],
+    bits: int,
+    parameters: Mapping[str, IntegerParameters] = MappingProxyType({}),
+) -> QuantizedGraph:
+    """Return the network in fixed point: no value and no weights have more than `bits` bits (8 or 16).
+
+    `parameters` are weights and biases by the layers' outputs; those of other layers are rounded to nearest.
+    Raises InputError where a sum could overflow or formats do not match.
+    """
     layers = []
     x = formats[0].x
     values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
     for layer, chosen in zip(graph.layers, formats, strict=True):
-        quantized = QuantizedLayer.of(layer, chosen, tuple(bounds[name] for name in layer.inputs))
-        _check(quantized, [values[name] for name in layer.inputs], bits)
+        _check_formats(layer, chosen, [values[name] for name in layer.inputs], bits)
+        quantized = QuantizedLayer.of(layer, chosen, [bounds[name] for name in layer.inputs])
+        if layer.output in parameters:
+            quantized = replace(quantized, parameters=parameters[layer.output])
+        largest = largest_sum(quantized)
+        if largest > ACCUMULATOR_MAX:
+            raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
         values[layer.output] = chosen.y
         bounds[layer.output] = _output_bounds(quantized)
         layers.append(quantized)
@@ -74,7 +91,7 @@ def widest(formats: Sequence[LayerFormats]) -> int:
 def _wanted_formats(
     graph: Graph, ranges: Mapping[str, tuple[float, float]], widths: BitWidths, given: Mapping[str, ValueFormat]
 ) -> dict[str, ValueFormat]:
-    """Return the formats that are given, or that suit the ranges of values."""
+    """Return the given formats, and the Q formats of the value ranges for other values."""
     owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
     return {
         name: given.get(name) or _wanted_format(ranges, name, owner, widths.values[name])
@@ -83,7 +100,7 @@ def _wanted_formats(
 
 
 def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner: str, bits: int) -> QFormat:
-    """Return the format that suits the range of a value."""
+    """Return the Q format of a value range."""
     if value not in ranges:
         raise InputError(f"{owner}: no range was measured for {value!r}; calibrate with samples of this model")
     low, high = ranges[value]
@@ -100,9 +117,9 @@ def _fit(
     wanted: ValueFormat,
     bounds: Sequence[Bounds],
     weight_bits: int | None,
-    own_steps: NDArray[np.float64] | None,
-) -> LayerFormats:
-    """Return the formats of a layer whose output should have the format `wanted`."""
+    qdq_scales: NDArray[np.float64] | None,
+) -> QuantizedLayer:
+    """Return a layer in fixed point; its output gets the format `wanted` or a coarser one."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
@@ -110,35 +127,29 @@ def _fit(
     if weight_bits is None:
         formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
     else:
-        kept = None if own_steps is None else keep(layer, inputs[0], wanted, bounds[0], own_steps)
+        kept = None if qdq_scales is None else keep(layer, inputs[0], wanted, bounds[0], qdq_scales)
         formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
-    if formats is None or largest_sum(layer, formats, bounds) > ACCUMULATOR_MAX or _loses_weights(layer, formats):
+    quantized = None if formats is None else QuantizedLayer.of(layer, formats, bounds)
+    if quantized is None or largest_sum(quantized) > ACCUMULATOR_MAX or _loses_weights(quantized):
         raise InputError(
             f"layer {layer.name!r}: no {inputs[0].bits}-bit format keeps its sums in 32 bits; "
             "use fewer bits or a smaller layer"
         )
-    return formats
-
-
-def largest_sum(layer: Layer, formats: LayerFormats, bounds: Sequence[Bounds]) -> int:
-    """Return the largest absolute value that the kernel's 32-bit integers can take."""
-    sums = layer.sum_bounds(formats, bounds)
-    if formats.requantization:
-        return formats.requantization.largest(sums, formats.y.zero_point)
-    return int(sums.max())
+    return quantized
 
 
 def few_weight_bits(quantized: QuantizedLayer) -> int:
-    """Return how many bits, with sign, 16-bit weights use where sums of 32 bits leave them 8 or fewer, else 0."""
-    if (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
+    """Return how many bits, with sign, 16-bit weights use where 32-bit accumulators leave them 8 or fewer, else 0."""
+    if quantized.parameters is None or (quantized.formats.weight_bits or 0) <= FEW_WEIGHT_BITS:
         return 0
-    largest = int(np.abs(quantized.constants["weights"].astype(np.int64)).max())
+    largest = int(np.abs(quantized.parameters.weights.astype(np.int64)).max())
     return largest.bit_length() + 1 if 0 < largest < 1 << (FEW_WEIGHT_BITS - 1) else 0
 
 
-def _loses_weights(layer: Layer, formats: LayerFormats) -> bool:
-    """Whether all weights vanish although together they move the output by more than half a step."""
-    if formats.weight_bits is None or layer.constants(formats)["weights"].any():
+def _loses_weights(quantized: QuantizedLayer) -> bool:
+    """Return whether all weights round to 0 although together they change the output by more than half a step."""
+    layer, formats = quantized.layer, quantized.formats
+    if quantized.parameters is None or quantized.parameters.weights.any():
         return False
     gain = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64)).sum(axis=1).max()
     largest_input = 2.0 ** (formats.x.bits - 1) * formats.x.scale
@@ -154,9 +165,8 @@ def _output_bounds(quantized: QuantizedLayer) -> Bounds:
     return min(low, formats.y.zero_point), max(high, formats.y.zero_point)
 
 
-def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) -> None:
-    """Refuse formats that break the chain or the kernel's arithmetic."""
-    layer, formats = quantized.layer, quantized.formats
+def _check_formats(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> None:
+    """Raise InputError for formats that do not match the layer or the layers before it."""
     if not _belong_together(layer, formats, inputs, bits):
         raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
     requantization = formats.requantization
@@ -164,13 +174,10 @@ def _check(quantized: QuantizedLayer, inputs: Sequence[ValueFormat], bits: int) 
         for shift in (requantization.pre_shift, requantization.post_shift):
             if not 0 <= shift <= MAX_SHIFT:
                 raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
-    largest = largest_sum(layer, formats, quantized.bounds)
-    if largest > ACCUMULATOR_MAX:
-        raise InputError(f"layer {layer.name!r}: its sums can reach {largest}, which overflows 32 bits")
 
 
 def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFormat], bits: int) -> bool:
-    """Whether formats are those of a layer of this kind behind `inputs`."""
+    """Return whether formats are valid for a layer of this kind after `inputs`."""
     has_weights = "weights" in layer.parameters
     widths = {q.bits for q in (*formats.inputs, formats.y)} | {formats.weight_bits or formats.x.bits}
     if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:

@@ -1,4 +1,4 @@
-"""What `tinysplit quantize` shows: the formats of every layer, the analysis behind them, and how good they are."""
+"""The report of `tinysplit quantize`: formats of every layer, statistics of values and weights, and accuracy."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -10,40 +10,45 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from tinysplit.common.progress import steps
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.accuracy import Fidelity
-from tinysplit.quantize.mixed_precision.bit_allocation import AutoWidths
+from tinysplit.network.samples import Samples
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
+from tinysplit.quantize.quantize_model import Quantization
 from tinysplit.quantize.statistics import Statistics
 from tinysplit.quantize.statistics_report import (
     channel_statistics,
-    channels_snr_db,
+    channels_sqnr_db,
     has_weights,
     print_ranges,
-    weights_snr_db,
+    weights_sqnr_db,
 )
-from tinysplit.quantize.warnings import odd_values
+from tinysplit.quantize.warnings import quantization_warnings
 
-LOW_SNR_DB = 10
-NAME_LENGTH = 32  # its end tells a layer from others
+LOW_SQNR_DB = 10
+NAME_LENGTH = 32  # its end distinguishes a layer from others
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizeReport:
-    """A network in fixed point, the statistics of its values (by ONNX name) and its quality on the samples."""
+    """A network in fixed point, the statistics of its values (by ONNX name) and its accuracy on all samples."""
 
     quantized: QuantizedGraph
     statistics: Mapping[str, Statistics]
-    fidelity: Fidelity
-    auto: AutoWidths | None = None
+    accuracy: Accuracy
+    mixed_precision: MixedPrecision | None = None
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about values and weights, by the layer's name, and about the whole network."""
-        low = [f"only {self.fidelity.snr_db:.1f} dB before the softmax: the answers are mostly noise, try more bits"]
-        return [*odd_values(self.quantized, self.statistics), *(low if self.fidelity.snr_db < LOW_SNR_DB else ())]
+        """Warnings about the values and weights of layers, and about the whole network."""
+        found, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
+        if sqnr_db < LOW_SQNR_DB:
+            found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise, try more bits")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON writes it."""
@@ -51,12 +56,12 @@ class QuantizeReport:
         return {
             "name": graph.name,
             "bits": self.quantized.bits,
-            "fidelity": asdict(self.fidelity) | {"snr_db": _or_none(self.fidelity.snr_db)},
+            "accuracy": asdict(self.accuracy) | {"sqnr_db": _or_none(self.accuracy.sqnr_db)},
             "input": _statistics_json(self.statistics[graph.input_name])
             | _channel_ranges_json(self.statistics[graph.input_name], graph.layers[0].in_shape)
             | {"format": _format_json(self.quantized.layers[0])["inputs"][0]},
             "layers": [self._layer_json(number, layer) for number, layer in enumerate(self.quantized.layers, 1)],
-            "auto": self.auto and _auto_json(self.auto),
+            "mixed_precision": self.mixed_precision and _mixed_precision_json(self.mixed_precision),
             "warnings": self.warnings,
         }
 
@@ -73,17 +78,25 @@ class QuantizeReport:
         }
 
 
+def measure_accuracy(quantization: Quantization, samples: Samples, messages: Console) -> QuantizeReport:
+    """Measure the accuracy on all samples. Raises InputError where ONNX Runtime cannot run the float network."""
+    calibration, quantized = quantization.calibration, quantization.quantized
+    with steps(messages, f"measuring the accuracy on {len(samples.x)} samples"):
+        accuracy = Accuracy.of(quantized, FloatScores.of(calibration.graph, calibration.model, samples))
+    return QuantizeReport(quantized, calibration.statistics, accuracy, quantization.mixed_precision)
+
+
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:
-    """Print a line a layer and one for its weights, with `analysis` the statistics behind them, and the quality."""
+    """Print the formats of layers and weights, with `analysis` the statistics behind them, and the accuracy."""
     console.print(_formats(report.quantized), "", _weights(report.quantized), sep="\n")
     if analysis:
         console.print()
         print_ranges(report.quantized, report.statistics, console)
-    if report.auto:
+    if report.mixed_precision:
         console.print()
-        _print_auto(report.auto, console)
+        _print_mixed_precision(report.mixed_precision, console)
     console.print()
-    for line in (*_quality(report.fidelity), *(f"warning: {text}" for text in report.warnings)):
+    for line in (*_accuracy(report.accuracy), *(f"warning: {text}" for text in report.warnings)):
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -97,14 +110,14 @@ def _formats(quantized: QuantizedGraph) -> Table:
 
 
 def _weights(quantized: QuantizedGraph) -> Table:
-    table = plain_table("#", "weights of", numbers=("bits", "SNR dB", "division", "correction"))
+    table = plain_table("#", "weights of", numbers=("bits", "SQNR dB", "division", "correction"))
     for number, layer in enumerate(quantized.layers, 1):
         formats = layer.formats
         if formats.weight_bits is None or formats.requantization is None:
             continue
         limit = 1 << (formats.weight_bits - 1)
         factors = (formats.weight_scales * limit, formats.requantization.corrections)
-        cells = (str(formats.weight_bits), f"{weights_snr_db(layer):.1f}", *(_span(numbers) for numbers in factors))
+        cells = (str(formats.weight_bits), f"{weights_sqnr_db(layer):.1f}", *(_range(numbers) for numbers in factors))
         table.add_row(str(number), _short(layer), *cells)
     return table
 
@@ -113,26 +126,28 @@ def _short(quantized: QuantizedLayer) -> str:
     return quantized.layer.name[-NAME_LENGTH:]
 
 
-def _span(numbers: NDArray[np.float64]) -> str:
+def _range(numbers: NDArray[np.float64]) -> str:
     low, high = f"{numbers.min():.3g}", f"{numbers.max():.3g}"
     return low if low == high else f"{low}..{high}"
 
 
-def _print_auto(auto: AutoWidths, console: Console) -> None:
-    if not auto.choices:
-        console.print("auto: 8 bits do everywhere")
-    table = plain_table("auto: part", numbers=("bits", "SNR dB with 8 bits alone", "extra ms of 16 bits"))
-    for choice in auto.choices:
-        table.add_row(str(choice.part)[-48:], str(choice.bits), f"{choice.snr_db:.1f}", f"{MS * choice.extra_s:.3f}")
-    if auto.choices:
+def _print_mixed_precision(mixed: MixedPrecision, console: Console) -> None:
+    if not mixed.choices:
+        console.print("mixed precision: 8 bits suffice everywhere")
+    table = plain_table("tensor", numbers=("bits", "SQNR dB if only it has 8 bits", "extra ms of 16 bits"))
+    for choice in mixed.choices:
+        table.add_row(str(choice.tensor)[-48:], str(choice.bits), f"{choice.sqnr_db:.1f}", f"{MS * choice.extra_s:.3f}")
+    if mixed.choices:
         console.print(table)
-    console.print(f"auto: {MS * auto.seconds:.3f} ms", highlight=False)
+    console.print(f"mixed precision: {MS * mixed.seconds:.3f} ms estimated", highlight=False)
 
 
-def _quality(fidelity: Fidelity) -> Iterator[str]:
-    yield f"{fidelity.samples} samples: {fidelity.snr_db:.1f} dB before the softmax, agreement {fidelity.agreement:.3f}"
-    if fidelity.drop_points is not None:
-        yield f"top-1 {fidelity.top1:.3f}, float {fidelity.float_top1:.3f}: {fidelity.drop_points:.2f} points lost"
+def _accuracy(accuracy: Accuracy) -> Iterator[str]:
+    agreement = f"agreement {accuracy.agreement:.3f}"
+    yield f"{accuracy.samples} samples: {accuracy.sqnr_db:.1f} dB SQNR before the softmax, {agreement}"
+    if accuracy.drop_points is not None:
+        lost = f"{accuracy.drop_points:.2f} percentage points lost"
+        yield f"top-1 {accuracy.top1:.3f}, float {accuracy.float_top1:.3f}: {lost}"
 
 
 def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:
@@ -146,16 +161,16 @@ def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:
 
 
 def _weights_json(quantized: QuantizedLayer) -> dict[str, Any]:
-    channels = zip(channel_statistics(quantized), channels_snr_db(quantized), strict=True)
-    return _statistics_json(Statistics.of(quantized.trained.parameters["weights"])) | {
-        "snr_db": _or_none(weights_snr_db(quantized)),
-        "channels": [_statistics_json(channel) | {"snr_db": _or_none(snr_db)} for channel, snr_db in channels],
-        "steps": quantized.formats.weight_scales.tolist(),
+    channels = zip(channel_statistics(quantized), channels_sqnr_db(quantized), strict=True)
+    return _statistics_json(Statistics.of(quantized.layer.parameters["weights"])) | {
+        "sqnr_db": _or_none(weights_sqnr_db(quantized)),
+        "channels": [_statistics_json(channel) | {"sqnr_db": _or_none(sqnr_db)} for channel, sqnr_db in channels],
+        "scales": quantized.formats.weight_scales.tolist(),
     }
 
 
 def _or_none(number: float) -> float | None:
-    """Return None for what JSON cannot say: the decibels of nothing lost."""
+    """Return None for infinity, which JSON lacks: the SQNR without any quantization noise."""
     return number if isfinite(number) else None
 
 
@@ -180,8 +195,9 @@ def _statistics_json(statistics: Statistics) -> dict[str, Any]:
     }
 
 
-def _auto_json(auto: AutoWidths) -> dict[str, Any]:
+def _mixed_precision_json(mixed: MixedPrecision) -> dict[str, Any]:
     choices = [
-        {"part": str(c.part), "bits": c.bits, "snr_db": _or_none(c.snr_db), "extra_s": c.extra_s} for c in auto.choices
+        {"tensor": str(c.tensor), "bits": c.bits, "sqnr_db": _or_none(c.sqnr_db), "extra_s": c.extra_s}
+        for c in mixed.choices
     ]
-    return {"seconds": auto.seconds, "choices": choices}
+    return {"seconds": mixed.seconds, "choices": choices}

@@ -1,6 +1,6 @@
-"""Statistics of values and weights, and the Q formats that lose least: by range, or with the tails clipped.
+"""Statistics of values and weights, and the Q formats of least error: the whole value range, or clipped.
 
-Seed 004 chooses the quantization factor from "a statistical metric of a range of the floating point weights".
+Singh 2024 chooses the quantization factor from "a statistical metric of a range of the floating point weights".
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from tinysplit.network.float_reference import run_samples
 from tinysplit.network.layers.base import Shape
 
 BINS = 2048  # at most, on either side of zero
-FINER_FORMATS = 4  # that are tried beside the one that holds the whole range
+FINER_FORMATS = 4  # tried, from the one that holds the whole range on
 
 Range = tuple[float, float]
 
@@ -29,7 +29,7 @@ def decibels(signal: float, noise: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What is known of many numbers: moments, and a histogram of those that are not 0.
+    """Moments of many numbers, and a histogram of those that are not 0.
 
     Bin k counts the numbers from `bin_width * (first_bin + k)` to the next bin; the width is a power of two.
     """
@@ -42,9 +42,7 @@ class Statistics:
     bin_width: float
     first_bin: int
     bins: NDArray[np.int64] = field(repr=False)
-    extremes: FloatArray | None = field(
-        default=None, repr=False
-    )  # of arrays of one shape: lowest and highest, 2 x shape
+    extremes: FloatArray | None = field(default=None, repr=False)  # 2 x shape: minimum and maximum by position
 
     @classmethod
     def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
@@ -93,7 +91,7 @@ class Statistics:
         return self.minimum == self.maximum
 
     def channel_ranges(self, shape: Shape) -> FloatArray | None:
-        """Return lowest and highest numbers of each channel of a value, 2 x channels.
+        """Return minimum and maximum of each channel of a value, 2 x channels.
 
         ONNX may have channels first or last. Returns None where the axes do not say which are the channels.
         """
@@ -109,12 +107,12 @@ class Statistics:
             return None
         return np.stack([planes[0].min(axis=1), planes[1].max(axis=1)])
 
-    def snr_db(self, values: ValueFormat) -> float:
-        """Return how far the error in this format lies below the numbers."""
+    def sqnr_db(self, values: ValueFormat) -> float:
+        """Return the signal to quantization-noise ratio in this format, in dB."""
         return decibels(self.variance + self.mean**2, self.error(values))
 
-    def vanishing(self, values: ValueFormat) -> float:
-        """Return the share of the numbers other than 0 that become 0."""
+    def underflow(self, values: ValueFormat) -> float:
+        """Return the share of the numbers other than 0 that become 0 in this format."""
         centers = (self.first_bin + np.arange(len(self.bins)) + 0.5) * self.bin_width
         return float(self.bins[np.abs(centers) < values.scale / 2].sum() / max(self.bins.sum(), 1))
 
@@ -127,7 +125,7 @@ class Statistics:
         return float((self.bins * np.where(clipped > 0, (clipped + values.scale / 2) ** 2, rounded)).sum() / self.count)
 
     def best_format(self, bits: int) -> QFormat:
-        """Return the Q format of `bits` bits with the least error; the coarser of two that are alike."""
+        """Return the Q format of `bits` bits with the least mean squared error; the coarser of two that tie."""
         whole = QFormat.for_range(bits, *self.range)
         finer = (QFormat(bits, whole.fraction_bits + extra) for extra in range(FINER_FORMATS))
         return min(finer, key=self.error)
@@ -141,7 +139,10 @@ class Statistics:
 
 
 def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> Mapping[str, Statistics]:
-    """Return statistics of the named values of the float network over all samples `x` (N x sample_shape)."""
+    """Return statistics of the named values of the float network over all samples `x` (N x sample_shape).
+
+    Raises InputError where ONNX Runtime cannot run the model on them.
+    """
     wanted = tuple(dict.fromkeys(names))
     found: dict[str, Statistics] = {}
     for run in run_samples(model, x, wanted):
@@ -152,5 +153,5 @@ def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) 
 
 
 def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, Range]:
-    """Return the ranges that formats of `bits` bits should hold, so that the mean squared error is least."""
+    """Return the value ranges whose formats of `bits` bits have the least mean squared error."""
     return {name: values.clipped(bits) for name, values in statistics.items()}

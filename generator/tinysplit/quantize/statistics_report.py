@@ -1,4 +1,4 @@
-"""The statistics that formats rest on, as tables: of values, of weights, and of the channels of both."""
+"""Tables of the statistics behind the formats: of values, of weights, and per channel."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,25 +15,25 @@ from tinysplit.quantize.statistics import Statistics, decibels
 SPARKS = " ▁▂▃▄▅▆▇█"
 SPARK_COLUMNS = 12
 CHANNEL_BINS = 16  # of a channel's histogram, at most, on either side of zero
-QUANTILES = {"least": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "most": 1.0}
-MOMENTS = ("min", "max", "mean", "variance", "SNR dB", "histogram")
+QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "max": 1.0}
+MOMENTS = ("min", "max", "mean", "variance", "SQNR dB", "histogram")
 
 
-def weights_snr_db(quantized: QuantizedLayer) -> float:
-    """Return how far the rounding of a layer's weights lies below them."""
+def weights_sqnr_db(quantized: QuantizedLayer) -> float:
+    """Return the SQNR of a layer's weights in dB."""
     signal, noise = _powers(quantized)
     return decibels(float(signal.sum()), float(noise.sum()))
 
 
-def channels_snr_db(quantized: QuantizedLayer) -> list[float]:
-    """Return how far the rounding of each output channel's weights lies below them."""
+def channels_sqnr_db(quantized: QuantizedLayer) -> list[float]:
+    """Return the SQNR of each output channel's weights in dB."""
     signal, noise = (power.tolist() for power in _powers(quantized))
     return [decibels(*powers) for powers in zip(signal, noise, strict=True)]
 
 
 def channel_statistics(quantized: QuantizedLayer) -> list[Statistics]:
     """Return the statistics of each output channel's weights."""
-    weights = quantized.trained.by_channel(quantized.trained.parameters["weights"])
+    weights = quantized.layer.by_channel(quantized.layer.parameters["weights"])
     return [Statistics.of(channel, CHANNEL_BINS) for channel in weights]
 
 
@@ -43,17 +43,17 @@ def has_weights(quantized: QuantizedLayer) -> bool:
 
 
 def print_ranges(quantized: QuantizedGraph, statistics: Mapping[str, Statistics], console: Console) -> None:
-    """Print a line for each value and all weights of a layer, then how far their channels differ."""
+    """Print statistics of values and weights, then how much their channels differ."""
     console.print(_numbers(quantized, statistics), "", sep="\n")
-    console.print("Largest absolute number of each channel:", highlight=False)
+    console.print("Largest magnitude per channel:", highlight=False)
     console.print(_spreads(quantized, statistics), "", sep="\n")
-    console.print("Channels of the weights with the least and the most:", highlight=False)
+    console.print("Output channels with the least and the greatest weights:", highlight=False)
     console.print(_extreme_channels(quantized))
 
 
 def _powers(quantized: QuantizedLayer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of squares of each channel's weights, and of what rounding changes in them."""
-    layer = quantized.trained
+    """Return the sums of squares of each channel's weights, and of their rounding errors."""
+    layer = quantized.layer
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
     steps = quantized.formats.weight_scales[:, np.newaxis]
     rounded = layer.by_channel(quantized.constants["weights"]) * steps
@@ -61,21 +61,21 @@ def _powers(quantized: QuantizedLayer) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Table:
-    table = plain_table("numbers", "format", numbers=MOMENTS)
+    table = plain_table("tensor", "format", numbers=MOMENTS)
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     for number, (name, values) in enumerate(zip(quantized.graph.value_names, formats, strict=True)):
         own = statistics[name]
-        shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the steps: names are longer
-        table.add_row(_value_label(number), shown, *_moments(own, own.snr_db(values)))
+        shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the scale: names are longer
+        table.add_row(_value_label(number), shown, *_moments(own, own.sqnr_db(values)))
     for number, layer in _weighted(quantized):
-        own = Statistics.of(layer.trained.parameters["weights"])
+        own = Statistics.of(layer.layer.parameters["weights"])
         text = f"{layer.formats.weight_bits} bits"
-        table.add_row(f"weights of {number}", text, *_moments(own, weights_snr_db(layer)))
+        table.add_row(f"weights of {number}", text, *_moments(own, weights_sqnr_db(layer)))
     return table
 
 
 def _spreads(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Table:
-    table = plain_table("numbers", numbers=("channels", *QUANTILES))
+    table = plain_table("tensor", numbers=("channels", *QUANTILES))
     layers = quantized.graph.layers
     shapes = [layers[0].in_shape, *(layer.out_shape for layer in layers)]
     for number, (name, shape) in enumerate(zip(quantized.graph.value_names, shapes, strict=True)):
@@ -90,10 +90,10 @@ def _spreads(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) ->
 def _extreme_channels(quantized: QuantizedGraph) -> Table:
     table = plain_table("layer: channel", numbers=MOMENTS)
     for number, layer in _weighted(quantized):
-        largest, channels, snr_db = _largest(layer), channel_statistics(layer), channels_snr_db(layer)
-        for channel, what in ((int(largest.argmin()), "least"), (int(largest.argmax()), "most")):
+        largest, channels, sqnr_db = _largest(layer), channel_statistics(layer), channels_sqnr_db(layer)
+        for channel, what in ((int(largest.argmin()), "min"), (int(largest.argmax()), "max")):
             label = f"{number}: {channel + 1} ({what})"
-            table.add_row(label, *_moments(channels[channel], snr_db[channel]))
+            table.add_row(label, *_moments(channels[channel], sqnr_db[channel]))
     return table
 
 
@@ -103,7 +103,7 @@ def _weighted(quantized: QuantizedGraph) -> Iterator[tuple[int, QuantizedLayer]]
 
 def _largest(quantized: QuantizedLayer) -> NDArray[np.float64]:
     """Return the largest absolute weight of each channel."""
-    weights = quantized.trained.by_channel(quantized.trained.parameters["weights"])
+    weights = quantized.layer.by_channel(quantized.layer.parameters["weights"])
     largest: NDArray[np.float64] = np.abs(weights).max(axis=1).astype(np.float64)
     return largest
 
@@ -116,9 +116,9 @@ def _quantiles(numbers: NDArray[np.float64]) -> list[str]:
     return [str(numbers.size), *(f"{quantile:.3g}" for quantile in np.quantile(numbers, list(QUANTILES.values())))]
 
 
-def _moments(statistics: Statistics, snr_db: float) -> list[str]:
+def _moments(statistics: Statistics, sqnr_db: float) -> list[str]:
     numbers = (statistics.minimum, statistics.maximum, statistics.mean, statistics.variance)
-    return [*(f"{number:.3g}" for number in numbers), f"{snr_db:.1f}", _sparkline(statistics)]
+    return [*(f"{number:.3g}" for number in numbers), f"{sqnr_db:.1f}", _sparkline(statistics)]
 
 
 def _sparkline(statistics: Statistics) -> str:

@@ -1,9 +1,9 @@
-"""Formats of 8-bit values that fit closer than powers of two, where that costs the boards nothing.
+"""Scales of 8-bit values that need not be powers of two, where that costs the boards nothing.
 
-A layer with weights brings its sums to any scale of the output: the scale only changes the steps of its weights. So
-values between such layers have the scale that loses least, in place of the Q format around it. Values that are added
-up or joined keep powers of two, for which their kernels have shifts. The network's input, which the host quantizes, may
-have a zero point as well; so may what fully connected layers read, which use each value once a weight.
+A layer with weights requantizes to any scale of its output: it only changes the scale of its weights. So values between
+such layers have the scale of least error in place of a Q format. Values that are added or concatenated keep powers of
+two, for which kernels need only shifts. The network's input, which the host quantizes, may have a zero point as well;
+so may the inputs of fully connected layers, which use each value once per weight.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,16 @@ from tinysplit.quantize.statistics import Statistics
 
 BITS = 8
 STEPS = (1 << BITS) - 1  # from the lowest integer to the highest
-SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a range that are tried
-OFF_GRID = 1e-3  # steps: what float32 may take from a multiple
+SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a value range, tried in turn
+OFF_GRID = 1e-3  # steps: rounding error of float32
 
 
 def best_formats(
     graph: Graph, statistics: Mapping[str, Statistics], x: FloatArray, widths: Mapping[str, int]
 ) -> dict[str, ValueFormat]:
-    """Return the formats of values of 8 bits that need not be Q formats; `x` are the samples of the statistics.
+    """Return the formats of 8-bit values that need not be Q formats, by name; `x` are the samples of the statistics.
 
-    Left out are values that are joined with others, outputs of a softmax, and what no format holds (NaN, infinity).
+    Left out are values that are added or concatenated, outputs of a softmax, and ranges with NaN or infinity.
     """
     powers_of_two = set(_powers_of_two(graph))
     found = {}
@@ -44,7 +44,7 @@ def best_formats(
 
 
 def _powers_of_two(graph: Graph) -> Iterator[str]:
-    """Yield the values that keep Q formats, with those whose format theirs is."""
+    """Yield the values that keep Q formats, with those that have the same format by their layers' kind."""
     names: set[str] = set()
     for layer in reversed(graph.layers):
         if isinstance(layer, Joining):
@@ -57,7 +57,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
 
 
 def _only_for_vectors(graph: Graph, name: str) -> bool:
-    """Whether a value is read by layers with a single pixel, and by no others."""
+    """Return whether a value is read by layers with a single output pixel only."""
     readers = [layer for layer in graph.layers if name in layer.inputs]
     return bool(readers) and all(_reads_vectors(graph, reader) for reader in readers)
 
@@ -69,7 +69,7 @@ def _reads_vectors(graph: Graph, reader: Layer) -> bool:
 
 
 def _on_grid(x: FloatArray) -> ValueFormat | None:
-    """Return the format whose integers are the numbers themselves, where they are multiples of one step."""
+    """Return the format that represents `x` exactly, None where it is not a multiple of one step in 8 bits."""
     values = np.unique(np.append(x, 0.0).astype(np.float64))
     if not 2 <= values.size <= STEPS + 1:  # noqa: PLR2004 - zero, and something else
         return None
@@ -81,7 +81,7 @@ def _on_grid(x: FloatArray) -> ValueFormat | None:
 
 
 def _from(low: float, step: float) -> ValueFormat:
-    """Return the format whose lowest integer stands for `low`, a multiple of the step or the nearest one."""
+    """Return the format whose lowest integer represents `low`, rounded to a multiple of the step."""
     return ValueFormat.of(BITS, step, -(1 << (BITS - 1)) - round(low / step))
 
 

@@ -1,9 +1,10 @@
-"""Warnings about values and weights that fixed point can do little with, each named by its layer."""
+"""Warnings about values and weights that quantize badly, each with the name of its layer."""
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from tinysplit.common.units import PERCENT
 from tinysplit.network.fixed_point.formats import ValueFormat
@@ -13,44 +14,53 @@ from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
 
 NAMED_CHANNELS = 8
-LARGEST_VANISHING = 0.9  # of the values that are not 0 anyway
+MOST_UNDERFLOW = 0.9  # of the values other than 0
 
 
-def odd_values(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
-    """Yield a line for values and channels that never change, for ranges too wide, and for weights that are zero."""
+def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
+    """Yield a line for constant values and channels, for ranges that are too wide, and for weights that are zero."""
     graph = quantized.graph
     owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     shapes = [graph.layers[0].in_shape, *(layer.out_shape for layer in graph.layers)]
-    makes_channels = [True, *("weights" in layer.parameters for layer in graph.layers)]  # others pass on odd ones
+    makes_channels = [
+        True,
+        *("weights" in layer.parameters for layer in graph.layers),
+    ]  # others repeat those of their inputs
     for owner, name, shape, values, is_new in zip(
         owners, graph.value_names, shapes, formats, makes_channels, strict=True
     ):
         seen = statistics[name]
         if seen.is_constant:
-            yield f"{owner}: all samples give the value {seen.minimum:g} only: they never excite it, give others"
-        elif (share := seen.vanishing(values)) > LARGEST_VANISHING:
+            yield f"{owner}: always {seen.minimum:g} in all samples: calibrate with samples that cover its range"
+        elif (share := seen.underflow(values)) > MOST_UNDERFLOW:
             yield (
-                f"{owner}: {PERCENT * share:.0f} % of its values become 0 in {values}: from {seen.minimum:g} to "
-                f"{seen.maximum:g} they differ too much for {values.bits} bits"
+                f"{owner}: {PERCENT * share:.0f} % of its values underflow to 0 in {values}: the value range "
+                f"{seen.minimum:g} to {seen.maximum:g} is too wide for {values.bits} bits"
             )
         elif is_new:
-            yield from _odd_channels(owner, shape, values, seen)
+            yield from _constant_channels(owner, shape, values, seen)
     for layer in quantized.layers:
-        yield from _silent_channels(layer)
+        yield from _zero_channels(layer)
         yield from _coarse_weights(layer)
 
 
-def _odd_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics) -> Iterator[str]:
+def print_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics], messages: Console) -> None:
+    """Print the warnings about a quantized network."""
+    for text in quantization_warnings(quantized, statistics):
+        messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics) -> Iterator[str]:
     ranges = seen.channel_ranges(shape)
     if ranges is None:
         return
     spans = ranges[1] - ranges[0]
     if (spans == 0).any():
-        yield f"{owner}: {_channels(spans == 0)} constant in all samples: dead, or not excited by these"
-    faint = (spans > 0) & (spans < values.scale)
-    if faint.any():
-        yield f"{owner}: {_channels(faint)} within one step of {values}, nothing beside channels that are much larger"
+        yield f"{owner}: {_channels(spans == 0)} constant in all samples: dead, or these samples do not cover the range"
+    lost = (spans > 0) & (spans < values.scale)
+    if lost.any():
+        yield f"{owner}: {_channels(lost)} within one step of {values}: lost beside channels with a much larger range"
 
 
 def _channels(chosen: NDArray[np.bool_]) -> str:
@@ -63,16 +73,16 @@ def _channels(chosen: NDArray[np.bool_]) -> str:
     )
 
 
-def _silent_channels(quantized: QuantizedLayer) -> Iterator[str]:
-    layer = quantized.trained
+def _zero_channels(quantized: QuantizedLayer) -> Iterator[str]:
+    layer = quantized.layer
     if "weights" not in layer.parameters:
         return
-    silent = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
-    if silent == layer.out_shape.channels:
+    zero = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
+    if zero == layer.out_shape.channels:
         yield f"layer {layer.name!r}: all its weights are zero: its output is its bias"
-    elif silent:
+    elif zero:
         yield (
-            f"layer {layer.name!r}: the weights of {silent} of its {layer.out_shape.channels} output channels are all "
+            f"layer {layer.name!r}: the weights of {zero} of its {layer.out_shape.channels} output channels are all "
             "zero: these are constant"
         )
 
@@ -80,6 +90,6 @@ def _silent_channels(quantized: QuantizedLayer) -> Iterator[str]:
 def _coarse_weights(quantized: QuantizedLayer) -> Iterator[str]:
     if left := few_weight_bits(quantized):
         yield (
-            f"layer {quantized.layer.name!r}: sums of 32 bits leave its 16-bit weights only {left} bits: "
+            f"layer {quantized.layer.name!r}: its 32-bit accumulators leave only {left} of 16 bits for its weights: "
             "8 bits or --bits auto may be better"
         )

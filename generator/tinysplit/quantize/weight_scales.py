@@ -1,9 +1,9 @@
-"""Seed 004's fully fractional weights: the division and correction factors of a layer's output channels.
+"""Per-channel scales of weights, and the requantization factors that follow (Singh 2024: fully fractional weights).
 
-The weights of a channel are divided by a factor that makes them purely fractional, and its sum is multiplied by a
-correction factor afterwards. Both are one here: the correction, an integer over a power of two, is chosen first, and a
-step of the weights is what follows from it. So the integer multiplication is exact, and few bits do for the factors:
-they only say how finely the ranges of channels are told apart.
+Singh 2024 divides the weights of a channel by a division factor that makes them purely fractional, and multiplies the
+accumulator by a correction factor afterwards. Here the correction, an integer over a power of two, is chosen first, and
+the scale of the weights follows from it. So the multiplication is exact, and a few bits suffice for the factors: they
+only limit how finely the scales of channels can differ.
 """
 
 from dataclasses import dataclass, replace
@@ -17,14 +17,15 @@ from tinysplit.network.fixed_point.clipping import CLIPPED_SHARES
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
-HEADROOM = 1 << 20  # of a 32-bit sum, for what rounding adds to it
-NEAREST_BITS = (12, 16)  # of factors that only approach scales of others
+HEADROOM = 1 << 20  # of a 32-bit accumulator, for rounding errors
+NEAREST_BITS = (12, 16)  # of factors that approximate given scales
 SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
-NO_INTEGER = 0.01  # what float32 may take from weight / step
+NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
 SMALLEST_CORRECTION = 2.0**-28
 
@@ -50,7 +51,7 @@ def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, b
 def keep(
     layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds, steps: NDArray[np.float64]
 ) -> LayerFormats | None:
-    """Return formats for weights that came as 8-bit integers in `steps`, an output channel or for all.
+    """Return formats for weights that came as 8-bit integers with scales `steps`, per output channel or one for all.
 
     The factors are rounded, but so little that the weights stay the same integers. Returns None where they are none of
     -127 to 127 (zero points, or changed since), where the steps are those of other channels, or where no factors keep
@@ -72,14 +73,14 @@ def keep(
 
 @dataclass(frozen=True, eq=False)
 class _Needs:
-    """What each output channel needs: the smallest steps that hold its weights and sums, and its largest real sums."""
+    """Of each output channel: the smallest scale that holds its weights and accumulator, and its largest real sum."""
 
     steps: NDArray[np.float64]
     sums: NDArray[np.float64]
 
 
 def _needs(layer: Layer, x: ValueFormat, bounds: Bounds, bits: int) -> _Needs | None:
-    """Return the needs of all channels, None where rounding alone could fill 32 bits."""
+    """Return the needs of all channels, None where rounding errors alone could exceed 32 bits."""
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
     bias = layer.parameters["bias"].astype(np.float64)
     low, high = ((bound - x.zero_point) * x.scale for bound in bounds)
@@ -94,7 +95,7 @@ def _needs(layer: Layer, x: ValueFormat, bounds: Bounds, bits: int) -> _Needs | 
 
 
 def _least_error_steps(weights: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    """Return the step of each channel that loses least: the largest weights saturate where that serves the others."""
+    """Return the scale of each channel with the least mean squared error: the largest weights may saturate."""
     whole = np.abs(weights).max(axis=1) / limit
     candidates = np.array([share * whole for share in CLIPPED_SHARES])[..., np.newaxis]
     steps = np.where(candidates > 0, candidates, 1.0)
@@ -146,6 +147,14 @@ def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:
     return Requantization(tuple(factors[:1].tolist() if same else factors.tolist()), shift - halvings)
 
 
+def largest_sum(quantized: QuantizedLayer) -> int:
+    """Return the largest absolute value that the kernel's 32-bit integers can take."""
+    sums, formats = quantized.layer.sum_bounds(quantized), quantized.formats
+    if formats.requantization:
+        return formats.requantization.largest(sums, formats.y.zero_point)
+    return int(sums.max())
+
+
 def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
     """Return the formats with the smallest first shift that provably keeps everything in 32 bits, None without one."""
     whole = formats.requantization
@@ -154,6 +163,6 @@ def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormat
     for pre_shift in range(max(whole.post_shift - MAX_SHIFT, 0), min(whole.post_shift, MAX_SHIFT) + 1):
         shifted = replace(whole, pre_shift=pre_shift, post_shift=whole.post_shift - pre_shift)
         candidate = replace(formats, requantization=shifted)
-        if shifted.largest(layer.sum_bounds(candidate, [bounds]), formats.y.zero_point) <= ACCUMULATOR_MAX:
+        if largest_sum(QuantizedLayer.of(layer, candidate, (bounds,))) <= ACCUMULATOR_MAX:
             return candidate
     return None

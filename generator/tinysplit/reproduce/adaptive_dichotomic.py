@@ -1,9 +1,9 @@
 """Adaptive dichotomic search: runs are cut where the network's profile says, in place of the middle.
 
-Seed 000, section 6, asks for "an adaptive bisection which splits the current candidate based on the network's profiles
-instead of fixed points". Three trees of runs are walked breadth first, side by side: one cuts each run at its smallest
-tensor, one where half of its computation is done, one where half of its flash is placed. The first half of the steps
-gives runs of the root candidates to another device, as the published search does. The second half does that to the
+Santamaria 2021, section 6, asks for "an adaptive bisection which splits the current candidate based on the network's
+profiles instead of fixed points". Three trees of runs are walked breadth first, side by side: one cuts each run at its
+smallest tensor, one where half of its computation is done, one where half of its flash is placed. The first half of the
+steps gives runs of the root candidates to another device, as the published search does. The second does that to the
 best candidate so far, again and again, which may so get any number of runs and devices. No candidate is looked at
 twice, and there are never more than the published d^2 (2n - 1).
 """

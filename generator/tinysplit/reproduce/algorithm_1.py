@@ -1,4 +1,4 @@
-"""Seed 001's Algorithm 1 as printed, with no more changed than it needs to run: kept for comparison.
+"""Algorithm 1 of Mukherjee 2022 as printed, changed only where it cannot run otherwise; kept for comparison.
 
 Repaired: D[j] is the output of layer l (j is undefined); I, undefined too, is the output of layer 1. Kept: devices in
 their order, the first column without transfers, a transfer behind the last layer, layer 1 on any device, and a schedule

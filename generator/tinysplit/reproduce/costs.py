@@ -1,4 +1,4 @@
-"""The published networks as seed 000 costs them: their layers as it counts them, and the problem on two boards."""
+"""The published networks with the cost model of Santamaria 2021: its count of layers, and problems on two boards."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

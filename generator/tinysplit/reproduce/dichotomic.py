@@ -1,8 +1,8 @@
-"""Dichotomic search as published (seed 000, section 3.2): one run of layers leaves a network that is on one device.
+"""Dichotomic search as published (Santamaria 2021, section 3.2): one run of layers leaves the device of the others.
 
 The root candidate has all layers on one device. The layers are halved, the halves are halved, down to single layers:
 2n - 1 runs. Each run of the ROOT is given to each device in turn, so that no candidate has more than one run away from
-home. For d roots these are d^2 (2n - 1) steps, the counts of the seed's Table 4 for its networks of 30, 17, 13 and 7
+home. For d roots these are d^2 (2n - 1) steps, the counts of Table 4 for its networks of 30, 17, 13 and 7
 layers.
 """
 

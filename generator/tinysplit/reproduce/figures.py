@@ -1,8 +1,6 @@
-"""What the documents print, with every digit as text, and why some of it cannot come out of a computation.
+"""The printed figures, with every digit as text, and why some of them cannot be computed.
 
-Seed 000: "Neural Network Splitter" (A. Santamaria, Politecnico di Milano, 2021), Tables 2, 4 and 5; Table 3 is in
-boards/*.toml. Seed 001: "Automated Deep Learning Model Partitioning for Heterogeneous Edge Devices" (A. Mukherjee and
-S. Dey, AIMLSystems 2022), Table 2.
+Tables 2, 4 and 5 of Santamaria 2021 (its Table 3 is in boards/*.toml), and Table 2 of Mukherjee 2022.
 """
 
 from collections.abc import Mapping
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A network of seed 000."""
+    """A network of Santamaria 2021, Table 2."""
 
     model: str
     depth: str
@@ -22,7 +20,7 @@ class Table2Row:
 
 @dataclass(frozen=True)
 class Table4Row:
-    """A network on two boards of seed 000, and what its solvers reached; "*": not the optimum."""
+    """A network on two boards in Santamaria 2021, Table 4, and what its solvers reached; "*": not the optimum."""
 
     model: str
     boards: tuple[str, str]
@@ -43,7 +41,7 @@ class Table4Row:
 
 @dataclass(frozen=True)
 class PipelineRow:
-    """A network of seed 001: its last layer on the Nano, milliseconds of both stages, and whole on either device."""
+    """A network of Mukherjee 2022, Table 2: the last layer on the Nano, ms of both stages, and ms whole on either."""
 
     model: str
     partition_point: int
@@ -92,7 +90,7 @@ TABLE_4 = (
 
 TABLE_5_MODEL = {"L, s": "3.88", "T, s": "0.22", "I, s": "4.1"}
 
-SEED_001_TABLE_2 = (
+MUKHERJEE_TABLE_2 = (
     PipelineRow("ResNet34", 16, 195, 201, 689, 299),
     PipelineRow("ResNet18", 7, 206, 207, 636, 274),
     PipelineRow("ResNext", 10, 204, 204, 588, 285),
@@ -104,7 +102,7 @@ BLOCKS = (
     "each block of convolution and pool is one layer, which makes four; five and Table 5's 3 + 2 need the second "
     "pool as a layer of its own, and give the same figures"
 )
-ONLY_A_PICTURE = "not identifiable: seed 001 has the times of layers as a picture alone (Figure 3)"
+ONLY_A_PICTURE = "not identifiable: Mukherjee 2022 shows the times of layers only in a picture (Figure 3)"
 NOT_PRINTED = "not printed: inferences/s follow from the printed milliseconds"
 PROPRIETARY = "not identifiable: no network of the described kind has its flash, MACC and cut"
 KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {

@@ -1,4 +1,4 @@
-"""The reproduction as tables: ours beside the published figures, equal ones marked, and below what they rest on."""
+"""The reproduction as tables: computed and published figures, equal ones marked, and the conventions behind them."""
 
 from itertools import groupby, pairwise
 from string import ascii_lowercase
@@ -16,8 +16,8 @@ LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
     """Print a table a published table, the conventions, the reasons of differences, and how many figures are equal."""
     reasons = list(dict.fromkeys(row.why_not for row in reproduction.rows if row.why_not))
-    for (seed, table), printed in groupby(reproduction.rows, key=lambda row: (row.seed, row.table)):
-        console.print(f"Seed {seed}, Table {table}", style="bold", highlight=False)
+    for (source, table), printed in groupby(reproduction.rows, key=lambda row: (row.source, row.table)):
+        console.print(f"{source}, Table {table}", style="bold", highlight=False)
         console.print(_table(list(printed), reasons))
         console.print()
     notes = [

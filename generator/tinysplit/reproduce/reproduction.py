@@ -36,7 +36,7 @@ class Row:
     network on each device gives, "" where the quantity has none.
     """
 
-    seed: str
+    source: str  # key of docs/references.md
     table: str
     row: str
     quantity: str

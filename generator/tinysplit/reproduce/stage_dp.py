@@ -1,6 +1,6 @@
-"""Pipelines of one stage a device, and the least period that one can have (seed 001, section 4).
+"""Pipelines of one stage a device, and the least period that one can have (Mukherjee 2022, section 4).
 
-`stage_search` is the dynamic programming that the seed means: the best pipeline over all orders of devices, each taken
+`stage_search` is the dynamic programming that the paper means: the best pipeline over all orders of devices, each taken
 at most once, with memory. State: layers done, set of devices taken, device that goes on; O(2^d d^2 n^2).
 """
 

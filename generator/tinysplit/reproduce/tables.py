@@ -1,4 +1,4 @@
-"""Seed 000's Tables 2, 4 and 5 and seed 001's Table 2, computed: ours beside the published figures."""
+"""Tables 2, 4 and 5 of Santamaria 2021 and Table 2 of Mukherjee 2022, computed beside the published figures."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,10 +16,10 @@ from tinysplit.reproduce.costs import (
 from tinysplit.reproduce.dichotomic import dichotomic_search
 from tinysplit.reproduce.figures import (
     KNOWN_DIFFERENCES,
+    MUKHERJEE_TABLE_2,
     NOT_PRINTED,
     ONLY_A_PICTURE,
     PROPRIETARY,
-    SEED_001_TABLE_2,
     TABLE_2,
     TABLE_4,
     TABLE_5_MODEL,
@@ -32,6 +32,7 @@ from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solvers.dispatch import find_split
 
+SANTAMARIA, MUKHERJEE = "Santamaria 2021", "Mukherjee 2022"  # docs/references.md
 MILLION = 1_000_000
 ROUNDING = 1e-9  # relative
 COSTS = (Convention.EIGHT_BITS, Convention.LAST_TWO)
@@ -43,7 +44,7 @@ def reproduce() -> Reproduction:
         *(row for published in TABLE_2 for row in _table_2(published)),
         *(row for published in TABLE_4 for row in _table_4(published)),
         *_table_5(),
-        *(row for published in SEED_001_TABLE_2 for row in _seed_001_table_2(published)),
+        *(row for published in MUKHERJEE_TABLE_2 for row in _pipelines(published)),
     )
     return Reproduction(rows)
 
@@ -53,7 +54,7 @@ def _row(table: str, row: str, quantity: str, published: str, ours: float | str,
     text = ours if isinstance(ours, str) else f"{ours:.{len(published.partition('.')[2])}f}"
     model = row.partition(",")[0]
     why_not = "" if text == published else KNOWN_DIFFERENCES.get((model, quantity), "" if text else PROPRIETARY)
-    return Row("000", table, row, quantity, published, text, conventions if text else (), why_not)
+    return Row(SANTAMARIA, table, row, quantity, published, text, conventions if text else (), why_not)
 
 
 def _table_2(published: Table2Row) -> Iterator[Row]:
@@ -114,16 +115,16 @@ def _table_5() -> Iterator[Row]:
         yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS)
 
 
-def _seed_001_table_2(published: PipelineRow) -> Iterator[Row]:
+def _pipelines(published: PipelineRow) -> Iterator[Row]:
     """Yield what is printed of a pipeline, and its inferences a second beside those of the whole network on both."""
     stages = f"{published.nano_stage_ms} + {published.tpu_stage_ms}"
     for quantity, figure in (("partition point", str(published.partition_point)), ("pipeline, ms", stages)):
-        yield Row("001", "2", published.model, quantity, figure, "", (), ONLY_A_PICTURE)
+        yield Row(MUKHERJEE, "2", published.model, quantity, figure, "", (), ONLY_A_PICTURE)
     pipeline = MS / max(published.nano_stage_ms, published.tpu_stage_ms)
     copies = MS / published.nano_ms + MS / published.tpu_ms
     conventions = (Convention.STAGES, Convention.COPIES)
     yield Row(
-        *("001", "2", published.model, "inferences/s", "", f"{pipeline:.2f}", conventions, NOT_PRINTED),
+        *(MUKHERJEE, "2", published.model, "inferences/s", "", f"{pipeline:.2f}", conventions, NOT_PRINTED),
         replicated=f"{copies:.2f}",
     )
 

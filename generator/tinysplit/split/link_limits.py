@@ -1,12 +1,12 @@
-"""A board talks to no more neighbours than it has link UARTs.
+"""Splits in which no board has more neighbours than link UARTs, by branch and bound over forbidden links.
 
-The solvers know pairs of boards, not how many of them one board takes part in. So a split that gives a board too many
+The solvers know pairs of boards, not how many links one board takes part in. So a split that gives a board too many
 neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
 each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
 keeps all limits the best one. What is found over few links (`link_sets.py`) is there from the start.
 
-Where boards pass tensors on, what a forbidden link carried takes the fastest way that is left. That keeps other boards
-busy, so that a period, energy or RAM may even get less: there the bound is what layers cost at least (`floors.py`).
+Where boards relay tensors, what a forbidden link carried takes the fastest route that is left. That keeps other boards
+busy, so that a period, energy or RAM may even get less: there the bound is that of layers alone (`lower_bound.py`).
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""The exact front of latency against energy or throughput, by repeated solves with a limit (epsilon constraint).
+"""The Pareto front of latency against energy or throughput, by the epsilon-constraint method.
 
 The fastest split comes first; of those that are as fast, the one that is best in the other figure. The next point is
 the fastest one of all that are better in the other figure than the last, until no split is left. A point is proved when
@@ -26,7 +26,7 @@ Solve = Callable[[Problem, float], Split]
 
 
 class Against(StrEnum):
-    """What latency is weighed against."""
+    """The second objective of the front."""
 
     ENERGY = "energy"
     THROUGHPUT = "throughput"

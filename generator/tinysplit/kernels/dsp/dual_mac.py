@@ -5,7 +5,7 @@ strips: values that the windows of neighbouring pixels share are widened to 16 b
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -215,7 +215,7 @@ def _shares_words(quantized: QuantizedLayer) -> bool:
     formats = quantized.formats
     if formats.weight_bits != BYTE_BITS or formats.x.bits != BYTE_BITS:
         return False
-    bounds = quantized.layer.sum_bounds(formats, [(formats.x.low, formats.x.high)])
+    bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
     return bool(bounds.max() < SHARED_SUM_LIMIT)
 
 

@@ -14,11 +14,11 @@ MAX_FACTOR = (1 << 16) - 1
 
 @dataclass(frozen=True)
 class Requantization:
-    """From a 32-bit sum to an output: `((sum >> pre_shift) * factor + offset) >> post_shift`, all of it in 32 bits.
+    """Requantization of a 32-bit accumulator: `((sum >> pre_shift) * factor + offset) >> post_shift`, in 32 bits.
 
-    `factors` are integers from 1 to 65535, one an output channel or one for all; a factor of 1 is no multiplication.
-    factor * 2**-(pre_shift + post_shift) is seed 004's correction factor. The offset rounds to nearest, halves up, and
-    adds the output's zero point. What the first shift drops is rounded by half a step of it in the bias.
+    `factors` are integers from 1 to 65535, per output channel or one for all; a factor of 1 is no multiplication.
+    factor * 2**-(pre_shift + post_shift) is the correction factor of Singh 2024. The offset rounds to nearest, halves
+    up, and adds the output's zero point. The bias includes half a step of the first shift, which rounds it.
     """
 
     factors: tuple[int, ...]
@@ -33,12 +33,12 @@ class Requantization:
 
     @property
     def corrections(self) -> NDArray[np.float64]:
-        """What sums are multiplied by, a channel or for all."""
+        """Real factors of the accumulators, per output channel or one for all."""
         return np.array(self.factors, np.float64) * 2.0 ** -(self.pre_shift + self.post_shift)
 
     @property
     def sum_rounding(self) -> int:
-        """Half a step of what the first shift leaves."""
+        """Half a step of the first shift, which the bias includes."""
         return (1 << self.pre_shift) >> 1
 
     def offset(self, zero_point: int) -> int:
@@ -46,7 +46,7 @@ class Requantization:
         return ((1 << self.post_shift) >> 1) + (zero_point << self.post_shift)
 
     def largest(self, bounds: IntArray, zero_point: int) -> int:
-        """Return the largest absolute value on the way, for sums of at most `bounds` (a channel or for all)."""
+        """Return the largest absolute intermediate value for accumulators of at most `bounds` (per channel or all)."""
         products = ((bounds >> self.pre_shift) + 1) * np.array(self.factors, np.int64)
         return max(int(bounds.max()), int(products.max()) + abs(self.offset(zero_point)))
 
@@ -60,8 +60,8 @@ class Requantization:
 def dot(x: IntArray, weights: IntArray) -> IntArray:
     """Return `x` (... x inputs) times the transpose of `weights` (outputs x inputs).
 
-    The product runs in float64, which BLAS makes much faster than NumPy's integers: it is exact, because `quantize`
-    proved that no partial sum exceeds 32 bits.
+    Computes in float64, which BLAS makes much faster than NumPy's integers. This is exact, because `quantize` proved
+    that no partial sum exceeds 32 bits.
     """
     sums: IntArray = (x.astype(np.float64) @ weights.T.astype(np.float64)).astype(np.int64)
     return sums

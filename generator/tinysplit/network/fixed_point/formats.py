@@ -1,4 +1,4 @@
-"""How integers stand for real values: a scale and a zero point, and the Q formats of seed 004 as the special case."""
+"""Number formats: integers with a scale and a zero point, and Q formats (Singh 2024) as the special case."""
 
 from dataclasses import dataclass
 from math import floor, frexp, log2
@@ -15,14 +15,14 @@ SMALLEST = 2.0**-126
 
 @dataclass(frozen=True)
 class ValueFormat:
-    """Two's complement integers of `bits` bits (8, 16 or 32): i stands for (i - zero_point) * scale."""
+    """Two's complement integers of `bits` bits (8, 16 or 32): i represents (i - zero_point) * scale."""
 
     bits: int
     scale: float
     zero_point: int = 0
 
     def __str__(self) -> str:
-        """Name the Q format around it, by what its steps are finer, and where its zero lies: 0.585*Q7.0 at 83."""
+        """Name the next coarser Q format, the factor of its step, and the zero point: 0.585*Q7.0 at 83."""
         fraction, exponent = frexp(self.scale)
         factor, places = (1.0, 1 - exponent) if fraction == 0.5 else (fraction, -exponent)  # noqa: PLR2004
         name = f"{factor:.3g}*{QFormat(self.bits, places)}" if factor < 1 else str(QFormat(self.bits, places))
@@ -56,12 +56,12 @@ class ValueFormat:
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
     def dequantize(self, integers: IntArray) -> NDArray[np.float64]:
-        """Return the real values that `integers` stand for."""
+        """Return the real values that `integers` represent."""
         return (integers.astype(np.float64) - self.zero_point) * self.scale
 
 
 class QFormat(ValueFormat):
-    """The Q format of seed 004: sign bit + m integer bits + n fraction bits, Q0.7 and Q3.4 in 8 bits, Q5.10 in 16.
+    """The Q format of Singh 2024: sign bit + m integer bits + n fraction bits, Q0.7 and Q3.4 in 8 bits, Q5.10 in 16.
 
     `fraction_bits` may be negative (steps larger than 1) or more than `bits - 1` (all values far below 1).
     """
@@ -79,10 +79,10 @@ class QFormat(ValueFormat):
 
     @classmethod
     def for_range(cls, bits: int, low: float, high: float) -> Self:
-        """Return the format with most fraction bits that holds `low` to `high` within half a step; Q0.n if both are 0.
+        """Return the format with the most fraction bits that holds `low` to `high` within half a step; Q0.n for 0 to 0.
 
-        Two's complement reaches one step further below zero than above: -1 fits Q0.7, 1 does not. What is smaller than
-        a normal float32 counts as 0.
+        Two's complement reaches one step further below zero than above: -1 fits Q0.7, 1 does not. Values
+        below the smallest normal float32 count as 0.
         """
         limits = ((-low, (1 << (bits - 1)) + 0.5), (high, (1 << (bits - 1)) - 0.5))
         fraction_bits = [floor(log2(limit / value)) for value, limit in limits if value >= SMALLEST]

@@ -4,8 +4,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerParameters:
+    """Weights and bias of a layer as integers.
+
+    `weights` have the axes of the float weights and the width of the formats, symmetric around 0 (-127 to 127 in 8
+    bits). `bias` (output channels) counts in the scale of the accumulator.
+    """
+
+    weights: IntArray
+    bias: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

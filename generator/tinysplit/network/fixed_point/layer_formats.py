@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import Requantization
-from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 
 Bounds = tuple[int, int]  # smallest and largest integer of a value
 
@@ -48,3 +48,11 @@ class LayerFormats:
         Raises ValueError for layers without requantization.
         """
         return self.sum_scales / self.x.scale
+
+    def round_bias(self, bias: FloatArray) -> NDArray[np.int32]:
+        """Round a bias (output channels) to the nearest integers in the scale of the accumulator, saturated.
+
+        Raises ValueError for layers without requantization.
+        """
+        steps = np.floor(bias.astype(np.float64) / self.sum_scales + 0.5)
+        return steps.clip(-(2.0**31), 2.0**31 - 1).astype(np.int32)

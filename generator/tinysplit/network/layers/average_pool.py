@@ -11,7 +11,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Window
 
@@ -23,9 +23,8 @@ LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
 class AveragePool(Layer):
     """A pool over `window`, channel by channel.
 
-    Averages are smaller than what they average, so the output may have more fraction bits than the input: the sum is
-    shifted left by the difference before the division. Where a window is so large that its sums could pass 32 bits
-    with the formats chosen, they have 64.
+    Averages are smaller than the values, so the output may have more fraction bits than the input: the sum is shifted
+    left by the difference before the division. Sums that could exceed 32 bits with the formats chosen have 64.
     """
 
     kind: ClassVar[str] = "average_pool"
@@ -64,7 +63,7 @@ class AveragePool(Layer):
         return round(ratio * (1 << shift)), 1 << shift
 
     def needs_64_bits(self, formats: LayerFormats) -> bool:
-        """Return whether the values of a window, all at their largest, add up to more than 32 bits."""
+        """Return whether the sum of a window can exceed 32 bits."""
         multiplier, divisor = self.ratio(formats)
         largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
         return self.window.elements * (largest * multiplier + divisor) > fixed_point.ACCUMULATOR_MAX
@@ -72,7 +71,7 @@ class AveragePool(Layer):
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
 
-        Sums that pass 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
+        Sums that exceed 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
         """
         x = inputs[0]
         if not isinstance(wanted, QFormat):
@@ -82,12 +81,13 @@ class AveragePool(Layer):
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
 
-    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:
+    def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
         """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
 
         Of sums of 64 bits the averages and the fraction's two integers have 32.
         """
-        largest = max(abs(bound - formats.x.zero_point) for bound in bounds[0])
+        formats = quantized.formats
+        largest = max(abs(bound - formats.x.zero_point) for bound in quantized.x_bounds)
         multiplier, divisor = self.ratio(formats)
         if self.needs_64_bits(formats):
             average = largest * multiplier // divisor + 1 + abs(formats.y.zero_point)

@@ -1,19 +1,19 @@
-"""What every layer kind says about itself: shapes, costs, fixed-point constants and exact integer reference.
+"""The interface of a layer kind: shapes, MACs, fixed-point constants and exact integer reference.
 
 A kind is one file in this package plus the C template of the same name in `templates/layers/`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
-from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 
 FLOAT_BITS = 32
 
@@ -59,7 +59,7 @@ class Layer(ABC):
     """
 
     kind: ClassVar[str]
-    keeps_format: ClassVar[bool] = False  # the output's Q format is the input's
+    keeps_format: ClassVar[bool] = False  # the output has the format of the input
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 
@@ -68,11 +68,11 @@ class Layer(ABC):
     output: str
     in_shape: Shape
     activation: Activation = Activation()
-    x_clamp: Activation = Activation()  # between which the values of the first input are known to lie
+    x_clamp: Activation = Activation()  # known range of the first input
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:
-        """Shapes of all inputs: alike, unless the kind says otherwise."""
+        """Shapes of all inputs: equal, unless the kind overrides this."""
         return (self.in_shape,) * len(self.inputs)
 
     @property
@@ -81,22 +81,22 @@ class Layer(ABC):
         """Shape of the output."""
 
     def is_elementwise(self, _: int) -> bool:
-        """Return whether every element of input k is read before the output's element at its place is written."""
+        """Return whether each element of input k is read before the output element at its position is written."""
         return False
 
     @property
     @abstractmethod
     def operator_macc(self) -> int:
-        """Multiply-accumulates of the operator alone, without its fused activation."""
+        """MACs of the operator alone, without its fused activation."""
 
     @property
     def macc(self) -> int:
-        """Multiply-accumulates as X-CUBE-AI 7.1 counts them (seed 000, Table 2): ReLU free, a clip 1 an element."""
+        """MACs as X-CUBE-AI 7.1 counts them (Santamaria 2021, Table 2): ReLU counts 0, a clip 1 per element."""
         return self.operator_macc + (self.out_shape.size if np.isfinite(self.activation.high) else 0)
 
     @property
     def cost_kind(self) -> str:
-        """Key of this layer in the table of cycles per MACC: kernels of one kind may differ in speed by shape."""
+        """Key of this layer in the cost table: kernels of one kind may differ in speed by shape."""
         return self.kind
 
     @property
@@ -119,64 +119,60 @@ class Layer(ABC):
         """Return an array with the axes of `weights` as output channels x the rest."""
         return np.moveaxis(weights, self.channel_axis, 0).reshape(weights.shape[self.channel_axis], -1)
 
-    def with_parameters(self, weights: NDArray[np.float64], bias: NDArray[np.float32]) -> Self:
-        """Return the layer with other weights, as output channels x the rest, and bias; for kinds that have them."""
-        own = self.parameters["weights"]
-        shape = np.moveaxis(own, self.channel_axis, 0).shape
-        moved = np.moveaxis(weights.astype(np.float32).reshape(shape), 0, self.channel_axis)
-        changed: dict[str, Any] = {"weights": np.ascontiguousarray(moved), "bias": bias}
-        return replace(self, **changed)
+    def from_channels(self, rows: NDArray[T]) -> NDArray[T]:
+        """Return an array of output channels x the rest with the axes of `weights`: undoes `by_channel`."""
+        shape = np.moveaxis(self.parameters["weights"], self.channel_axis, 0).shape
+        return np.ascontiguousarray(np.moveaxis(rows.reshape(shape), 0, self.channel_axis))
 
-    def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
-        """Return the integer arrays that the C kernel reads, by name.
-
-        `weights` are symmetric (-127 to 127 in 8 bits). `bias` is int32 in the steps of the sums; it holds what the
-        input's zero point adds to a whole window, and half of what the first shift drops. `corrections` are the
-        factors, where channels differ in them. `border_bias` is the bias for x - zero_point, with which windows at the
-        border leave out their padding; only where the input has a zero point.
-        """
+    def round_parameters(self, formats: LayerFormats) -> IntegerParameters | None:
+        """Return weights and bias rounded to the nearest integers, None for a layer without weights."""
         if formats.weight_bits is None:
-            return {}
-        weights = self._integer_weights(formats)
-        bias = self._integer_bias(formats)
+            return None
+        weights = np.moveaxis(self.parameters["weights"].astype(np.float64), self.channel_axis, -1)
+        steps = np.floor(np.moveaxis(weights / formats.weight_scales, -1, self.channel_axis) + 0.5)
+        limit = (1 << (formats.weight_bits - 1)) - 1
+        integers = steps.clip(-limit, limit).astype(f"int{formats.weight_bits}")
+        return IntegerParameters(integers, formats.round_bias(self.parameters["bias"]))
+
+    def constants(self, _: LayerFormats) -> dict[str, IntArray]:
+        """Return the tables and factors that the C kernel reads, by name; none for layers with weights."""
+        return {}
+
+    def weight_constants(self, formats: LayerFormats, parameters: IntegerParameters) -> dict[str, IntArray]:
+        """Return the integer arrays that the C kernel of a layer with weights reads, by name.
+
+        `bias` is int32 in the scale of the accumulator. It includes the contribution of the input's zero point over a
+        whole window, and half of what the first shift drops. `corrections` are the requantization factors, where they
+        differ between channels. `border_bias` is the bias for x - zero_point, with which windows at the border leave
+        out their padding; only where the input has a zero point.
+        """
+        requantization, weights = formats.requantization, parameters.weights
+        rounding = requantization.sum_rounding if requantization else 0
+        bias = parameters.bias.astype(np.int64) + rounding
         zero_points = formats.x.zero_point * self.by_channel(weights).sum(axis=1, dtype=np.int64)
-        constants = {"weights": weights, "bias": _as_int32(bias - zero_points)}
-        requantization = formats.requantization
+        constants: dict[str, IntArray] = {"weights": weights, "bias": _as_int32(bias - zero_points)}
         if requantization and len(requantization.factors) > 1:
             constants["corrections"] = np.array(requantization.factors, np.uint16)
         if formats.x.zero_point and self.has_padding:
             constants["border_bias"] = _as_int32(bias)
         return constants
 
-    def _integer_weights(self, formats: LayerFormats) -> IntArray:
-        """Return the weights in the steps of their channels."""
-        weights, bits = self.parameters["weights"].astype(np.float64), formats.weight_bits or 0
-        steps = np.moveaxis(np.moveaxis(weights, self.channel_axis, -1) / formats.weight_scales, -1, self.channel_axis)
-        limit = (1 << (bits - 1)) - 1
-        return np.floor(steps + 0.5).clip(-limit, limit).astype(f"int{bits}")
-
-    def _integer_bias(self, formats: LayerFormats) -> NDArray[np.int64]:
-        """Return the bias in the steps of the sums, with half a step of what the first shift leaves."""
-        steps = np.floor(self.parameters["bias"].astype(np.float64) / formats.sum_scales + 0.5)
-        rounding = formats.requantization.sum_rounding if formats.requantization else 0
-        return steps.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64) + rounding
-
     @property
     def has_padding(self) -> bool:
-        """Whether windows of the layer reach over the map."""
+        """Whether windows of the layer overlap padding."""
         return False
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the output's format, given those of the inputs and the one that suits the range of the output."""
+        """Return the output's format, given those of the inputs and the one wanted for the output's value range."""
         return inputs[0] if self.keeps_format else wanted
 
-    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:
-        """Return the largest absolute values of 32-bit sums, an output channel or for all.
+    def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
+        """Return the largest absolute values of the 32-bit accumulators, per output channel or one for all.
 
-        `bounds` are the integers between which each input lies. A sum starts at its bias and passes only values
-        between bias + all negative and bias + all positive products, whatever their order.
+        The inputs lie within `quantized.bounds`. An accumulator starts at its bias and passes only values between
+        bias + all negative and bias + all positive products, whatever their order.
         """
-        constants = self.constants(formats)
+        constants = quantized.constants
         if "weights" not in constants:
             return np.zeros(1, np.int64)
         weights = self.by_channel(constants["weights"].astype(np.int64))
@@ -187,8 +183,8 @@ class Layer(ABC):
             bounds: IntArray = np.maximum(highest, -lowest)
             return bounds
 
-        low, high = bounds[0]
-        zero_point = formats.x.zero_point
+        low, high = quantized.x_bounds
+        zero_point = quantized.formats.x.zero_point
         sums = largest(constants["bias"].astype(np.int64), min(low, zero_point, 0), max(high, zero_point, 0))
         if "border_bias" in constants:
             shifted = (min(low - zero_point, 0), max(high - zero_point, 0))
@@ -197,9 +193,9 @@ class Layer(ABC):
 
     @abstractmethod
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """Compute exactly what the C kernel computes: `inputs` are N x H x W x C of their formats, the result of y."""
+        """Compute exactly what the C kernel computes: `inputs` (N x H x W x C) in their formats to the result in y."""
 
 
 def _as_int32(values: IntArray) -> IntArray:
-    """Return `values` as int32, saturated: what does not fit is out of bounds afterwards, too."""
+    """Return `values` as int32, saturated: `sum_bounds` of values that do not fit are above 32 bits, too."""
     return values.clip(-(1 << 31), (1 << 31) - 1).astype(np.int32)

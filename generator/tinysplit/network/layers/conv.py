@@ -36,12 +36,12 @@ class Conv(Layer):
 
     @property
     def cost_kind(self) -> str:
-        """1x1 kernels are counted apart: they have no window to walk."""
+        """1x1 kernels have a cost of their own: they need no loop over a window."""
         return "pointwise_conv" if self.window.elements == 1 else self.kind
 
     @property
     def has_padding(self) -> bool:
-        """Whether windows of the layer reach over the map."""
+        """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
 
     @property
@@ -50,7 +50,7 @@ class Conv(Layer):
         return {"weights": self.weights, "bias": self.bias}
 
     def windows(self, x: NDArray[T]) -> NDArray[T]:
-        """Return what the weights of a channel multiply, for `x` (N x H x W x C), with 0 in the padding.
+        """Return the input values that the weights of a channel multiply (im2col of `x`, N x H x W x C, padded with 0).
 
         The axes are groups, positions of the window, and the weights of a channel as `by_channel` has them. Each group
         has as many output channels, one group after the other.

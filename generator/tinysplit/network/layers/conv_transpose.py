@@ -50,7 +50,7 @@ class ConvTranspose(Layer):
 
     @property
     def has_padding(self) -> bool:
-        """Outputs differ in the part of the kernel that they see."""
+        """Always: outputs at the border use a part of the kernel."""
         return True
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:

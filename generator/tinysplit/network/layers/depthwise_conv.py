@@ -35,7 +35,7 @@ class DepthwiseConv(Layer):
 
     @property
     def has_padding(self) -> bool:
-        """Whether windows of the layer reach over the map."""
+        """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
 
     @property

@@ -1,4 +1,4 @@
-"""What layers that read several values have in common: their shapes, and how they bring values to one format."""
+"""Layers with several inputs: their shapes, and the alignment of inputs to one format."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,14 +51,14 @@ def coarse_enough(wanted: ValueFormat, largest: float) -> ValueFormat:
 
 
 def reach(x: ValueFormat) -> float:
-    """Return the largest absolute value that a format can hold, or more."""
+    """Return an upper bound of the absolute values in a format."""
     return x.scale * (abs(x.zero_point) - x.low)
 
 
 class Alignment(NamedTuple):
-    """Brings values x[k] to one format and adds them up: y = (offset + sum of factors[k] * x[k]) >> shift.
+    """Aligns values x[k] to one format and adds them: y = (offset + sum of factors[k] * x[k]) >> shift.
 
-    `offset` holds the zero points, and half a step for rounding: there is one rounding, behind the sum.
+    `offset` holds the zero points, and half a step for rounding: the sum is rounded once.
     """
 
     factors: tuple[int, ...]
@@ -77,7 +77,7 @@ class Alignment(NamedTuple):
         """Return the factors with most bits that keep the sum in 32 bits.
 
         `ratios` are steps of the output in one of each input, `largest` is the largest absolute value of any input.
-        Ratios that stand `instead` of one of these, and are no larger, get no factor, but count for how fine all are.
+        Ratios `instead` of one of these, and no larger, get no factor, but count for the resolution of all factors.
         """
         reach = sum(abs(ratio) * (largest + abs(zero)) for ratio, zero in zip(ratios, zero_points, strict=True))
         spare = sum(largest + abs(zero) for zero in zero_points) / 2  # for factors that are rounded up

@@ -1,4 +1,4 @@
-"""Functions of single values, from tables: Sigmoid, Tanh, HardSwish and their like."""
+"""Elementwise functions from lookup tables: Sigmoid, Tanh, HardSwish and others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
 class Lookup(Layer):
     """y = function(x), element by element.
 
-    8-bit inputs have an entry each. Of 16-bit ones every 64th has one, the last beyond the largest, and what lies
-    between is interpolated.
+    The table has an entry per 8-bit input, or for every 64th 16-bit input and one beyond the largest; values between
+    are interpolated linearly.
     """
 
     kind: ClassVar[str] = "lookup"
@@ -49,7 +49,7 @@ class Lookup(Layer):
 
     @staticmethod
     def table_bytes(x_bits: int, y_bits: int) -> int:
-        """Return the bytes of the table: the input's width says how many entries, the output's how wide they are."""
+        """Return the bytes of the table: entries by the input's width, each of the output's width."""
         return _entries(x_bits) * y_bits // 8
 
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:

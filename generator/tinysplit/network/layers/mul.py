@@ -10,7 +10,7 @@ import numpy as np
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.joining import Elementwise, coarse_enough, product_requantization, reach
 
 
@@ -38,8 +38,9 @@ class Mul(Elementwise):
         """Return the wanted format, as far as its steps of the product fit in 32 bits."""
         return coarse_enough(wanted, reach(inputs[0]) * reach(inputs[1]))
 
-    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - formats do
+    def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
         """See `Layer.sum_bounds`: the largest product, and what it becomes before the last shift."""
+        formats = quantized.formats
         requantization = self.requantization(formats)
         products = np.array([self._largest(formats) + requantization.sum_rounding])
         return np.array([requantization.largest(products, formats.y.zero_point)])

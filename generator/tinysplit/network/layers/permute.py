@@ -1,4 +1,4 @@
-"""Another order of the same values, where a Transpose or Reshape cannot be folded into the layer behind it."""
+"""Reordering of values, where a Transpose or Reshape cannot be folded into the next layer."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -12,7 +12,7 @@ from tinysplit.network.layers.base import Layer, Shape
 
 
 class Loop(NamedTuple):
-    """`turns` turns, after each of which the source moves on by `stride` elements."""
+    """A loop of `turns` iterations, each of which advances the source by `stride` elements."""
 
     turns: int
     stride: int
@@ -20,7 +20,7 @@ class Loop(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Permute(Layer):
-    """y.flat = x.flat[order], an order that nested loops can walk; `new_shape` is the shape of the output."""
+    """y.flat = x.flat[order], an order that nested loops can produce; `new_shape` is the shape of the output."""
 
     kind: ClassVar[str] = "permute"
     keeps_format: ClassVar[bool] = True
@@ -41,7 +41,7 @@ class Permute(Layer):
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """The loops that walk the source in the order of the output, the outermost first."""
+        """The loops that read the source in the order of the output, the outermost first."""
         return loops_of(self.order)
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
@@ -53,8 +53,8 @@ class Permute(Layer):
 def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:
     """Return nested loops whose source index runs through `order`, the fewest that there are.
 
-    The innermost one takes as many elements as have one distance, a divisor of all; what it begins with is an order of
-    its own.
+    The innermost loop runs over the longest run of elements at equal distance whose length divides the size; the first
+    elements of its runs are an order of their own. Raises ValueError where there are no such loops.
     """
     if order.size == 1:
         return ()
@@ -62,11 +62,11 @@ def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:
     count = next((i for i in range(1, order.size) if order[i] - order[i - 1] != stride), order.size)
     rows = order.reshape(-1, count) if order.size % count == 0 else order.reshape(-1, 1)
     if (rows - rows[:, :1] != stride * np.arange(rows.shape[1])).any() or rows.shape[1] == 1:
-        raise ValueError("no nested loops walk this order")
+        raise ValueError("no nested loops produce this order")
     return (*loops_of(rows[:, 0]), Loop(count, stride))
 
 
-def is_walkable(order: NDArray[np.int64]) -> bool:
+def has_loops(order: NDArray[np.int64]) -> bool:
     """Return whether there are nested loops for `order`."""
     try:
         loops_of(order)

@@ -9,7 +9,7 @@ import numpy as np
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
 
 MACC_PER_ELEMENT = 15  # X-CUBE-AI 7.1's count for exp, sum and division
@@ -55,7 +55,7 @@ class Softmax(Layer):
         """Return Q0.7 or Q0.15."""
         return QFormat(wanted.bits, wanted.bits - 1)
 
-    def sum_bounds(self, formats: LayerFormats, bounds: Sequence[Bounds]) -> IntArray:  # noqa: ARG002 - all inputs
+    def sum_bounds(self, _: IntegerLayer) -> IntArray:
         """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
         return np.array([self.in_shape.channels * ONE])
 

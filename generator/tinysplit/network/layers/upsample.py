@@ -1,4 +1,4 @@
-"""Upsampling by whole factors: every pixel is repeated."""
+"""Nearest-neighbour upsampling by integer factors."""
 
 from dataclasses import dataclass
 from typing import ClassVar

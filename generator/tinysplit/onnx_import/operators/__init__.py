@@ -1,8 +1,8 @@
-"""One function an ONNX operator: it reads a `Node`, adds to the `Chain` and returns what the node computes."""
+"""One function per ONNX operator: it reads a `Node`, adds layers to the `GraphBuilder` and returns the result."""
 
 from collections.abc import Callable
 
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import (
     convolution,
@@ -16,11 +16,11 @@ from tinysplit.onnx_import.operators import (
     softmax,
 )
 
-JOINING = ("Add", "Concat", "Mul", "Sub", "Sum")  # what may read several activations
+JOINING = ("Add", "Concat", "Mul", "Sub", "Sum")  # operators that may read several activations
 MOVING = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Squeeze", "Transpose", "Unsqueeze")
-WINDOWED = ("AveragePool", "Conv")  # what takes a Pad with 0 in front
+WINDOWED = ("AveragePool", "Conv")  # operators whose window absorbs zero padding
 TAKES_ANY_PAD = (*MOVING, "MaxPool", "Pad")
-OPERATORS: dict[str, Callable[[Node, Chain], Tensor | Constant]] = {
+OPERATORS: dict[str, Callable[[Node, GraphBuilder], Tensor | Constant]] = {
     "Add": normalization.add,
     "AveragePool": pooling.average_pool,
     "BatchNormalization": normalization.batch_normalization,

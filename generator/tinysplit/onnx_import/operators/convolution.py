@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from tinysplit.network.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, window_of
 
 
-def conv(node: Node, chain: Chain) -> Tensor:
-    """Add a `DepthwiseConv` where every channel has one kernel, a `Conv` elsewhere; a 1-D Conv has a height of 1."""
+def conv(node: Node, builder: GraphBuilder) -> Tensor:
+    """Add a `DepthwiseConv` where every channel has one kernel, otherwise a `Conv`; a 1-D Conv has a height of 1."""
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
-    producer, in_shape, padded = chain.as_map(node)
+    producer, in_shape, padded = builder.as_map(node)
     out_channels, group_channels = weights.shape[:2]
     groups = node.attributes.get("group", 1)
     if group_channels * groups != in_shape.channels:
@@ -31,7 +31,7 @@ def conv(node: Node, chain: Chain) -> Tensor:
         raise node.error(f"has a bias of {bias.shape}, but {out_channels} output channels")
     common: dict[str, Any] = {
         "name": node.name,
-        "inputs": (chain.source(producer),),
+        "inputs": (builder.source(producer),),
         "output": node.output,
         "in_shape": in_shape,
         "bias": np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32),
@@ -42,15 +42,15 @@ def conv(node: Node, chain: Chain) -> Tensor:
         layer = DepthwiseConv(weights=np.ascontiguousarray(weights[:, 0].transpose(1, 2, 0)), **common)
     else:
         layer = Conv(weights=np.ascontiguousarray(weights.transpose(0, 2, 3, 1)), groups=groups, **common)
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
-def conv_transpose(node: Node, chain: Chain) -> Tensor:
-    """Add a `ConvTranspose`; groups become zeros among the weights of one."""
+def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
+    """Add a `ConvTranspose`; groups become one group with zero weights."""
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
-    producer, in_shape, _ = chain.as_map(node)
+    producer, in_shape, _ = builder.as_map(node)
     if weights.shape[0] != in_shape.channels:
         raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
     weights = _ungrouped(weights.reshape(*weights.shape[:2], -1, weights.shape[-1]), node.attributes.get("group", 1))
@@ -59,7 +59,7 @@ def conv_transpose(node: Node, chain: Chain) -> Tensor:
     bias = node.optional(2)
     layer = ConvTranspose(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=in_shape,
         weights=np.ascontiguousarray(weights.transpose(1, 2, 3, 0)),
@@ -69,11 +69,11 @@ def conv_transpose(node: Node, chain: Chain) -> Tensor:
         pads=pads,
         growth=growth,
     )
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
 def _ungrouped(weights: Constant, groups: int) -> Constant:
-    """Return weights in_channels x out_channels x k_h x k_w that do what `groups` groups of out_channels each do."""
+    """Return weights in_channels x out_channels x k_h x k_w of one group that is equal to `groups` groups."""
     whole = np.zeros((weights.shape[0], groups * weights.shape[1], *weights.shape[2:]), np.float32)
     inputs, outputs = weights.shape[0] // groups, weights.shape[1]
     for group in range(groups):
@@ -85,7 +85,7 @@ def _ungrouped(weights: Constant, groups: int) -> Constant:
 def _cut(
     node: Node, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Pads, tuple[int, int]]:
-    """Return what is cut off a ConvTranspose's output and what is added at its end (ONNX operators, ConvTranspose)."""
+    """Return the cropping of a ConvTranspose's output and the growth at its end (ONNX operators, ConvTranspose)."""
     growth = (0, *node.attributes.get("output_padding", [0, 0]))[-2:]
     wanted = node.attributes.get("output_shape")
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from tinysplit.network.layers import Conv, Dense, Window
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
-def gemm(node: Node, chain: Chain) -> Tensor:
+def gemm(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute alpha * A * B + beta * C, with A or B transposed where the attributes say so; A is the activation."""
     if not isinstance(node.operands[0], Tensor):
         raise node.error("has a constant on its left: only activation * weights is supported")
@@ -26,34 +26,34 @@ def gemm(node: Node, chain: Chain) -> Tensor:
         raise node.error(
             f"adds {node.shapes.split(', ')[-1]}, other values to each row: only one row for all is supported"
         )
-    return _product(node, chain, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
+    return _product(node, builder, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
 
 
-def matmul(node: Node, chain: Chain) -> Tensor:
-    """Multiply the activation by a weight matrix, or by a vector, which is one of a column whose axis vanishes."""
+def matmul(node: Node, builder: GraphBuilder) -> Tensor:
+    """Multiply the activation by a weight matrix, or by a vector, which is a matrix of one column."""
     weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
     if weights is None or weights.ndim not in {1, 2}:
         raise node.error(f"multiplies {node.shapes}: only activation * weight matrix is supported")
     columns = weights.reshape(len(weights), -1)
-    product = _product(node, chain, node.tensor.layout, columns.T, np.zeros(columns.shape[1]))
+    product = _product(node, builder, node.tensor.layout, columns.T, np.zeros(columns.shape[1]))
     shape = product.layout.shape
     return product if weights.ndim > 1 else replace(product, layout=product.layout.reshape(shape[:-1]))
 
 
-def _product(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
+def _product(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:
     """Multiply the rows of `x` by `weights` (outputs x inputs)."""
     multiply = _dense if x.order.size == weights.shape[1] else _rows
-    return multiply(node, chain, x, weights, bias)
+    return multiply(node, builder, x, weights, bias)
 
 
-def _rows(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
-    """Add a 1x1 convolution: each row is a pixel, and what it holds are channels."""
+def _rows(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:
+    """Add a 1x1 convolution: each row is a pixel, its elements are channels."""
     outputs, inputs = weights.shape
     pixels = x.reshape((-1, inputs)).transpose((1, 0)).reshape((1, inputs, -1))
-    producer, in_shape, _ = chain.as_map(node.reading(pixels))
+    producer, in_shape, _ = builder.as_map(node.reading(pixels))
     layer = Conv(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=in_shape,
         weights=weights.reshape(outputs, 1, 1, inputs).astype(np.float32),
@@ -61,20 +61,20 @@ def _rows(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant
         window=Window((1, 1)),
     )
     layout = Layout.of_map(layer.out_shape, 1).transpose((0, 2, 1)).reshape((*x.shape[:-1], outputs))
-    return Tensor(layout, chain.append(layer))
+    return Tensor(layout, builder.append(layer))
 
 
-def _dense(node: Node, chain: Chain, x: Layout, weights: Constant, bias: Constant) -> Tensor:
-    """Add a `Dense`; the columns of `weights` (outputs x inputs) are brought into the order of the activation."""
-    producer, in_shape, order = chain.as_stored(node.tensor)
+def _dense(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:
+    """Add a `Dense`; the columns of `weights` (outputs x inputs) get the memory order of the activation."""
+    producer, in_shape, order = builder.as_stored(node.tensor)
     columns = np.empty_like(weights, dtype=np.float32)
     columns[:, order.ravel()] = weights
     layer = Dense(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=in_shape,
         weights=columns,
         bias=bias.astype(np.float32),
     )
-    return Tensor(Layout.identity((*x.shape[:-1], len(weights))), chain.append(layer))
+    return Tensor(Layout.identity((*x.shape[:-1], len(weights))), builder.append(layer))

@@ -1,4 +1,4 @@
-"""Operators on single values that are more than a scale or a clamp: from tables, or with a slope below zero."""
+"""Elementwise functions: from lookup tables, or with a slope below zero."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,64 +7,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.layers import Lookup, PRelu
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
 
 FloatArray = NDArray[np.float64]
 
 
-def sigmoid(node: Node, chain: Chain) -> Tensor:
+def sigmoid(node: Node, builder: GraphBuilder) -> Tensor:
     """1 / (1 + exp(-x))."""
-    return _lookup(node, chain, _sigmoid)
+    return _lookup(node, builder, _sigmoid)
 
 
-def tanh(node: Node, chain: Chain) -> Tensor:
+def tanh(node: Node, builder: GraphBuilder) -> Tensor:
     """Hyperbolic tangent."""
-    return _lookup(node, chain, np.tanh)
+    return _lookup(node, builder, np.tanh)
 
 
-def hard_sigmoid(node: Node, chain: Chain) -> Tensor:
+def hard_sigmoid(node: Node, builder: GraphBuilder) -> Tensor:
     """max(0, min(1, alpha * x + beta))."""
     alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
-    return _lookup(node, chain, partial(_hard_sigmoid, alpha, beta))
+    return _lookup(node, builder, partial(_hard_sigmoid, alpha, beta))
 
 
-def hard_swish(node: Node, chain: Chain) -> Tensor:
+def hard_swish(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute x * max(0, min(1, x / 6 + 0.5))."""
-    return _lookup(node, chain, _hard_swish)
+    return _lookup(node, builder, _hard_swish)
 
 
-def elu(node: Node, chain: Chain) -> Tensor:
+def elu(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute x above zero, alpha * (exp(x) - 1) below."""
-    return _lookup(node, chain, partial(_elu, node.attributes.get("alpha", 1.0)))
+    return _lookup(node, builder, partial(_elu, node.attributes.get("alpha", 1.0)))
 
 
-def leaky_relu(node: Node, chain: Chain) -> Tensor:
+def leaky_relu(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute x above zero, alpha * x below."""
-    return _prelu(node, chain, np.array(node.attributes.get("alpha", 0.01)))
+    return _prelu(node, builder, np.array(node.attributes.get("alpha", 0.01)))
 
 
-def prelu(node: Node, chain: Chain) -> Tensor:
-    """Compute x above zero, slope * x below; the slope is a constant, one for all or one a channel."""
-    return _prelu(node, chain, node.constant(1).astype(np.float64))
+def prelu(node: Node, builder: GraphBuilder) -> Tensor:
+    """Compute x above zero, slope * x below; the slope is a constant, one for all or per channel."""
+    return _prelu(node, builder, node.constant(1).astype(np.float64))
 
 
-def _lookup(node: Node, chain: Chain, function: Callable[[FloatArray], FloatArray]) -> Tensor:
-    producer, shape, order = chain.as_stored(node.tensor)
+def _lookup(node: Node, builder: GraphBuilder, function: Callable[[FloatArray], FloatArray]) -> Tensor:
+    producer, shape, order = builder.as_stored(node.tensor)
     layer = Lookup(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=shape,
         operator=node.op_type,
         function=function,
     )
-    return Tensor(Layout(order), chain.append(layer))
+    return Tensor(Layout(order), builder.append(layer))
 
 
-def _prelu(node: Node, chain: Chain, slope: FloatArray) -> Tensor:
-    producer, shape, order = chain.as_stored(node.tensor)
+def _prelu(node: Node, builder: GraphBuilder, slope: FloatArray) -> Tensor:
+    producer, shape, order = builder.as_stored(node.tensor)
     if np.broadcast_shapes(order.shape, slope.shape) != order.shape:
         raise node.error(f"enlarges its input {node.tensor.layout} by broadcasting its slope: not supported")
     stored = np.empty(order.size)
@@ -74,12 +74,12 @@ def _prelu(node: Node, chain: Chain, slope: FloatArray) -> Tensor:
         raise node.error(f"has slopes of shape {slope.shape}: one for all, or one a channel is supported")
     layer = PRelu(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=shape,
         slopes=by_pixel[0].astype(np.float32),
     )
-    return Tensor(Layout(order), chain.append(layer))
+    return Tensor(Layout(order), builder.append(layer))
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

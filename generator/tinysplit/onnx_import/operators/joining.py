@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from tinysplit.network.layers import Add, Concat, Layer, Mul, Shape
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class _Operand:
-    """A value with the shape in which it is stored, the order in which ONNX reads it, and its sign in a sum."""
+    """A value with its shape in memory, the order in which ONNX reads it, and its sign in a sum."""
 
     name: str
     shape: Shape
@@ -24,25 +24,25 @@ class _Operand:
     sign: int = 1
 
 
-def add(node: Node, chain: Chain) -> Tensor:
+def add(node: Node, builder: GraphBuilder) -> Tensor:
     """Add activations."""
-    return _sum(node, chain, [1] * len(node.tensors))
+    return _sum(node, builder, [1] * len(node.tensors))
 
 
-def sub(node: Node, chain: Chain) -> Tensor:
+def sub(node: Node, builder: GraphBuilder) -> Tensor:
     """Subtract the second activation from the first."""
-    return _sum(node, chain, [1, -1])
+    return _sum(node, builder, [1, -1])
 
 
-def mul(node: Node, chain: Chain) -> Tensor:
+def mul(node: Node, builder: GraphBuilder) -> Tensor:
     """Multiply two activations."""
-    operands = _aligned(node, chain, _operands(node, chain))
-    return Tensor(Layout(operands[0].order), chain.append(Mul(**_fields(node, operands))))
+    operands = _aligned(node, builder, _operands(node, builder))
+    return Tensor(Layout(operands[0].order), builder.append(Mul(**_fields(node, operands))))
 
 
-def concat(node: Node, chain: Chain) -> Tensor:
-    """Concatenate activations: pixel by pixel where that gives a map of more channels, else one behind the other."""
-    operands = _operands(node, chain)
+def concat(node: Node, builder: GraphBuilder) -> Tensor:
+    """Concatenate activations: along the channels of a map, or one after the other."""
+    operands = _operands(node, builder)
     axis = node.attributes["axis"]
     by_pixel = _by_pixel(operands, axis)
     if len({operand.shape[:2] for operand in operands}) == 1 and _is_in_order(by_pixel):
@@ -50,37 +50,39 @@ def concat(node: Node, chain: Chain) -> Tensor:
     else:
         operands = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
         layer, order = Concat(**_fields(node, operands)), _by_pixel(operands, axis)
-    return Tensor(Layout(order), chain.append(layer))
+    return Tensor(Layout(order), builder.append(layer))
 
 
-def _sum(node: Node, chain: Chain, signs: list[int]) -> Tensor:
-    operands = [replace(op, sign=sign) for op, sign in zip(_operands(node, chain), signs, strict=True)]
-    operands = _aligned(node, chain, operands)
+def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
+    operands = [replace(op, sign=sign) for op, sign in zip(_operands(node, builder), signs, strict=True)]
+    operands = _aligned(node, builder, operands)
     layer = Add(signs=tuple(operand.sign for operand in operands), **_fields(node, operands))
-    return Tensor(Layout(operands[0].order), chain.append(layer))
+    return Tensor(Layout(operands[0].order), builder.append(layer))
 
 
-def _operands(node: Node, chain: Chain) -> list[_Operand]:
+def _operands(node: Node, builder: GraphBuilder) -> list[_Operand]:
     if len(node.tensors) != len(node.operands):
         raise node.error(f"joins activations and constants ({node.shapes}): compute the constant part apart")
-    stored = [(tensor, *chain.as_stored(tensor)) for tensor in node.tensors]
+    stored = [(tensor, *builder.as_stored(tensor)) for tensor in node.tensors]
     return [
-        _Operand(chain.source(producer), shape, order, tensor, producer) for tensor, producer, shape, order in stored
+        _Operand(builder.source(producer), shape, order, tensor, producer) for tensor, producer, shape, order in stored
     ]
 
 
-def _aligned(node: Node, chain: Chain, operands: list[_Operand]) -> list[_Operand]:
+def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> list[_Operand]:
     """Return the operands, a largest one first, such that all others have its order, or one value a channel."""
     try:
         shape = np.broadcast_shapes(*(operand.order.shape for operand in operands))
     except ValueError:
         raise node.error(f"joins {node.shapes}: the shapes do not match") from None
     whole = [operand for operand in operands if operand.order.size == np.prod(shape)]
-    whole.sort(key=lambda operand: operand.name != node.name_of(operand.tensor))  # what lies as it was computed stays
+    whole.sort(
+        key=lambda operand: operand.name != node.name_of(operand.tensor)
+    )  # those in the memory order of their producer come first
     if not whole:
         raise node.error(f"enlarges both its inputs ({node.shapes}) by broadcasting: not supported")
     first = _by_vectors(replace(whole[0], order=whole[0].order.reshape(shape)), operands)
-    others = [_as_first(node, chain, operand, first) for operand in operands if operand is not whole[0]]
+    others = [_as_first(node, builder, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
 
 
@@ -96,14 +98,14 @@ def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
     return replace(first, shape=Shape(1, first.order.size // channels, channels))
 
 
-def _as_first(node: Node, chain: Chain, operand: _Operand, first: _Operand) -> _Operand:
+def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Operand) -> _Operand:
     """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
     order, channels = np.broadcast_to(operand.order, first.order.shape), first.shape.channels
     if operand.order.size == first.order.size:
         if not np.array_equal(order, first.order):
             wanted = np.empty(order.size, np.int64)
             wanted[first.order.ravel()] = order.ravel()
-            moved = chain.moved(node, operand.tensor, operand.producer, wanted, first.shape)
+            moved = builder.moved(node, operand.tensor, operand.producer, wanted, first.shape)
             return replace(operand, name=moved.output, shape=first.shape)
         return replace(operand, shape=first.shape)
     if operand.order.size == channels and np.array_equal(order, first.order % channels):
@@ -132,7 +134,7 @@ def _is_in_order(order: IndexArray) -> bool:
 
 
 def _fields(node: Node, operands: list[_Operand]) -> dict[str, Any]:
-    """Return what all layers that join say of themselves."""
+    """Return the fields that all layers with several inputs have."""
     first, *others = operands
     return {
         "name": node.name,

@@ -1,41 +1,41 @@
-# ruff: noqa: ARG001 - all operators have one signature, and nothing here adds to the chain
+# ruff: noqa: ARG001 - all operators have one signature, and these add no layer
 """Operators that only move data: they change the layout and add no layer."""
 
 from math import prod
 
 import numpy as np
 
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
-def unchanged(node: Node, chain: Chain) -> Tensor:
+def unchanged(node: Node, builder: GraphBuilder) -> Tensor:
     """Identity."""
     return node.tensor
 
 
-def dropout(node: Node, chain: Chain) -> Tensor:
-    """Dropout lets everything pass, but while a network is trained."""
+def dropout(node: Node, builder: GraphBuilder) -> Tensor:
+    """Dropout: the identity outside training."""
     ratio, training = node.optional(1), node.optional(2)
     if training is not None and training.any() and (ratio is None or ratio.any()):
         raise node.error("drops values at random, for training: export the network for inference")
     return node.tensor
 
 
-def shape_of(node: Node, chain: Chain) -> Constant:
+def shape_of(node: Node, builder: GraphBuilder) -> Constant:
     """Shape: known, and so a constant."""
     shape = node.tensor.layout.shape[node.attributes.get("start", 0) : node.attributes.get("end")]
     return np.array(shape, dtype=np.int64)
 
 
-def transpose(node: Node, chain: Chain) -> Tensor:
+def transpose(node: Node, builder: GraphBuilder) -> Tensor:
     """Transpose; without `perm` the axes are reversed."""
     permutation = node.attributes.get("perm", range(node.rank)[::-1])
     return node.moved(node.tensor.layout.transpose(permutation))
 
 
-def reshape(node: Node, chain: Chain) -> Tensor:
-    """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 takes what is left."""
+def reshape(node: Node, builder: GraphBuilder) -> Tensor:
+    """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 is the remaining size."""
     wanted = node.constant(1).tolist()
     old = node.tensor.layout
     if not node.attributes.get("allowzero", 0):
@@ -43,20 +43,20 @@ def reshape(node: Node, chain: Chain) -> Tensor:
     return _reshaped(node, wanted)
 
 
-def flatten(node: Node, chain: Chain) -> Tensor:
+def flatten(node: Node, builder: GraphBuilder) -> Tensor:
     """Flatten to two dimensions."""
     axis = node.attributes.get("axis", 1)
     return _reshaped(node, (prod(node.tensor.layout.shape[:axis]), -1))
 
 
-def squeeze(node: Node, chain: Chain) -> Tensor:
+def squeeze(node: Node, builder: GraphBuilder) -> Tensor:
     """Squeeze the given axes, or all of size 1."""
     shape, axes = node.tensor.layout.shape, node.axes()
     squeezed = {axis for axis, size in enumerate(shape) if size == 1} if axes is None else {a % node.rank for a in axes}
     return _reshaped(node, [size for axis, size in enumerate(shape) if axis not in squeezed])
 
 
-def unsqueeze(node: Node, chain: Chain) -> Tensor:
+def unsqueeze(node: Node, builder: GraphBuilder) -> Tensor:
     """Insert axes of size 1."""
     axes = node.axes() or ()
     rank = node.rank + len(axes)
@@ -65,8 +65,8 @@ def unsqueeze(node: Node, chain: Chain) -> Tensor:
     return _reshaped(node, [1 if axis in inserted else next(sizes) for axis in range(rank)])
 
 
-def pad(node: Node, chain: Chain) -> Tensor:
-    """Pad with a constant; the window behind it takes it, and says which constants it can take."""
+def pad(node: Node, builder: GraphBuilder) -> Tensor:
+    """Pad with a constant; the window of the next operator absorbs it if it supports the constant."""
     mode = node.attributes.get("mode", b"constant").decode()
     widths = node.constant(1).tolist()
     value = node.optional(2)

@@ -1,17 +1,17 @@
-"""Operators on single elements: BatchNormalization, arithmetic with constants, Relu and Clip."""
+"""Elementwise operators: BatchNormalization, arithmetic with constants, Relu and Clip."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from tinysplit.network.layers import Activation
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.pointwise import Affine, Clamp
 
 
-def batch_normalization(node: Node, chain: Chain) -> Tensor:
+def batch_normalization(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute gamma * (x - mean) / sqrt(variance + epsilon) + beta.
 
     As scale and shift of every channel: scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale.
@@ -23,59 +23,59 @@ def batch_normalization(node: Node, chain: Chain) -> Tensor:
         scale = gamma / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
         shift = beta - mean * scale
     channels = (-1, *[1] * (node.rank - 2))
-    return _affine(node, chain, scale.reshape(channels), shift.reshape(channels))
+    return _affine(node, builder, scale.reshape(channels), shift.reshape(channels))
 
 
-def add(node: Node, chain: Chain) -> Tensor:
+def add(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a constant, or two activations."""
     if len(node.tensors) > 1:
-        return joining.add(node, chain)
-    return _affine(node, chain, 1.0, _other(node))
+        return joining.add(node, builder)
+    return _affine(node, builder, 1.0, _other(node))
 
 
-def mul(node: Node, chain: Chain) -> Tensor:
+def mul(node: Node, builder: GraphBuilder) -> Tensor:
     """Multiply by a constant, or two activations."""
     if len(node.tensors) > 1:
-        return joining.mul(node, chain)
-    return _affine(node, chain, _other(node), 0.0)
+        return joining.mul(node, builder)
+    return _affine(node, builder, _other(node), 0.0)
 
 
-def sub(node: Node, chain: Chain) -> Tensor:
+def sub(node: Node, builder: GraphBuilder) -> Tensor:
     """Subtract a constant, subtract from one, or one activation from another."""
     if len(node.tensors) > 1:
-        return joining.sub(node, chain)
+        return joining.sub(node, builder)
     if isinstance(node.operands[0], Tensor):
-        return _affine(node, chain, 1.0, -_other(node))
-    return _affine(node, chain, -1.0, _other(node))
+        return _affine(node, builder, 1.0, -_other(node))
+    return _affine(node, builder, -1.0, _other(node))
 
 
-def div(node: Node, chain: Chain) -> Tensor:
+def div(node: Node, builder: GraphBuilder) -> Tensor:
     """Divide by a constant."""
     if not isinstance(node.operands[0], Tensor):
         raise node.error("divides a constant by an activation: not supported")
     with np.errstate(divide="ignore"):
-        return _affine(node, chain, 1.0 / _other(node), 0.0)
+        return _affine(node, builder, 1.0 / _other(node), 0.0)
 
 
-def relu(node: Node, chain: Chain) -> Tensor:
+def relu(node: Node, builder: GraphBuilder) -> Tensor:
     """max(x, 0)."""
-    return _clamp(node, chain, Activation(0.0))
+    return _clamp(node, builder, Activation(0.0))
 
 
-def clip(node: Node, chain: Chain) -> Tensor:
-    """min(max(x, low), high); a bound that is not given does not bind."""
+def clip(node: Node, builder: GraphBuilder) -> Tensor:
+    """min(max(x, low), high); bounds are optional."""
     low, high = (node.optional(i) for i in (1, 2))
     lowest = -np.inf if low is None else float(low.item())
     highest = np.inf if high is None else float(high.item())
-    return _clamp(node, chain, Activation(min(lowest, highest), highest))
+    return _clamp(node, builder, Activation(min(lowest, highest), highest))
 
 
 def _other(node: Node) -> Constant:
     return next(op for op in node.operands if not isinstance(op, Tensor) and op is not None).astype(np.float64)
 
 
-def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant | float) -> Tensor:
-    """Apply scale and shift, which broadcast to the activation as ONNX does it, to the activation as it is stored."""
+def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: Constant | float) -> Tensor:
+    """Apply scale and shift, which broadcast as in ONNX, in the memory order of the activation."""
     layout = node.tensor.layout
     shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
     if np.prod(shape) != layout.order.size:
@@ -85,15 +85,15 @@ def _affine(node: Node, chain: Chain, scale: Constant | float, shift: Constant |
     stored_scale, stored_shift = np.empty(order.size), np.empty(order.size)
     stored_scale[order] = scale
     stored_shift[order] = shift
-    return _applied(chain, tensor, Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift))
+    return _applied(builder, tensor, Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift))
 
 
-def _clamp(node: Node, chain: Chain, activation: Activation) -> Tensor:
-    return _applied(chain, node.tensor, Clamp(node.name, node.output, not node.tensor.is_shared, activation))
+def _clamp(node: Node, builder: GraphBuilder, activation: Activation) -> Tensor:
+    return _applied(builder, node.tensor, Clamp(node.name, node.output, not node.tensor.is_shared, activation))
 
 
-def _applied(chain: Chain, tensor: Tensor, step: Affine | Clamp) -> Tensor:
+def _applied(builder: GraphBuilder, tensor: Tensor, step: Affine | Clamp) -> Tensor:
     if tensor.producer is None:
         return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
-    producer = chain.apply(step, tensor.producer, tensor.producer.out_shape)
+    producer = builder.apply(step, tensor.producer, tensor.producer.out_shape)
     return replace(tensor, producer=producer, is_shared=False)

@@ -1,4 +1,4 @@
-"""Pools over windows, over the whole map, and reductions over the spatial axes."""
+"""Pooling over windows or the whole map, and reductions over the spatial axes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, reach, window_of
@@ -15,22 +15,22 @@ from tinysplit.onnx_import.operators.window import MAP_RANKS, reach, window_of
 LOWEST = float(np.finfo(np.float32).min)  # what exporters write for -infinity
 
 
-def max_pool(node: Node, chain: Chain) -> Tensor:
+def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
-    producer, in_shape, padded = chain.as_map(node)
+    producer, in_shape, padded = builder.as_map(node)
     value = node.tensor.layout.pad_value
     never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
     if any(padded) and not never_wins:
-        node = replace(node, operands=(chain.padded(node, node.tensor),))
-        producer, in_shape, padded = chain.as_map(node)
+        node = replace(node, operands=(builder.padded(node, node.tensor),))
+        producer, in_shape, padded = builder.as_map(node)
     return _appended(
-        node, chain, _max_pool(node, chain.source(producer), in_shape, _pool_window(node, in_shape, padded))
+        node, builder, _max_pool(node, builder.source(producer), in_shape, _pool_window(node, in_shape, padded))
     )
 
 
-def average_pool(node: Node, chain: Chain) -> Tensor:
+def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `AveragePool`; a Pad with 0 in front counts in the divisor."""
-    producer, in_shape, padded = chain.as_map(node)
+    producer, in_shape, padded = builder.as_map(node)
     counts = bool(node.attributes.get("count_include_pad", 0))
     window, flooring = _pool_window(node, in_shape, padded), _flooring_window(node, in_shape, padded)
     if any(padded) and not counts and flooring.pads != padded:
@@ -40,34 +40,34 @@ def average_pool(node: Node, chain: Chain) -> Tensor:
     counts = counts or any(padded)
     if counts and window != flooring:
         raise node.error("has ceil_mode with counted padding, and its last window passes the edge: not supported")
-    return _appended(node, chain, _average_pool(node, chain.source(producer), in_shape, window, counts=counts))
+    return _appended(node, builder, _average_pool(node, builder.source(producer), in_shape, window, counts=counts))
 
 
-def global_average_pool(node: Node, chain: Chain) -> Tensor:
+def global_average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `AveragePool` with the whole map as its window."""
-    producer, in_shape = _unpadded_map(node, chain)
+    producer, in_shape = _unpadded_map(node, builder)
     window = Window(kernel=(in_shape.height, in_shape.width))
-    return _appended(node, chain, _average_pool(node, chain.source(producer), in_shape, window))
+    return _appended(node, builder, _average_pool(node, builder.source(producer), in_shape, window))
 
 
-def global_max_pool(node: Node, chain: Chain) -> Tensor:
+def global_max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool` with the whole map as its window."""
-    producer, in_shape = _unpadded_map(node, chain)
+    producer, in_shape = _unpadded_map(node, builder)
     window = Window(kernel=(in_shape.height, in_shape.width))
-    return _appended(node, chain, _max_pool(node, chain.source(producer), in_shape, window))
+    return _appended(node, builder, _max_pool(node, builder.source(producer), in_shape, window))
 
 
-def reduce_mean(node: Node, chain: Chain) -> Tensor:
+def reduce_mean(node: Node, builder: GraphBuilder) -> Tensor:
     """ReduceMean is `GlobalAveragePool` of a map whose channels are the axes that stay."""
-    return _reduced(node, chain, global_average_pool)
+    return _reduced(node, builder, global_average_pool)
 
 
-def reduce_max(node: Node, chain: Chain) -> Tensor:
+def reduce_max(node: Node, builder: GraphBuilder) -> Tensor:
     """ReduceMax is `GlobalMaxPool` of such a map."""
-    return _reduced(node, chain, global_max_pool)
+    return _reduced(node, builder, global_max_pool)
 
 
-def _reduced(node: Node, chain: Chain, pool: Callable[[Node, Chain], Tensor]) -> Tensor:
+def _reduced(node: Node, builder: GraphBuilder, pool: Callable[[Node, GraphBuilder], Tensor]) -> Tensor:
     """Pool over the reduced axes as one, or as height and width where they are these."""
     layout, rank = node.tensor.layout, node.rank
     named = node.axes() or (() if node.attributes.get("noop_with_empty_axes", 0) else range(rank))
@@ -77,19 +77,19 @@ def _reduced(node: Node, chain: Chain, pool: Callable[[Node, Chain], Tensor]) ->
     kept = [axis for axis in range(rank) if axis not in reduced]
     spatial = [layout.shape[axis] for axis in reduced] if rank in MAP_RANKS and len(reduced) == rank - 2 else [-1]
     as_map = layout.transpose((*kept, *reduced)).reshape((1, prod(layout.shape[axis] for axis in kept), *spatial))
-    tensor = pool(node.reading(as_map), chain)
+    tensor = pool(node.reading(as_map), builder)
     keeps = node.attributes.get("keepdims", 1)
     sizes = [1 if axis in reduced else layout.shape[axis] for axis in range(rank) if keeps or axis in kept]
     return replace(tensor, layout=tensor.layout.reshape(sizes))
 
 
-def _unpadded_map(node: Node, chain: Chain) -> tuple[Layer | None, Shape]:
-    producer, in_shape, _ = chain.as_map(node)
+def _unpadded_map(node: Node, builder: GraphBuilder) -> tuple[Layer | None, Shape]:
+    producer, in_shape, _ = builder.as_map(node)
     return producer, in_shape
 
 
-def _appended(node: Node, chain: Chain, layer: Layer) -> Tensor:
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+def _appended(node: Node, builder: GraphBuilder, layer: Layer) -> Tensor:
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
 def _max_pool(node: Node, source: str, in_shape: Shape, window: Window) -> MaxPool:

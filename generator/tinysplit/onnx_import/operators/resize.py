@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.layers import Upsample
-from tinysplit.onnx_import.chain import Chain
+from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS
@@ -21,7 +21,7 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def resize(node: Node, chain: Chain) -> Tensor:
+def resize(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `Upsample` where every pixel is repeated a whole number of times; other modes are refused."""
     shape = node.tensor.layout.shape
     factors = _factors(node, shape)
@@ -31,16 +31,16 @@ def resize(node: Node, chain: Chain) -> Tensor:
         raise node.error(f"interpolates in mode {node.attributes['mode'].decode()}: only nearest is supported")
     for size, factor in zip(shape[2:], factors[2:], strict=True):
         _check_repeats(node, size, factor)
-    producer, in_shape, _ = chain.as_map(node)
+    producer, in_shape, _ = builder.as_map(node)
     by_axis = (1, *map(int, factors[2:]))[-2:]
     layer = Upsample(
         name=node.name,
-        inputs=(chain.source(producer),),
+        inputs=(builder.source(producer),),
         output=node.output,
         in_shape=in_shape,
         factors=(by_axis[0], by_axis[1]),
     )
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), chain.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
 def _factors(node: Node, shape: tuple[int, ...]) -> tuple[float, ...]:

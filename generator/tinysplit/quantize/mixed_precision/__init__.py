@@ -1,1 +1,1 @@
-"""Which values and weights need 16 bits."""
+"""Mixed precision: which values and weights have 16 bits."""

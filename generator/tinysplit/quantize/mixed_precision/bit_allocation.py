@@ -1,12 +1,12 @@
-"""`--bits auto`: 8 bits wherever they do, 16 where accuracy needs them, at least time.
+"""Mixed precision (`--bits auto`): 16 bits only where accuracy requires them, at the least execution time.
 
-Every value and every layer's weights are short at first. Each is measured alone: the noise that its 8 bits add to a
-network that has 16 elsewhere. While the network is not good enough, the one with most noise for the time that 16 bits
-take, of those that fit the boards, becomes long; at the end, each that turns out not to be needed is short again, the
-least noisy first. Nothing is random, so the same model and samples give the same widths.
+A greedy search. Every value and every layer's weights have 8 bits at first. Each is measured alone: the quantization
+noise that its 8 bits add to a network that has 16 bits elsewhere. While the accuracy is below the goal, the tensor with
+the most noise per second that its 16 bits cost, of those that fit the boards, gets 16 bits. At the end, those that turn
+out not to be needed get 8 bits again, the least noisy first. The search is deterministic.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,35 +16,34 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.quantize.accuracy import Fidelity, FloatScores
-from tinysplit.quantize.calibrate import Quantizer
+from tinysplit.quantize.accuracy import Accuracy
+from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
-from tinysplit.quantize.statistics import Statistics
 from tinysplit.split.problem import Assignment
 
 TOLERANCE = 1e-9  # of points and decibels
-LEAST_S = 1e-8  # so that what costs nothing comes by its noise
+LEAST_S = 1e-8  # so that tensors which cost nothing are ordered by their noise
 
 
 @dataclass(frozen=True)
 class Goal:
-    """How good a network has to be: points of accuracy that may be lost; without labels, dB that have to stay."""
+    """The accuracy to reach: most percentage points of top-1 to lose or, without labels, least SQNR in dB."""
 
     max_drop: float = 0.5
-    min_snr_db: float = 25.0
+    min_sqnr_db: float = 25.0
 
-    def accepts(self, fidelity: Fidelity) -> bool:
-        """Whether accuracy (or noise, without labels) is within the limit."""
-        if fidelity.drop_points is None:
-            return fidelity.snr_db >= self.min_snr_db - TOLERANCE
-        return fidelity.drop_points <= self.max_drop + TOLERANCE
+    def accepts(self, accuracy: Accuracy) -> bool:
+        """Return whether the accuracy (the SQNR, without labels) is within the limit."""
+        if accuracy.drop_points is None:
+            return accuracy.sqnr_db >= self.min_sqnr_db - TOLERANCE
+        return accuracy.drop_points <= self.max_drop + TOLERANCE
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a network in fixed point has to keep, and the boards and the split that it has to fit.
+    """The accuracy goal of a network in mixed precision, and the boards and the split that it has to fit.
 
-    `assignment` has the board of each layer, counted from 0; where it is empty, the first board runs all.
+    `assignment` has the board of each layer, counted from 0; when empty, the first board runs all.
     """
 
     goal: Goal
@@ -53,12 +52,12 @@ class Limits:
     assignment: Assignment = ()
 
     def costs(self, graph: Graph) -> WidthCosts:
-        """Return what widths cost there."""
+        """Return the costs of bit widths on these boards."""
         return WidthCosts(graph, self.boards, self.settings, self.assignment or (0,) * len(graph.layers))
 
 
-class Part(NamedTuple):
-    """What gets a width of its own: a value, or the weights of the layer with this output."""
+class TensorName(NamedTuple):
+    """A tensor with a bit width of its own: a value, or the weights of the layer with this output."""
 
     name: str
     is_weights: bool
@@ -69,39 +68,40 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """A part's width, what its 8 bits alone leave of the signal, and the time that 16 bits of it alone cost."""
+    """The bit width of a tensor, the SQNR with 8 bits for it alone, and the time that 16 bits for it alone cost."""
 
-    part: Part
+    tensor: TensorName
     bits: int
-    snr_db: float
+    sqnr_db: float
     extra_s: float
 
 
 @dataclass(frozen=True, eq=False)
-class AutoWidths:
-    """The result, and why."""
+class MixedPrecision:
+    """A network in mixed precision, its accuracy, the choice of every bit width, and the estimated time in seconds.
+
+    `choices` is empty where 8 bits suffice everywhere.
+    """
 
     quantized: QuantizedGraph
-    fidelity: Fidelity
+    accuracy: Accuracy
     choices: tuple[Choice, ...]
     seconds: float
 
 
-def choose_widths(
-    graph: Graph,
-    statistics: Mapping[str, Statistics],
-    floats: FloatScores,
-    limits: Limits,
-) -> AutoWidths:
-    """Return the network with the widths that are fast and good enough; CheckFailedError when none are."""
-    quantizer = Quantizer(graph, statistics, floats.samples.x)
-    search = _Search(graph, quantizer, floats, limits.goal, limits.costs(graph))
+def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
+    """Return the network in bit widths that reach the goal and fit the boards.
+
+    Raises CheckFailedError when the search finds none.
+    """
+    graph = calibration.graph
+    search = _Search(calibration, limits.goal, limits.costs(graph))
     widths = BitWidths.all(graph, SHORT)
     parts = list(search.parts())
     if search.accepts(widths):
         return search.result(widths, ())
-    alone = {part: _snr_alone(search, part) for part in parts}
-    longer: list[Part] = []
+    alone = {part: _sqnr_alone(search, part) for part in parts}
+    longer: list[TensorName] = []
     while not search.accepts(widths):
         short = [part for part in parts if part not in longer]
         short.sort(key=lambda part: -_worth(search, widths, part, alone[part]))
@@ -128,58 +128,59 @@ def choose_widths(
     return search.result(widths, tuple(choices))
 
 
-def _snr_alone(search: "_Search", part: Part) -> float:
-    alone = search.with_bits(BitWidths.all(search.graph, LONG), part, SHORT)
-    return Fidelity.of(search.quantizer.nearest(alone), search.floats).snr_db
+def _sqnr_alone(search: "_Search", part: TensorName) -> float:
+    calibration = search.calibration
+    alone = search.with_bits(BitWidths.all(calibration.graph, LONG), part, SHORT)
+    return Accuracy.of(calibration.nearest(alone), calibration.float_scores).sqnr_db
 
 
-def _worth(search: "_Search", widths: BitWidths, part: Part, snr_db: float) -> float:
-    """Return the noise that 16 bits take away for each second that they cost."""
+def _worth(search: "_Search", widths: BitWidths, part: TensorName, sqnr_db: float) -> float:
+    """Return the quantization noise that 16 bits remove per second that they cost."""
     extra_s = search.costs.seconds(search.longer(widths, part)) - search.costs.seconds(widths)
-    return float(10 ** (-snr_db / 10) / max(extra_s, LEAST_S))
+    return float(10 ** (-sqnr_db / 10) / max(extra_s, LEAST_S))
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    graph: Graph
-    quantizer: Quantizer
-    floats: FloatScores
+    calibration: Calibration
     goal: Goal
     costs: WidthCosts
 
-    def parts(self) -> Iterator[Part]:
-        """Yield what can have a width of its own, in the order of the layers."""
-        yield Part(self.graph.input_name, is_weights=False)
-        for layer in self.graph.layers:
+    def parts(self) -> Iterator[TensorName]:
+        """Yield the tensors that can have a bit width of their own, in the order of the layers."""
+        graph = self.calibration.graph
+        yield TensorName(graph.input_name, is_weights=False)
+        for layer in graph.layers:
             if "weights" in layer.parameters:
-                yield Part(layer.output, is_weights=True)
+                yield TensorName(layer.output, is_weights=True)
             if not layer.keeps_format:
-                yield Part(layer.output, is_weights=False)
+                yield TensorName(layer.output, is_weights=False)
 
-    def bits(self, widths: BitWidths, part: Part) -> int:
+    def bits(self, widths: BitWidths, part: TensorName) -> int:
         return (widths.weights if part.is_weights else widths.values)[part.name]
 
-    def with_bits(self, widths: BitWidths, part: Part, bits: int) -> BitWidths:
+    def with_bits(self, widths: BitWidths, part: TensorName, bits: int) -> BitWidths:
         if part.is_weights:
             return widths.with_weights(part.name, bits)
-        return widths.with_value(self.graph, part.name, bits)
+        return widths.with_value(self.calibration.graph, part.name, bits)
 
-    def longer(self, widths: BitWidths, part: Part) -> BitWidths:
+    def longer(self, widths: BitWidths, part: TensorName) -> BitWidths:
         return self.with_bits(widths, part, LONG)
 
-    def fidelity(self, widths: BitWidths) -> Fidelity:
-        return Fidelity.of(self.quantizer.best(widths), self.floats)
+    def accuracy(self, widths: BitWidths) -> Accuracy:
+        return Accuracy.of(self.calibration.best(widths), self.calibration.float_scores)
 
     def accepts(self, widths: BitWidths) -> bool:
-        return self.goal.accepts(self.fidelity(widths))
+        return self.goal.accepts(self.accuracy(widths))
 
-    def result(self, widths: BitWidths, choices: tuple[Choice, ...]) -> AutoWidths:
-        quantized = self.quantizer.best(widths)
-        return AutoWidths(quantized, Fidelity.of(quantized, self.floats), choices, self.costs.seconds(widths))
+    def result(self, widths: BitWidths, choices: tuple[Choice, ...]) -> MixedPrecision:
+        quantized = self.calibration.best(widths)
+        accuracy = Accuracy.of(quantized, self.calibration.float_scores)
+        return MixedPrecision(quantized, accuracy, choices, self.costs.seconds(widths))
 
     def refusal(self, widths: BitWidths) -> str:
-        fidelity = self.fidelity(widths)
+        accuracy = self.accuracy(widths)
         reached = (
-            f"{fidelity.snr_db:.1f} dB" if fidelity.drop_points is None else f"{fidelity.drop_points:.2f} points lost"
+            f"{accuracy.sqnr_db:.1f} dB" if accuracy.drop_points is None else f"{accuracy.drop_points:.2f} points lost"
         )
-        return f"no widths within flash and RAM are good enough: {reached} with 16 bits wherever they fit"
+        return f"no bit widths that fit flash and RAM reach the accuracy goal: {reached} with 16 bits wherever they fit"

@@ -1,4 +1,4 @@
-"""What widths of values and weights cost on the boards of an assignment, and whether everything fits there."""
+"""Execution time and memory of bit widths on the boards of an assignment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class WidthCosts:
     assignment: Assignment
 
     def seconds(self, widths: BitWidths) -> float:
-        """Return the time of all layers and of all tensors between boards."""
+        """Return the time of all layers and of all transfers between boards."""
         layers = sum(self._layer_seconds(number, widths) for number in range(len(self.graph.layers)))
         lengths = (widths.values[layer.output] for layer in self.graph.layers)
         return layers + sum(self._cut_seconds[bits][number] for number, bits in enumerate(lengths))
@@ -51,7 +51,7 @@ class WidthCosts:
 
     @cached_property
     def _cut_seconds(self) -> Mapping[int, list[float]]:
-        """What each layer's output takes on its way to other boards, by its bits."""
+        """Seconds of the transfers of each layer's output to other boards, by its bits."""
         seconds = {bits: [0.0] * len(self.graph.layers) for bits in (SHORT, LONG)}
         for bits, of_layer in seconds.items():
             widths = BitWidths.all(self.graph, bits)

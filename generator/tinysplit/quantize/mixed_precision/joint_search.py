@@ -1,8 +1,8 @@
-"""`run --bits auto`: widths follow from a split, and the split from widths, so both are found in turn.
+"""Mixed precision and split together (`run --bits auto`): each depends on the other, so they are found in turn.
 
-The first split has 8 bits everywhere; where no widths that fit it are good enough, 16 bits. Widths are chosen for it,
-the network is split again with these, and so on until the split stays as it is. The split that counts is always that of
-the widths that are used, settled or not.
+The first split has 8 bits everywhere or, where no bit widths that fit it reach the accuracy goal, 16 bits. Bit widths
+are chosen for it, the network is split again with these, and so on until the split does not change. The final split is
+always that of the bit widths that are used, converged or not.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.quantize.mixed_precision.bit_allocation import AutoWidths
+from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
 from tinysplit.split.problem import Assignment
 from tinysplit.split.solution import Split
 
@@ -21,52 +21,53 @@ MOST_ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class AutoRound:
-    """Widths for the split `before`: how many parts got 16 bits, and the split with these widths."""
+class Round:
+    """Bit widths for the split `before`: how many tensors got 16 bits, and the split with these widths."""
 
     before: Assignment
-    long_parts: int
-    parts: int
+    tensors_16_bits: int
+    tensors: int
     after: Assignment
 
     @property
-    def settled(self) -> bool:
-        """Whether the split stays as it is."""
+    def converged(self) -> bool:
+        """Whether the split does not change."""
         return self.before == self.after
 
 
 @dataclass(frozen=True, eq=False)
-class AutoSplit:
-    """A split, the network in the widths that it was found with, and the rounds that led there."""
+class JointSplit:
+    """A split, the network in the bit widths that it was found with, and the rounds of the search."""
 
     split: Split
     quantized: QuantizedGraph
-    rounds: tuple[AutoRound, ...]
+    rounds: tuple[Round, ...]
     first_bits: int  # of everything, for the first split
 
     @property
     def widths(self) -> BitWidths:
-        """The widths that are used."""
+        """The bit widths that are used."""
         return BitWidths.of_quantized(self.quantized)
 
     def lines(self) -> Iterator[str]:
-        """Say what happened, a line a round."""
+        """Yield a line for every round."""
         for number, own in enumerate(self.rounds, 1):
-            end = "the split with these is the same" if own.settled else "the split with these is another"
-            first = f" for the split of {self.first_bits} bits" if number == 1 else ""
-            yield f"auto, round {number}: {own.long_parts} of {own.parts} widths{first} are 16 bits; {end}"
-        if not self.rounds[-1].settled:
-            yield f"auto: not settled after {MOST_ROUNDS} rounds; the last split is that of the widths used"
+            end = "same split" if own.converged else "new split"
+            first = f" on the {self.first_bits}-bit split" if number == 1 else ""
+            used = f"{own.tensors_16_bits} of {own.tensors} tensors{first}"
+            yield f"mixed precision, round {number}: 16 bits for {used}, {end}"
+        if not self.rounds[-1].converged:
+            yield f"mixed precision: not converged after {MOST_ROUNDS} rounds; the last split fits the widths used"
 
     def to_json(self) -> dict[str, Any]:
         """Return the rounds, boards counted from 1."""
         return {
             "first_bits": self.first_bits,
-            "settled": self.rounds[-1].settled,
+            "converged": self.rounds[-1].converged,
             "rounds": [
                 {
-                    "long_parts": own.long_parts,
-                    "parts": own.parts,
+                    "tensors_16_bits": own.tensors_16_bits,
+                    "tensors": own.tensors,
                     "before": [device + 1 for device in own.before],
                     "after": [device + 1 for device in own.after],
                 }
@@ -75,36 +76,36 @@ class AutoSplit:
         }
 
 
-def settle(
-    graph: Graph, split_with: Callable[[BitWidths], Split], widths_for: Callable[[Assignment], AutoWidths]
-) -> AutoSplit:
-    """Return the split and the widths that follow from each other, or those of the last of `MOST_ROUNDS` rounds.
+def search_jointly(
+    graph: Graph, split_with: Callable[[BitWidths], Split], widths_for: Callable[[Assignment], MixedPrecision]
+) -> JointSplit:
+    """Return a split and bit widths that follow from each other, or those of the last of `MOST_ROUNDS` rounds.
 
-    Raises CheckFailedError where no split, or none with widths that are good enough, was found.
+    Raises CheckFailedError where no split, or none with bit widths that reach the accuracy goal, was found.
     """
     try:
-        return _settle_from(SHORT, graph, split_with, widths_for)
+        return _search_from(SHORT, graph, split_with, widths_for)
     except CheckFailedError as error:
         try:
-            return _settle_from(LONG, graph, split_with, widths_for)
+            return _search_from(LONG, graph, split_with, widths_for)
         except CheckFailedError:
             raise error from None
 
 
-def _settle_from(
+def _search_from(
     first_bits: int,
     graph: Graph,
     split_with: Callable[[BitWidths], Split],
-    widths_for: Callable[[Assignment], AutoWidths],
-) -> AutoSplit:
+    widths_for: Callable[[Assignment], MixedPrecision],
+) -> JointSplit:
     split, rounds = split_with(BitWidths.all(graph, first_bits)), []
     for _ in range(MOST_ROUNDS):
-        auto = widths_for(split.assignment)
-        widths = BitWidths.of_quantized(auto.quantized)
+        mixed = widths_for(split.assignment)
+        widths = BitWidths.of_quantized(mixed.quantized)
         again = split_with(widths)
         every = (*widths.values.values(), *widths.weights.values())
-        rounds.append(AutoRound(split.assignment, every.count(LONG), len(every), again.assignment))
+        rounds.append(Round(split.assignment, every.count(LONG), len(every), again.assignment))
         split = again
-        if rounds[-1].settled:
+        if rounds[-1].converged:
             break
-    return AutoSplit(split, auto.quantized, tuple(rounds), first_bits)
+    return JointSplit(split, mixed.quantized, tuple(rounds), first_bits)

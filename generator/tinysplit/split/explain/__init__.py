@@ -1,1 +1,1 @@
-"""Why a problem has no split, and what other splits would bring."""
+"""Why a problem is infeasible, and alternatives to a split."""

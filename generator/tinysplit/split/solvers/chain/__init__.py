@@ -1,1 +1,1 @@
-"""Exact label search for networks without branches."""
+"""Exact label setting for chains: a resource-constrained shortest path over layers and devices."""

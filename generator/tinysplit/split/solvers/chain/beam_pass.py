@@ -1,7 +1,8 @@
-"""One pass over a chain: layer by layer, with at most `width` partial assignments (labels) behind each.
+"""One pass of the beam search over a chain: layer by layer, with at most `width` labels behind each.
 
-Of labels with the same device, the same saturated free flash min(free, flash still to place), and the same devices used
-where that matters, one is dropped that is nowhere better; of the others those with the smallest bounds stay.
+Dominance: of labels with the same device, the same free flash as far as it matters (at most the flash of the layers
+left), and the same devices used where that matters, one is dropped that is nowhere better. Of the others those with the
+smallest lower bounds stay.
 """
 
 from collections.abc import Collection
@@ -17,7 +18,7 @@ from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, LagrangianBounds, Runs
 from tinysplit.split.solvers.chain.resources import Bools, Floats, Ints
 
-BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two looks at the clock: 8 MB
+BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two readings of the clock: 8 MB
 BOUNDS_A_LAYER = 8
 FIRST_BOUNDS = 2
 SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
@@ -28,7 +29,7 @@ History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # of each layer: pa
 
 
 class Rules(NamedTuple):
-    """What the devices used decide: all of them must be, and twins are taken in their order."""
+    """Rules on the devices used: whether all must be, and the order of interchangeable ones."""
 
     must_use_all: bool
     twins: tuple[tuple[int, ...], ...]
@@ -51,7 +52,7 @@ class Dropped(NamedTuple):
 class BeamPass:
     """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
 
-    Where `packed` names devices, labels that stay get knapsack bounds for these, too (`packing.py`).
+    Labels that stay get knapsack bounds, too, for the devices in `packed` (`knapsack_choice.py`).
     """
 
     def __init__(
@@ -239,7 +240,7 @@ class BeamPass:
 
 
 def limits_below(runs: Runs, best: float) -> Floats:
-    """Return the most that each row may have in a split that is better than `best`."""
+    """Return the most of each resource in a split that is better than `best`."""
     caps = runs.rows.limits.copy()
     caps[: runs.rows.n_objective] = best * (1 - ROUNDING)
     return caps

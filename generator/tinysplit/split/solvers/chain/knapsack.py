@@ -1,9 +1,9 @@
-"""Lower bounds that keep the flash of one board exactly, as a knapsack; all other rows have multipliers.
+"""Lower bounds with a 0/1 knapsack for the flash of one board; all other resources have Lagrangian multipliers.
 
-Multipliers alone give credit for flash that stays free because nothing that is left fits into it. Here a board's free
-flash is counted in cells along the way (dynamic programming), always in favour of the way, so that the bound stays one:
-a run of layers takes the cells between the marks at its two ends, and what rounding may cost it is given back where it
-begins. The bounds do not look at how long runs may be: those of `run_bounds.py` do, and the larger one counts.
+Multipliers alone credit flash that stays free because no layer that is left fits into it. Here a board's free flash is
+counted in cells by dynamic programming, rounded in favour of the path, so that the result stays a lower bound: a
+run of layers takes the cells between the marks at its ends, and gets back where it begins what rounding may cost it.
+These bounds ignore how long runs may be; those of `lagrangian.py` do not, and the larger one counts.
 """
 
 from math import inf, isqrt

@@ -1,4 +1,4 @@
-"""Stronger bounds for labels where boards are nearly full: knapsack bounds of the boards that gain most by them."""
+"""Chooses the boards whose knapsack bounds raise the bounds of labels most, where flash is nearly full."""
 
 from collections.abc import Iterable
 from math import inf
@@ -20,7 +20,7 @@ OFTEN = 0.1  # of the layers; a board that is taken behind fewer is no help
 
 
 class KnapsackChoice:
-    """Knapsack bounds for those of `devices` whose flash has a price with any of the multipliers."""
+    """Knapsack bounds for those of `devices` whose flash has a positive multiplier."""
 
     def __init__(self, rows: ChainResources, multipliers: Floats, devices: Iterable[int]) -> None:
         priced = {device: multipliers[:, device - rows.n_devices].nonzero()[0] for device in devices}

@@ -1,4 +1,4 @@
-"""Partial assignments of a chain (labels) as arrays."""
+"""Labels of a chain: partial assignments as arrays, one a row."""
 
 from dataclasses import dataclass, replace
 

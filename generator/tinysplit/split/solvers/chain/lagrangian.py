@@ -1,9 +1,10 @@
-"""Lower bounds for every state of a chain, from multipliers for its rows (Lagrangian relaxation).
+"""Lagrangian lower bounds for every state of a chain, with multipliers for its resources.
 
-For multipliers m >= 0 that sum to one over the rows of the objective, and b the limits of the others, no assignment
-costs less than the least m * totals - m * b. That least is a shortest path, and here one over runs: a run of layers on
-one device may not take more of any row than is allowed in all. Without that, a mean of ways that each overload another
-device looks cheap; with it the bound sees most of the cuts that cannot be avoided. One table serves many multipliers.
+For multipliers m >= 0 that sum to one over the resources of the objective, and limits b of the others, no assignment
+costs less than the minimum of m * totals - m * b. That minimum is a shortest path, here one over runs: a run of layers
+on one device may not take more of any resource than is allowed in all. Without this, a mean of paths that each overload
+another device looks cheap; with it the bound sees most of the cuts that are necessary. One table serves many
+multipliers.
 """
 
 from math import inf

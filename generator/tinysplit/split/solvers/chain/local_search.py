@@ -1,7 +1,7 @@
-"""Better splits near known ones, by narrow passes over chains in which most layers keep their devices.
+"""Local search: beam passes of small width over chains in which most layers keep their devices.
 
-A pass prefers what its bounds like, and they are weakest where boards are nearly full. So what was dropped is followed
-to its end, and in a split the layers of two boards at a time are divided between these two anew, until no pair helps.
+A pass prefers what its bounds prefer, and they are weakest where boards are nearly full. So dropped labels are
+completed, and the layers of two boards at a time are divided between these two again, until no pair improves.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Found = tuple[float, list[int]]  # what it costs, and the device of every layer;
 
 
 class LocalSearch:
-    """Searches in a chain with rules; nothing is begun behind `deadline`."""
+    """Local search in a chain with rules; nothing begins after `deadline`."""
 
     def __init__(self, rows: ChainResources, rules: Rules, deadline: float) -> None:
         self.rows, self.rules, self.deadline = rows, rules, deadline

@@ -1,9 +1,9 @@
-"""A chain as arrays of totals: what a step adds to each figure that is minimized or has a limit.
+"""Resources of a chain: totals over layers and cuts that are minimised or limited, and what each step adds to them.
 
-A row is a figure that is a sum over layers and cuts: I, the busy time of a board or of a half-duplex link, joules, the
-flash of a board. The objective is the largest of the first rows; the other rows have limits. With an idle power P of
-all powered boards, energy is the largest of joules + P * busy over boards and links, and so rows again. P is known
-once it is known which boards are powered, so there is one `ChainResources` for each set of boards that may be.
+Resources are I, the busy time of a board or of a half-duplex link, joules, and the flash of a board. The objective is
+the largest of the first ones; the others have limits. With an idle power P of all powered boards, energy is the largest
+of joules + P * busy over boards and links, and so resources again. P is known once the set of powered boards is, so
+there is one `ChainResources` for each set that may be powered.
 """
 
 from collections.abc import Collection

@@ -1,12 +1,13 @@
-"""Exact search on chains: partial assignments of all lengths at once in arrays, widened until nothing was left out.
+"""Exact label setting on chains, by beam search that is widened until nothing was pruned by width.
 
-A pass (`label_pass.py`) goes through the layers and keeps at most `width` partial assignments (labels) after each. A
-pass that dropped nothing below its best split has proved it; otherwise the smallest bound dropped is a lower bound,
-and a wider pass follows, with more bounds: multipliers that were fitted to what was dropped. The cheapest ways that
-the fitting meets are splits, too, if they keep the limits, and `neighbours.py` looks for better ones near by.
+A pass (`beam_pass.py`) goes through the layers and keeps at most `width` labels (partial assignments) after each. A
+pass that dropped nothing below the incumbent has proved it; otherwise the smallest bound dropped is a lower bound, and
+a wider pass follows, with more Lagrangian bounds: multipliers fitted to dropped labels by subgradient steps
+(`subgradient.py`). The shortest paths met on the way are splits, too, if they keep the limits, and `local_search.py`
+improves them.
 
-Where energy counts and boards draw power while they wait, there is one such search for each set of boards that may be
-powered, and the one with the least bound goes on.
+Where idle power counts there is one such search for each set of boards that may be powered, and the one with the least
+bound goes on (best first).
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,10 +43,13 @@ MAX_DEVICES_IN_SETS = 10  # 2^10 sets
 
 
 def chain_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return a best split, or after `time_limit_s` the best one found, with a bound and `proved` False.
+    """Return an optimal split, or after `time_limit_s` seconds the best one found, with its lower bound.
 
-    The first pass, of milliseconds, is always finished. CheckFailedError says why nothing fits, UsageError what is for
-    other solvers: branches, periods other than `load`, and idle power on more than ten boards.
+    The first pass takes milliseconds and is always finished.
+
+    Raises:
+        UsageError: the network has branches, the period is not `load`, or idle power counts on more than ten boards.
+        NoSplitError: the problem is infeasible, or no split was found in time.
     """
     _check_scope(problem)
     check_capacity(problem)
@@ -103,7 +107,7 @@ class _Incumbent:
 
 
 class _LabelSearch:
-    """A search for each set of devices that may be powered."""
+    """One search for each set of devices that may be powered."""
 
     def __init__(self, problem: Problem, deadline: float) -> None:
         self.best = _Incumbent(problem)

@@ -1,4 +1,4 @@
-"""Multipliers that make the bounds of some states nearly greatest: subgradient ascent for many states at once."""
+"""Subgradient ascent (Polyak steps) for Lagrangian multipliers, for the bounds of many states at once."""
 
 from collections.abc import Iterator
 from math import isfinite

@@ -1,7 +1,7 @@
-"""RAM of a splitting problem as rows of its linear program: what `memory.ram_bytes` counts, step by step.
+"""RAM as constraints of the linear program: what `evaluate.memory.ram_bytes` counts, step by step.
 
 While layer s runs, a device keeps each tensor computed so far that a later layer there reads; the one that runs s has
-its RAM in place of those that s itself reads and writes; and one that passes the output of s on has that, too.
+its RAM in place of those that s itself reads and writes; and one that relays the output of s has that, too.
 """
 
 from collections.abc import Mapping

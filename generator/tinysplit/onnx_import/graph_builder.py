@@ -1,4 +1,4 @@
-"""The layers found so far, and the ways in which an operator can read an activation."""
+"""Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
-from tinysplit.network.layers.permute import is_walkable
+from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
@@ -14,19 +14,21 @@ from tinysplit.onnx_import.pointwise import Affine, Clamp
 MAP_RANK = 4  # batch, channels, height, width
 
 
-class Chain:
+class GraphBuilder:
     """Builds the layers of a `Graph` in topological order."""
 
     def __init__(self, input_name: str) -> None:
         self.input_name = input_name
-        self.input_order: IndexArray | None = None  # None until a layer has said how it wants the input
+        self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
-        self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and the order that it was brought into
-        self.applied: dict[Affine | Clamp, Layer] = {}  # what waited for the input's order, and has been added
+        self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and memory order
+        self.applied: dict[
+            Affine | Clamp, Layer
+        ] = {}  # operations on the input that waited for its order, and their layers
 
     def source(self, producer: Layer | None) -> str:
-        """Return the name of the ONNX value that `producer` (None: the network's input) offers."""
+        """Return the name of the ONNX value that `producer` (None: the network's input) computes."""
         return producer.output if producer else self.input_name
 
     def append(self, layer: Layer) -> Layer:
@@ -35,7 +37,7 @@ class Chain:
         return layer
 
     def replace(self, layer: Layer, fused: Layer) -> Layer:
-        """Put `fused` in the place of `layer` and return it."""
+        """Replace `layer` by `fused` and return it."""
         self.layers = [_checked(fused) if other is layer else other for other in self.layers]
         return fused
 
@@ -47,9 +49,9 @@ class Chain:
         return self.append(step.layer(self.source(producer), shape))
 
     def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
-        """Return who computes the node's activation, its height x width x channels, and the Pad in front of the node.
+        """Return the producer of the node's activation, its height x width x channels, and the Pad before the node.
 
-        Where the elements are not stored in that order, a layer is added that moves them.
+        Where the elements have another memory order, a layer that reorders them is added.
         """
         found = node.tensor.layout.unpadded_map()
         if found is None:
@@ -58,15 +60,15 @@ class Chain:
             )
         order, pads = found
         shape = Shape(*order.shape)
-        producer, order = self._settle(node.tensor, order, order, shape)
+        producer, order = self._resolve_order(node.tensor, order, order, shape)
         if not np.array_equal(order.ravel(), np.arange(shape.size)):
             producer = self.moved(node, node.tensor, producer, order.ravel(), shape)
         return producer, shape, pads
 
     def moved(self, node: Node, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
-        """Return the layer that brings what `producer` stores into `order`, as `shape`; it serves all who want that.
+        """Return the layer that reorders the output of `producer` to `order`, with `shape`; its readers share it.
 
-        Raises InputError when no nested loops walk this order, or nothing is known about the values in it.
+        Raises InputError where no nested loops produce this order, or the value range in it is not known.
         """
         name = node.name_of(tensor)
         key = (self.source(producer), tuple(order.tolist()))
@@ -74,8 +76,8 @@ class Chain:
             return self.moves[key]
         if tensor.layout.is_padded or name in (self.input_name, self.source(producer)):
             raise node.error(f"reads '{name}' in another order than it is stored, which cannot be changed here")
-        if not is_walkable(order):
-            raise node.error(f"reads '{name}' in an order that no nested loops walk: not supported")
+        if not has_loops(order):
+            raise node.error(f"reads '{name}' in an order that no nested loops produce: not supported")
         inputs, in_shape = (self.source(producer),), producer.out_shape if producer else Shape(1, 1, order.size)
         layer = Permute(
             name=f"{name} moved", inputs=inputs, output=name, in_shape=in_shape, new_shape=shape, order=order
@@ -84,7 +86,7 @@ class Chain:
         return layer
 
     def padded(self, node: Node, tensor: Tensor) -> Tensor:
-        """Return a padded activation as a layer that pads computes it, for what has no window to take the Pad."""
+        """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad."""
         name = node.name_of(tensor)
         if name not in self.pads:
             if tensor.layout.unpadded_map() is None:
@@ -96,22 +98,22 @@ class Chain:
         return self.pads[name]
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
-        """Return who computes `tensor`, its shape as stored, and the order in which ONNX reads it."""
+        """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
         order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
         wanted = order
         found = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
-        if found:  # whoever reads the network's input after this one may want a map
+        if found:  # later readers of the network's input may need a map
             wanted, shape = found[0], Shape(*found[0].shape)
-        producer, order = self._settle(tensor, order, wanted, shape)
+        producer, order = self._resolve_order(tensor, order, wanted, shape)
         return producer, producer.out_shape if producer else shape, order
 
-    def _settle(
+    def _resolve_order(
         self, tensor: Tensor, order: IndexArray, wanted: IndexArray, shape: Shape
     ) -> tuple[Layer | None, IndexArray]:
-        """Return who computes `tensor`, and `order` (of what ONNX sees) as the one of what is stored.
+        """Return the producer of `tensor`, and `order` (of the ONNX value) as that of the value in memory.
 
-        Where the network's input is read for the first time, it is stored as `shape` in the order `wanted`. The layers
-        that waited for that are added.
+        The first reader of the network's input determines its shape `shape` and memory order `wanted`. Operations that
+        waited for that become layers.
         """
         if tensor.producer is not None:
             return tensor.producer, order

@@ -1,0 +1,106 @@
+"""Calibrated weight rounding and bias correction for a whole network; boards do nothing more for it.
+
+The network runs layer by layer in its own integers, beside the same network in 16 bits. In each layer, weights are
+rounded so that their errors cancel on the inputs (`rounding`), and the bias takes the mean error away
+(`bias_correction`). In a network of 16 bits this is done where 32-bit accumulators leave the weights of a layer no more
+than 8 bits.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
+from tinysplit.network.fixed_point.formats import FloatArray, IntArray, ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
+from tinysplit.network.graph import NETWORK_INPUT
+from tinysplit.network.integer_reference import CHUNK, quantize_input
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.bias_correction import mean_error
+from tinysplit.quantize.choose_formats import few_weight_bits
+from tinysplit.quantize.input_moments import InputMoments, WindowLayer, input_means
+from tinysplit.quantize.rounding import WEIGHT_BITS, round_weights
+from tinysplit.quantize.weight_scales import largest_sum
+
+MOST_SAMPLES = 128
+MOST_COVARIANCES = 4608  # weights of a channel: the covariances take 170 MB; of more weights, the nearest integers stay
+
+
+def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | None, x: FloatArray) -> QuantizedGraph:
+    """Return `quantized` with calibrated weights and biases for samples `x` (N x sample_shape). Formats stay.
+
+    `reference` is the same network in more bits. Without one, the network is its own reference: what a layer reads
+    counts as exact, and only layers whose 16-bit weights are left 8 bits or fewer change. A network that came quantized
+    stays as it is, and so do weights that came as integers.
+    """
+    graph = quantized.graph
+    if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
+        return quantized
+    own = _Run(quantized, x[:MOST_SAMPLES])
+    exact = own if reference is None else _Run(reference, x[:MOST_SAMPLES])
+    layers = []
+    for index, layer in enumerate(quantized.layers):
+        model = layer if reference is None else reference.layers[index]
+        better = layer
+        if reference is not None or few_weight_bits(layer):
+            keeps_weights = layer.layer.name in graph.qdq_weight_scales
+            inputs = own.inputs(index)[0], exact.inputs(index)[0]
+            better = _calibrated(layer, *inputs, model.formats.x, keeps_weights=keeps_weights)
+        layers.append(better)
+        own.step(index, better)
+        if exact is not own:
+            exact.step(index, model)
+    return replace(quantized, layers=tuple(layers))
+
+
+class _Run:
+    """A network on its way through the layers: what later layers read, all samples at once."""
+
+    def __init__(self, quantized: QuantizedGraph, x: FloatArray) -> None:
+        self.graph = quantized.graph
+        self.values = {NETWORK_INPUT: quantize_input(quantized, x)}
+
+    def inputs(self, index: int) -> list[IntArray]:
+        """Return what layer `index` reads."""
+        shapes = self.graph.layers[index].in_shapes
+        read = (self.values[source] for source in self.graph.predecessors[index])
+        return [value.reshape(len(value), *shape) for value, shape in zip(read, shapes, strict=True)]
+
+    def step(self, index: int, layer: QuantizedLayer) -> None:
+        """Compute a layer, and forget what no later one reads."""
+        inputs = self.inputs(index)
+        parts = (
+            layer.layer.integer_reference(layer, *(value[start : start + CHUNK] for value in inputs))
+            for start in range(0, len(inputs[0]), CHUNK)
+        )
+        self.values[index] = np.concatenate(list(parts))
+        self.values = {source: v for source, v in self.values.items() if self.graph.last_reader(source) > index}
+
+
+def _calibrated(
+    quantized: QuantizedLayer, own: IntArray, exact: IntArray, exact_format: ValueFormat, *, keeps_weights: bool
+) -> QuantizedLayer:
+    """Return a layer with calibrated weights and bias for its inputs `own`, which should be `exact`.
+
+    It stays as it is where it has no windows, and where its accumulators would not fit 32 bits any more.
+    """
+    layer, formats = quantized.layer, quantized.formats
+    if quantized.parameters is None or not isinstance(layer, WindowLayer):
+        return quantized
+    scales = np.broadcast_to(formats.weight_scales, layer.out_shape.channels)[:, np.newaxis]
+    weights = layer.by_channel(layer.weights).astype(np.float64) / scales
+    rounded = layer.by_channel(quantized.parameters.weights).astype(np.float64)
+    is_short = quantized.parameters.weights.itemsize * 8 <= WEIGHT_BITS or few_weight_bits(quantized) > 0
+    if keeps_weights or not is_short or weights.shape[1] > MOST_COVARIANCES:
+        means = input_means(layer, own, formats.x.zero_point)
+    else:
+        moments = InputMoments.of(layer, own, formats.x.zero_point)
+        means, groups = moments.means, len(moments.means)
+        parts = zip(np.split(weights, groups), moments.covariances, strict=True)
+        rounded = np.concatenate([round_weights(part, covariance) for part, covariance in parts])
+    wanted = input_means(layer, exact, exact_format.zero_point) * (exact_format.scale / formats.x.scale)
+    correction = mean_error(weights, wanted, rounded, means) * formats.sum_scales
+    bias = (layer.bias + correction).astype(np.float32)
+    integers = layer.from_channels(rounded).astype(quantized.parameters.weights.dtype)
+    better = replace(quantized, parameters=IntegerParameters(integers, formats.round_bias(bias)))
+    return better if largest_sum(better) <= ACCUMULATOR_MAX else quantized

@@ -1,0 +1,16 @@
+"""A model calibrated on given samples."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from tinysplit.network.samples import Samples
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize.calibrate import Calibration
+
+
+def calibrated(model: Path, x: NDArray[np.float32]) -> Calibration:
+    """Return the calibration of the model on samples `x` (N x the input's shape)."""
+    return Calibration.of(import_model(model), model, Samples(x, None), Console(quiet=True))
