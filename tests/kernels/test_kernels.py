@@ -159,6 +159,7 @@ def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:
         assert needed <= promised, (kernel.name, quantized.layer, widths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", CORES)
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
