@@ -220,7 +220,7 @@ def golden_layers_with_weights() -> list[tuple[Layer, int]]:
         window=Window((3, 3), (2, 2), pads=Pads(0, 0, 1, 1)),
         activation=Activation(0.0, np.inf),
     )
-    vector = SMALL | {"in_shape": Shape(1, 1, 4)}
+    vector: dict[str, Any] = SMALL | {"in_shape": Shape(1, 1, 4)}
     dense = Dense(**vector, weights=RAMP[:12].reshape(3, 4), bias=np.ones(3, np.float32))
     transposed = ConvTranspose(
         **SMALL,
@@ -236,7 +236,7 @@ def golden_layers_with_weights() -> list[tuple[Layer, int]]:
 
 def golden_layers_without_weights() -> list[tuple[Layer, int]]:
     """Return layers and their bits."""
-    window, vector = Window((2, 2), (2, 2)), GOLDEN | {"in_shape": Shape(1, 1, 4)}
+    window, vector = Window((2, 2), (2, 2)), SMALL | {"in_shape": Shape(1, 1, 4)}
     turned = np.arange(32).reshape(4, 4, 2).transpose(0, 2, 1).ravel()
     joined: dict[str, Any] = SMALL | {"inputs": ("x", "v"), "activation": Activation(0.0)}
     return [
