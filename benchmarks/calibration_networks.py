@@ -23,45 +23,59 @@ MOST_MACC = 1_600_000  # of a layer: counters of cycles have 24 bits
 def calibration_networks() -> tuple[Graph, ...]:
     """Return the networks; with 16 bits the largest needs 28 000 bytes of RAM."""
     heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(170).conv(36).conv(150)
-    sound = NetworkBuilder("sound", Shape(40, 12, 1)).conv(40, (12, 4), 2).depthwise((3, 3)).conv(56)
-    heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10)
-    sound.average_pool().dense(12)
-    separable = (_pointwise(), _deep(), _image())
     return (
         _joined(),
         _residual(),
         _moved(),
-        heavy.softmax().graph(),
-        *separable,
-        _digits(),
-        sound.softmax().graph(),
-        _mixed(),
+        heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
+        *_separable_networks(),
+        *_spatial_networks(),
     )
 
 
-def _pointwise() -> Graph:
-    net = NetworkBuilder("pointwise", Shape(10, 14, 20)).depthwise((3, 5)).conv(36).depthwise().conv(30)
-    return net.conv(70, stride=2).max_pool(2, 1).average_pool().dense(40).softmax().graph()
+def _separable_networks() -> tuple[Graph, ...]:
+    """Return networks of depthwise and pointwise layers."""
+    pointwise = (
+        NetworkBuilder("pointwise", Shape(10, 14, 20))
+        .depthwise((3, 5))
+        .conv(36)
+        .depthwise()
+        .conv(30)
+        .conv(70, stride=2)
+    )
+    deep = (
+        NetworkBuilder("deep", Shape(4, 6, 90))
+        .depthwise()
+        .conv(80)
+        .depthwise((3, 3), 2)
+        .conv(100)
+        .depthwise((2, 2))
+        .conv(50)
+    )
+    return (
+        pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
+        deep.average_pool().conv(120).dense(96).dense(7).softmax().graph(),
+    )
 
 
-def _deep() -> Graph:
-    net = NetworkBuilder("deep", Shape(4, 6, 90)).depthwise().conv(80).depthwise((3, 3), 2).conv(100)
-    return net.depthwise((2, 2)).conv(50).average_pool().conv(120).dense(96).dense(7).softmax().graph()
-
-
-def _image() -> Graph:
-    net = NetworkBuilder("image", Shape(24, 24, 3)).conv(8, (3, 3)).depthwise().conv(14).depthwise((3, 3), 2).conv(24)
-    return net.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph()
-
-
-def _digits() -> Graph:
-    net = NetworkBuilder("digits", Shape(26, 26, 1)).conv(8, (3, 3)).max_pool(2, 2).conv(16, (3, 3)).max_pool(3, 2)
-    return net.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph()
-
-
-def _mixed() -> Graph:
-    net = NetworkBuilder("mixed", Shape(15, 15, 9)).conv(15, (3, 3), 1, 2).max_pool(3, 1).conv(24, (3, 3), 2)
-    return net.average_pool(2).conv(31, (3, 3)).dense(30).dense(64).dense(100).softmax().graph()
+def _spatial_networks() -> tuple[Graph, ...]:
+    """Return networks with windows and pools of several sizes."""
+    image = NetworkBuilder("image", Shape(24, 24, 3)).conv(8, (3, 3)).depthwise().conv(14).depthwise((3, 3), 2).conv(24)
+    digits = NetworkBuilder("digits", Shape(26, 26, 1)).conv(8, (3, 3)).max_pool(2, 2).conv(16, (3, 3)).max_pool(3, 2)
+    sound = NetworkBuilder("sound", Shape(40, 12, 1)).conv(40, (12, 4), 2).depthwise((3, 3)).conv(56)
+    mixed = (
+        NetworkBuilder("mixed", Shape(15, 15, 9))
+        .conv(15, (3, 3), 1, 2)
+        .max_pool(3, 1)
+        .conv(24, (3, 3), 2)
+        .average_pool(2)
+    )
+    return (
+        image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
+        digits.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph(),
+        sound.average_pool().dense(12).softmax().graph(),
+        mixed.conv(31, (3, 3)).dense(30).dense(64).dense(100).softmax().graph(),
+    )
 
 
 def _joined() -> Graph:

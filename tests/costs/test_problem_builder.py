@@ -69,7 +69,7 @@ def test_the_onnx_file_gives_the_published_figures() -> None:
     assert (len(split.sub_models), split.explored) == (2, 66)
 
 
-def test_full_search_proves_a_published_latency() -> None:
+def test_exhaustive_search_proves_a_published_latency() -> None:
     problem = make_problem(yamnet_256(), H7_AND_L4, PAPER)
     split = exhaustive_search(problem)
     assert split.explored == 2**13
