@@ -14,6 +14,7 @@ from tinysplit.kernels.base import KernelContext
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.layers.joining import Joining
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
     """Return the parameters of a kernel's function; the output may overlap the input."""
     formats = source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
-    if len(formats.inputs) > 1:
+    if isinstance(source.quantized.layer, Joining):
         return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
     return (f"const {x_type} *input", f"{y_type} *output", *scratch)
