@@ -1,6 +1,6 @@
-"""Simulation of inputs that arrive at a frame rate, on a split or on whole networks (Mukherjee 2021, section 5.1).
+"""Simulation of inputs that arrive at a frame rate, on a split or on whole networks (Mukherjee 2022, section 5.1).
 
-Mukherjee 2021, Figures 4 and 5, compare a pipeline with "greedy" placement, which runs each input on one free device
+Mukherjee 2022, Figures 4 and 5, compare a pipeline with "greedy" placement, which runs each input on one free device
 or lets it wait for one. Both are simulated exactly, event by event.
 """
 
@@ -30,7 +30,7 @@ class Passage:
 
     @property
     def latency_s(self) -> float:
-        """From arrival to output, as in Mukherjee 2021, Figure 5."""
+        """From arrival to output, as in Mukherjee 2022, Figure 5."""
         return self.end_s - self.arrival_s
 
 
