@@ -22,6 +22,19 @@ MOST_MACC = 1_600_000  # of a layer: counters of cycles have 24 bits
 
 def calibration_networks() -> tuple[Graph, ...]:
     """Return the networks; with 16 bits the largest needs 28 000 bytes of RAM."""
+    heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(170).conv(36).conv(150)
+    return (
+        _joined(),
+        _residual(),
+        _moved(),
+        heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
+        *_separable_networks(),
+        *_spatial_networks(),
+    )
+
+
+def _separable_networks() -> tuple[Graph, ...]:
+    """Return networks of depthwise and pointwise layers."""
     pointwise = (
         NetworkBuilder("pointwise", Shape(10, 14, 20))
         .depthwise((3, 5))
@@ -39,6 +52,14 @@ def calibration_networks() -> tuple[Graph, ...]:
         .depthwise((2, 2))
         .conv(50)
     )
+    return (
+        pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
+        deep.average_pool().conv(120).dense(96).dense(7).softmax().graph(),
+    )
+
+
+def _spatial_networks() -> tuple[Graph, ...]:
+    """Return networks with windows and pools of several sizes."""
     image = NetworkBuilder("image", Shape(24, 24, 3)).conv(8, (3, 3)).depthwise().conv(14).depthwise((3, 3), 2).conv(24)
     digits = NetworkBuilder("digits", Shape(26, 26, 1)).conv(8, (3, 3)).max_pool(2, 2).conv(16, (3, 3)).max_pool(3, 2)
     sound = NetworkBuilder("sound", Shape(40, 12, 1)).conv(40, (12, 4), 2).depthwise((3, 3)).conv(56)
@@ -49,14 +70,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         .conv(24, (3, 3), 2)
         .average_pool(2)
     )
-    heavy = NetworkBuilder("heavy", Shape(8, 8, 24)).conv(32, (3, 3)).conv(170).conv(36).conv(150)
     return (
-        _joined(),
-        _residual(),
-        _moved(),
-        heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
-        pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
-        deep.average_pool().conv(120).dense(96).dense(7).softmax().graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
         digits.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph(),
         sound.average_pool().dense(12).softmax().graph(),

@@ -76,6 +76,7 @@ def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
     assert {candidates(layer, CORTEX_M0PLUS, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_zero_points", [False, True])
 def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
@@ -87,6 +88,7 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["-O0", "-Og", "-O1", "-Os", "-O3"])
 def test_c_compiles_at_every_optimisation_level(level: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

@@ -159,6 +159,7 @@ def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:
         assert needed <= promised, (kernel.name, quantized.layer, widths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", CORES)
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
@@ -190,66 +191,67 @@ def test_any_layer_name_leaves_valid_c(name: str, tmp_path: Path) -> None:
     compile_all(("gcc",), tmp_path, write_layers(tmp_path, {1: LayerSource(quantized, Direct())}))
 
 
+RAMP = np.linspace(-1, 1, 36, dtype=np.float32)
+SMALL_SHAPE = Shape(4, 4, 2)
+SMALL: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y", "in_shape": SMALL_SHAPE}
+
+
 def golden_kernels() -> dict[str, LayerSource]:
     """Return the plain kernel of one small layer a kind; between them they show all that the templates can print."""
-    ramp = np.linspace(-1, 1, 36, dtype=np.float32)
-    window = Window((2, 2), (2, 2))
-    shape, vector = Shape(4, 4, 2), Shape(1, 1, 4)
-    common: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y"}
-    turned = np.arange(32).reshape(4, 4, 2).transpose(0, 2, 1).ravel()
-    joined: dict[str, Any] = {**common, "inputs": ("x", "v"), "in_shape": shape, "activation": Activation(0.0)}
-    layers: list[tuple[Layer, int]] = [
-        (
-            Conv(
-                **common,
-                in_shape=shape,
-                weights=np.resize(ramp, (3, 3, 3, 2)),
-                bias=np.array([0.5, -0.25, 0], np.float32),
-                window=Window((3, 3), pads=Pads(1, 1, 1, 1)),
-                activation=Activation(0.0, 6.0),
-            ),
-            8,
-        ),
-        (
-            DepthwiseConv(
-                **common,
-                in_shape=shape,
-                weights=np.resize(ramp, (3, 3, 2)),
-                bias=np.zeros(2, np.float32),
-                window=Window((3, 3), (2, 2), pads=Pads(0, 0, 1, 1)),
-                activation=Activation(0.0, np.inf),
-            ),
-            8,
-        ),
-        (Dense(**common, in_shape=vector, weights=ramp[:12].reshape(3, 4), bias=np.ones(3, np.float32)), 16),
-        (MaxPool(**common, in_shape=shape, window=window), 8),
-        (AveragePool(**common, in_shape=shape, window=window), 8),
-        (Softmax(**common, in_shape=vector), 16),
-        (Add(**joined, other_shapes=(shape,), signs=(1, -1)), 8),
-        (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
-        (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
-        (Lookup(**common, in_shape=vector, operator="Tanh", function=np.tanh), 8),
-        (PRelu(**common, in_shape=shape, slopes=np.array([0.25, -0.5], np.float32)), 8),
-        (Upsample(**common, in_shape=shape, factors=(2, 3)), 8),
-        (Pad(**common, in_shape=shape, pads=Pads(1, 0, 2, 1), value=1.5), 8),
-        (Permute(**common, in_shape=shape, new_shape=Shape(4, 2, 4), order=turned), 8),
-        (
-            ConvTranspose(
-                **common,
-                in_shape=shape,
-                weights=np.resize(ramp, (3, 2, 2, 2)),
-                bias=np.ones(3, np.float32),
-                stride=(2, 2),
-                dilation=(1, 1),
-                pads=Pads(),
-                growth=(0, 0),
-            ),
-            8,
-        ),
-    ]
+    layers = (*golden_layers_with_weights(), *golden_layers_without_weights())
     return {
         layer.kind: LayerSource(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers
     }
+
+
+def golden_layers_with_weights() -> list[tuple[Layer, int]]:
+    """Return layers and their bits."""
+    conv = Conv(
+        **SMALL,
+        weights=np.resize(RAMP, (3, 3, 3, 2)),
+        bias=np.array([0.5, -0.25, 0], np.float32),
+        window=Window((3, 3), pads=Pads(1, 1, 1, 1)),
+        activation=Activation(0.0, 6.0),
+    )
+    depthwise = DepthwiseConv(
+        **SMALL,
+        weights=np.resize(RAMP, (3, 3, 2)),
+        bias=np.zeros(2, np.float32),
+        window=Window((3, 3), (2, 2), pads=Pads(0, 0, 1, 1)),
+        activation=Activation(0.0, np.inf),
+    )
+    vector: dict[str, Any] = SMALL | {"in_shape": Shape(1, 1, 4)}
+    dense = Dense(**vector, weights=RAMP[:12].reshape(3, 4), bias=np.ones(3, np.float32))
+    transposed = ConvTranspose(
+        **SMALL,
+        weights=np.resize(RAMP, (3, 2, 2, 2)),
+        bias=np.ones(3, np.float32),
+        stride=(2, 2),
+        dilation=(1, 1),
+        pads=Pads(),
+        growth=(0, 0),
+    )
+    return [(conv, 8), (depthwise, 8), (dense, 16), (transposed, 8)]
+
+
+def golden_layers_without_weights() -> list[tuple[Layer, int]]:
+    """Return layers and their bits."""
+    window, vector = Window((2, 2), (2, 2)), SMALL | {"in_shape": Shape(1, 1, 4)}
+    turned = np.arange(32).reshape(4, 4, 2).transpose(0, 2, 1).ravel()
+    joined: dict[str, Any] = SMALL | {"inputs": ("x", "v"), "activation": Activation(0.0)}
+    return [
+        (MaxPool(**SMALL, window=window), 8),
+        (AveragePool(**SMALL, window=window), 8),
+        (Softmax(**vector), 16),
+        (Add(**joined, other_shapes=(SMALL_SHAPE,), signs=(1, -1)), 8),
+        (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
+        (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
+        (Lookup(**vector, operator="Tanh", function=np.tanh), 8),
+        (PRelu(**SMALL, slopes=np.array([0.25, -0.5], np.float32)), 8),
+        (Upsample(**SMALL, factors=(2, 3)), 8),
+        (Pad(**SMALL, pads=Pads(1, 0, 2, 1), value=1.5), 8),
+        (Permute(**SMALL, new_shape=Shape(4, 2, 4), order=turned), 8),
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

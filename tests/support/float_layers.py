@@ -63,11 +63,7 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
         case Permute():
             return np.asarray(x.ravel()[layer.order].reshape(layer.new_shape))
         case Conv():
-            patches = _patches(layer.window, x)
-            patches = patches.reshape(*patches.shape[:3], layer.groups, -1)
-            weights = layer.weights.reshape(layer.groups, -1, layer.window.elements, patches.shape[-1])
-            sums = np.einsum("yxkgc,gmkc->yxgm", patches, weights)
-            return np.asarray(sums.reshape(layer.out_shape) + layer.bias)
+            return _conv(layer, x)
         case DepthwiseConv():
             taps = layer.weights.reshape(-1, x.shape[-1])
             return np.asarray((_patches(layer.window, x) * taps).sum(axis=2) + layer.bias)
@@ -83,6 +79,14 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             exps = np.exp(x - x.max(axis=-1, keepdims=True))
             return np.asarray(exps / exps.sum(axis=-1, keepdims=True))
     raise NotImplementedError(layer.kind)
+
+
+def _conv(layer: Conv, x: Floats) -> Floats:
+    patches = _patches(layer.window, x)
+    patches = patches.reshape(*patches.shape[:3], layer.groups, -1)
+    weights = layer.weights.reshape(layer.groups, -1, layer.window.elements, patches.shape[-1])
+    sums = np.einsum("yxkgc,gmkc->yxgm", patches, weights)
+    return np.asarray(sums.reshape(layer.out_shape) + layer.bias)
 
 
 def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:
