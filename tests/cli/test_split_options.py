@@ -112,7 +112,7 @@ def test_pareto(against: str) -> None:
         (("--max-latency", "-1"), USAGE, "a maximum latency of -1 s excludes every split"),
         (("--max-period", "nan"), USAGE, "a maximum period of nan s excludes every split"),
         (("--max-energy", "0"), USAGE, "a maximum energy of 0 J excludes every split"),
-        (("--solver", "magic"), USAGE, "unknown solver 'magic': take one of auto, exhaustive"),
+        (("--solver", "magic"), USAGE, "unknown solver 'magic': use one of auto, exhaustive"),
         (G0 * 63, USAGE, "65 boards are too many: a split has at most 64"),
         (
             ("--max-energy", "1e-9"),

@@ -61,7 +61,7 @@ class CycleTable(FileModel):
         """
         costs = self.measured(core, bits, kind) or self.measured(core, bits, kind.split("/", maxsplit=1)[0])
         if costs is None:
-            raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}")
+            raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")
         return costs
 
 
