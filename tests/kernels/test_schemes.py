@@ -1,4 +1,4 @@
-"""Seed 004's rule of schemes, what kernels read, and which kernel is chosen, counted by hand."""
+"""The rule of schemes of Singh 2024, the memory traffic of kernels, and which kernel is chosen, counted by hand."""
 
 import numpy as np
 import pytest
@@ -73,22 +73,22 @@ def dense(inputs: int, outputs: int) -> Dense:
     )
 
 
-SEED_RGB = conv(Shape(480, 640, 3), 8, 3)  # seed 004's examples: three rows of 640 pixels of 3 channels,
-SEED_DEEP = conv(Shape(15, 20, 512), 8, 3)  # 3 rows x 512 channels x 20 columns,
-SEED_POINTWISE = conv(Shape(15, 20, 512), 8, 1, Pads())  # and as many pixels with 512 channels as fit
+RGB = conv(Shape(480, 640, 3), 8, 3)  # examples of Singh 2024: three rows of 640 pixels of 3 channels,
+DEEP = conv(Shape(15, 20, 512), 8, 3)  # 3 rows x 512 channels x 20 columns,
+POINTWISE = conv(Shape(15, 20, 512), 8, 1, Pads())  # and as many pixels with 512 channels as fit
 
 
 @pytest.mark.parametrize(
     ("layer", "near_bytes", "scheme", "buffer_bytes"),
     [
-        (SEED_RGB, 5760, Scheme.INTERLEAVED, 3 * 640 * 3),
-        (SEED_RGB, 5759, None, 3 * 640 * 3),  # its plane is larger still
-        (SEED_DEEP, 30720, Scheme.INTERLEAVED, 3 * 512 * 20),
-        (SEED_DEEP, 30719, Scheme.NON_INTERLEAVED, 20 * 15 + 20 * 8 * 4),
-        (SEED_DEEP, 939, None, 20 * 15 + 20 * 8 * 4),
-        (SEED_POINTWISE, 1500, Scheme.POINTWISE, 2 * 512),
-        (SEED_POINTWISE, 1 << 20, Scheme.POINTWISE, 20 * 15 * 512),
-        (SEED_POINTWISE, 511, None, 512),
+        (RGB, 5760, Scheme.INTERLEAVED, 3 * 640 * 3),
+        (RGB, 5759, None, 3 * 640 * 3),  # its plane is larger still
+        (DEEP, 30720, Scheme.INTERLEAVED, 3 * 512 * 20),
+        (DEEP, 30719, Scheme.NON_INTERLEAVED, 20 * 15 + 20 * 8 * 4),
+        (DEEP, 939, None, 20 * 15 + 20 * 8 * 4),
+        (POINTWISE, 1500, Scheme.POINTWISE, 2 * 512),
+        (POINTWISE, 1 << 20, Scheme.POINTWISE, 20 * 15 * 512),
+        (POINTWISE, 511, None, 512),
         (dense(64, 10), 100, Scheme.POINTWISE, 64),
         (depthwise(Shape(8, 8, 64)), 1535, Scheme.NON_INTERLEAVED, 8 * 8 + 8 * 4),
     ],

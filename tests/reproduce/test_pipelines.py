@@ -71,7 +71,7 @@ def test_periods_of_pipelines_are_the_same(definition: Period) -> None:
 
 def test_only_periods() -> None:
     for problem in (by_hand(), with_period(by_hand(), Period.OLD)):
-        with pytest.raises(UsageError, match="the best pipeline is one of least period"):
+        with pytest.raises(UsageError, match="the pipeline search minimises the period"):
             stage_search(problem)
 
 
