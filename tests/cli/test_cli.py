@@ -68,12 +68,18 @@ def test_copies_that_win_are_named(tmp_path: Path) -> None:
         app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "-o", str(tmp_path / "s.json")]
     )
     assert result.exit_code == 0
-    assert "note: the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every" in result.stderr
+    assert (
+        "note: replicating the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), with"
+        in result.stderr
+    )
     assert "outputs per second (estimated)" in " ".join(result.stdout.split())
 
 
 def test_limits_out_of_reach(tmp_path: Path) -> None:
-    for option, says in (("--max-latency", "no split answers within 1 ms"), ("--max-period", "no split answers every")):
+    for option, says in (
+        ("--max-latency", "no split meets the latency limit of 1 ms"),
+        ("--max-period", "no split meets the period limit of"),
+    ):
         line = run("split", MODEL, *TWO_G0, option, "0.001", "-o", str(tmp_path / "s.json"), expect=CHECK_FAILED)
         assert says in line
         assert not (tmp_path / "s.json").exists()

@@ -106,7 +106,7 @@ def test_only_verified_changes_are_suggested() -> None:
 def test_one_more_board_may_keep_a_limit() -> None:
     alone_s = evaluate(make_problem(tiny_cnn(), boards(1), CostSettings()), (0,) * 7).l_s
     settings = CostSettings(max_period_s=alone_s * 0.9, baud=2_000_000)
-    with pytest.raises(CheckFailedError, match=r"no split answers every .* ms.*1 more nucleo_g071rb"):
+    with pytest.raises(CheckFailedError, match=r"no split meets the period limit of .* ms.*1 more nucleo_g071rb"):
         split_network(context(tiny_cnn(), boards(1), settings), Search())
 
 

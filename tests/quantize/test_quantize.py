@@ -207,9 +207,15 @@ def test_constant_and_lost_channels_are_named(tmp_path: Path) -> None:
     graph, statistics = import_model(path), value_statistics(path, import_model(path).value_names, x)
     formats = choose_formats(graph, {name: values.range for name, values in statistics.items()}, 8)
     assert list(quantization_warnings(quantize(graph, formats, 8), statistics)) == [
-        "input 'x': channel 3 of 4 is constant in all samples: dead, or these samples do not cover the range",
-        "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead, or these samples do not cover the range",
-        "layer 'scale': channel 2 of 4 is within one step of Q10.-3: lost beside channels with a much larger range",
+        "input 'x': channel 3 of 4 is constant in all samples: dead channels, or samples that do not cover the range",
+        (
+            "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead channels, "
+            "or samples that do not cover the range"
+        ),
+        (
+            "layer 'scale': channel 2 of 4 is within one step of Q10.-3: quantized to a constant, because "
+            "other channels have a much larger range"
+        ),
     ]
 
 
@@ -220,6 +226,6 @@ def test_constant_and_wide_values_are_named() -> None:
     graph = one_layer_graph(layer)
     ranges = {name: values.range for name, values in statistics.items()}
     first, second, third = quantization_warnings(quantize(graph, choose_formats(graph, ranges, 8), 8), statistics)
-    assert first.startswith("input 'x': always 2.5 in all samples")
+    assert first.startswith("input 'x': constant 2.5 in all samples")
     assert second.startswith("layer 'fc': 100 % of its values underflow to 0 in Q15.-8: the value range 1e-06 to 30000")
     assert third.startswith("layer 'fc': the weights of 1 of its 2 output channels are all zero")

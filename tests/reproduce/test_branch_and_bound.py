@@ -42,7 +42,7 @@ def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
 
 
 def test_knows_latency_of_chains_alone() -> None:
-    with pytest.raises(UsageError, match="knows neither throughput, energy nor limits"):
+    with pytest.raises(UsageError, match="supports neither throughput, energy nor limits"):
         branch_and_bound(replace(by_hand(), objective=Objective.THROUGHPUT))
     branches = tuple(replace(layer, inputs=(max(-1, k - 2), k - 1)) for k, layer in enumerate(by_hand().layers))
     with pytest.raises(UsageError, match="this network has branches"):

@@ -12,7 +12,7 @@ from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.graph import Graph
-from tinysplit.reproduce.adaptive_dichotomic import adaptive_dichotomic_search, misfit, profile_runs
+from tinysplit.reproduce.adaptive_dichotomic import adaptive_dichotomic_search, infeasibility, profile_runs
 from tinysplit.reproduce.dichotomic import dichotomic_search, halves
 from tinysplit.reproduce.networks import kws_cnn, kws_ds_cnn, mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -134,10 +134,10 @@ def test_profile_runs() -> None:
 
 def test_misfit_counts_what_is_wrong() -> None:
     problem = by_hand()
-    assert misfit(problem, (0, 1, 0)) == 0
-    assert misfit(problem, (0, 0, 0)) == pytest.approx(1 + (160 - 100) / 160)
-    assert misfit(replace(problem, must_use_all=True), (1, 1, 1)) == 2
-    assert misfit(replace(problem, keep_last_two=True), (0, 1, 0)) == 2
+    assert infeasibility(problem, (0, 1, 0)) == 0
+    assert infeasibility(problem, (0, 0, 0)) == pytest.approx(1 + (160 - 100) / 160)
+    assert infeasibility(replace(problem, must_use_all=True), (1, 1, 1)) == 2
+    assert infeasibility(replace(problem, keep_last_two=True), (0, 1, 0)) == 2
 
 
 def test_time_limit_ends_the_search() -> None:

@@ -71,7 +71,7 @@ def test_periods_of_pipelines_are_the_same(definition: Period) -> None:
 
 def test_only_periods() -> None:
     for problem in (by_hand(), with_period(by_hand(), Period.OLD)):
-        with pytest.raises(UsageError, match="the best pipeline is one of least period"):
+        with pytest.raises(UsageError, match="the pipeline search minimises the period"):
             stage_search(problem)
 
 
@@ -188,7 +188,7 @@ def test_nothing_holds_the_whole_network() -> None:
     ("per_second", "count", "why"),
     [
         (1e-300, 50, "--frame-rate 1e-300: 50 inputs take more than 1e"),
-        (0.0, 50, "give a positive, finite rate"),
+        (0.0, 50, "the rate must be positive and finite"),
         (25.0, 100_001, "--input-count 100001: at most 100000 inputs"),
     ],
 )

@@ -25,12 +25,12 @@ def notes(problem: Problem) -> list[str]:
 @pytest.mark.parametrize("n_devices", [2, 3, 5, 6, 7])
 @pytest.mark.parametrize("seconds", [0.1, 0.7, 1 / 3])
 def test_copies_that_are_better_by_rounding_alone_are_no_note(n_devices: int, seconds: float) -> None:
-    assert not [note for note in notes(alike(n_devices, Objective.ENERGY, seconds)) if "every input" in note]
+    assert not [note for note in notes(alike(n_devices, Objective.ENERGY, seconds)) if "each input" in note]
 
 
 def test_copies_that_are_better_are_said() -> None:
     assert notes(alike(2, Objective.THROUGHPUT, 0.1))[-1] == (
-        "note: the whole network on board 1 (b0) and board 2 (b1), every input on one of them, would answer every "
-        "100.00 ms, this split answers every 200.00 ms"
+        "note: replicating the whole network on board 1 (b0) and board 2 (b1), with each input on one of them: "
+        "period 100.00 ms, this split: 200.00 ms"
     )
-    assert "the whole network on 7 boards, every input on one" in notes(alike(7, Objective.THROUGHPUT, 0.1))[-1]
+    assert "the whole network on 7 boards, with each input on one" in notes(alike(7, Objective.THROUGHPUT, 0.1))[-1]

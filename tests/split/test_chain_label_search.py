@@ -15,7 +15,7 @@ from random_problems import Kinds, random_problem
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
-from tinysplit.split.solvers.chain import knapsack_choice as packing
+from tinysplit.split.solvers.chain import knapsack_choice as knapsack_module
 from tinysplit.split.solvers.chain import search as module
 from tinysplit.split.solvers.chain.knapsack import KnapsackBounds
 from tinysplit.split.solvers.chain.lagrangian import Runs, States
@@ -35,16 +35,16 @@ def small_problems(count: int, first_seed: int = 0) -> Iterator[tuple[Problem, f
         yield problem, BruteForce(problem).least()
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("with_knapsacks", [False, True])
 @pytest.mark.parametrize("width", [1, module.FIRST_WIDTH])  # 1: passes drop labels, and learn from them
-def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agrees_with_brute_force(width: int, with_knapsacks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WIDTH", width)
-    if packed:
+    if with_knapsacks:
         monkeypatch.setattr(module, "KNAPSACK_WIDTH", 0)
-        monkeypatch.setattr(packing, "MAX_CELLS", 3 + 50 * width)  # few: rounding counts
-        monkeypatch.setattr(packing, "SAMPLE", width)
+        monkeypatch.setattr(knapsack_module, "MAX_CELLS", 3 + 50 * width)  # few: rounding counts
+        monkeypatch.setattr(knapsack_module, "SAMPLE", width)
     n_feasible = 0
-    for problem, expected in small_problems(N_PROBLEMS, first_seed=width * 10_000 + packed * 5_000):
+    for problem, expected in small_problems(N_PROBLEMS, first_seed=width * 10_000 + with_knapsacks * 5_000):
         if not isfinite(expected):
             with pytest.raises(NoSplitError) as caught:
                 chain_label_search(problem)
@@ -61,12 +61,12 @@ def test_agrees_with_brute_force(width: int, packed: bool, monkeypatch: pytest.M
 def test_what_is_for_other_solvers() -> None:
     problem = replace(large_chain(5, 2, 0), period_definition=Period.SPAN)
     assert chain_label_search(problem).proved  # the period is not asked for
-    with pytest.raises(UsageError, match="knows the period load only, not span: take --solver dag-labels"):
+    with pytest.raises(UsageError, match="supports the period load only, not span: use --solver dag-labels"):
         chain_label_search(replace(problem, objective=Objective.THROUGHPUT))
     branches = tuple(replace(layer, inputs=(max(-1, k - 2), k - 1)) for k, layer in enumerate(problem.layers))
     with pytest.raises(UsageError, match="chain-labels solves chains only"):
         chain_label_search(replace(problem, layers=branches))
-    with pytest.raises(UsageError, match="more than 10 boards have too many sets: take --solver dag-labels"):
+    with pytest.raises(UsageError, match="supports at most 10 boards then: use --solver dag-labels"):
         chain_label_search(with_power(large_chain(5, 11, 0), idle_w=0.01))
 
 
@@ -74,13 +74,15 @@ def test_bounds_are_not_above_the_optimum() -> None:
     for problem, expected in small_problems(cases(quick=20, full=150, nightly=2000)):
         if any(device.idle_w for device in problem.devices):
             continue  # there the optimum may power fewer devices
-        rows = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
-        n, n_rows = rows.n_objective, len(rows.limits)
+        resources = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
+        n, n_resources = resources.n_objective, len(resources.limits)
         nothing = np.zeros(1, dtype=np.intp)
-        first = np.append(np.full(n, 1 / n), np.zeros(n_rows - n))[None]
-        caps = np.where(np.isfinite(rows.limits), rows.limits, expected)
-        ascent = SubgradientAscent(Runs(rows), States(nothing, nothing, np.zeros((1, n_rows))), first, caps, expected)
-        values = [float(ways.values[0]) for ways in ascent.steps(20)]
+        first = np.append(np.full(n, 1 / n), np.zeros(n_resources - n))[None]
+        caps = np.where(np.isfinite(resources.limits), resources.limits, expected)
+        ascent = SubgradientAscent(
+            Runs(resources), States(nothing, nothing, np.zeros((1, n_resources))), first, caps, expected
+        )
+        values = [float(paths.values[0]) for paths in ascent.steps(20)]
         assert (ascent.multipliers >= 0).all()
         assert ascent.multipliers[0, :n].sum() == pytest.approx(1)
         assert isfinite(expected) <= (max(values) <= expected * (1 + 1e-9) + 1e-12)
@@ -92,18 +94,21 @@ def test_knapsack_bounds_are_not_above_what_a_partial_assignment_can_reach() -> 
     for problem, expected in small_problems(cases(quick=10, full=40, nightly=400), first_seed=70_000):
         if any(device.idle_w for device in problem.devices) or not isfinite(expected):
             continue
-        rows = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
-        n = rows.n_objective
-        prices = rng.random((3, len(rows.limits) - n)) * expected / rows.limits[n:].clip(1)
+        resources = ChainResources.of(StepCosts(problem), range(len(problem.devices)))
+        n = resources.n_objective
+        prices = rng.random((3, len(resources.limits) - n)) * expected / resources.limits[n:].clip(1)
         weights = np.hstack([rng.dirichlet(np.ones(n), 3), prices])
-        kept = [KnapsackBounds(rows, weights, device, int(rng.integers(1, 40))) for device in range(rows.n_devices)]
+        kept = [
+            KnapsackBounds(resources, weights, device, int(rng.integers(1, 40)))
+            for device in range(resources.n_devices)
+        ]
         brute_force = BruteForce(problem)
         for assignment, outcome in brute_force.feasible():
             most = brute_force.value(outcome) * (1 + 1e-9) + 1e-12
-            totals, before = np.zeros((1, len(rows.limits))), 0
-            for layer, device in enumerate(assignment[: rows.n_layers]):
+            totals, before = np.zeros((1, len(resources.limits))), 0
+            for layer, device in enumerate(assignment[: resources.n_layers]):
                 assert all((bounds.of(layer, np.array([before]), totals) <= most).all() for bounds in kept)
-                totals, before = totals + rows.step(layer)[before, device], device
+                totals, before = totals + resources.step(layer)[before, device], device
             n_checked += 1
     assert n_checked > 50
 
@@ -112,10 +117,10 @@ def test_a_knapsack_bound_gives_no_credit_for_flash_that_nothing_fits_into() -> 
     layers = tuple(LayerCosts.alike(f"l{k}", 3, 1, 1, (1.0, 9.0)) for k in range(2))
     transfers = (((0.0, 0.5), (0.5, 0.0)),) * 2
     problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 6, 1)), transfers)
-    rows = ChainResources.of(StepCosts(problem), range(2))
+    resources = ChainResources.of(StepCosts(problem), range(2))
     start = np.zeros(1, dtype=np.intp), np.zeros((1, 3))
     for n_cells, bound in ((100, 10.5), (1, 2.0)):  # counted in cells of 5 bytes both layers fit
-        assert KnapsackBounds(rows, np.array([[1.0, 0.0, 0.0]]), 0, n_cells).of(0, *start) == pytest.approx(bound)
+        assert KnapsackBounds(resources, np.array([[1.0, 0.0, 0.0]]), 0, n_cells).of(0, *start) == pytest.approx(bound)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -49,7 +49,7 @@ def test_periods_that_are_not_linear_are_refused_where_they_count() -> None:
     problem = replace(large_chain(6, 2, 0), period_definition=Period.SPAN)
     assert solve_with_highs(problem).proved
     for asking in (replace(problem, objective=Objective.THROUGHPUT), replace(problem, max_period_s=1.0)):
-        with pytest.raises(UsageError, match="--solver highs does not know the period span"):
+        with pytest.raises(UsageError, match="--solver highs does not support the period span"):
             solve_with_highs(asking)
 
 

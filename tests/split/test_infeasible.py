@@ -34,10 +34,26 @@ def least(problem: Problem, objective: Objective) -> float:
 @pytest.mark.parametrize(
     ("limit", "objective", "says"),
     [
-        ({"max_latency_s": 1e-4}, Objective.LATENCY, "no split answers within 0.1 ms: the shortest latency found is"),
-        ({"max_period_s": 1e-4}, Objective.THROUGHPUT, "no split answers every 0.1 ms: the shortest period found is"),
-        ({"frame_period_s": 1e-4}, Objective.THROUGHPUT, "no split answers every 0.1 ms: the shortest period found is"),
-        ({"max_energy_j": 1e-6}, Objective.ENERGY, "no split needs at most 0.001 mJ: the least energy found is"),
+        (
+            {"max_latency_s": 1e-4},
+            Objective.LATENCY,
+            "no split meets the latency limit of 0.1 ms: the shortest latency found is",
+        ),
+        (
+            {"max_period_s": 1e-4},
+            Objective.THROUGHPUT,
+            "no split meets the period limit of 0.1 ms: the shortest period found is",
+        ),
+        (
+            {"frame_period_s": 1e-4},
+            Objective.THROUGHPUT,
+            "no split meets the period limit of 0.1 ms: the shortest period found is",
+        ),
+        (
+            {"max_energy_j": 1e-6},
+            Objective.ENERGY,
+            "no split meets the energy limit of 0.001 mJ: the least energy found is",
+        ),
     ],
 )
 def test_a_limit_out_of_reach(limit: dict[str, Any], objective: Objective, says: str) -> None:
@@ -53,7 +69,7 @@ def test_latency_and_energy_contradict_each_other() -> None:
     both = replace(thirsty, max_latency_s=fastest * 1.01, max_energy_j=frugal * 1.01)
     needed = least(replace(both, max_energy_j=1e9), Objective.ENERGY)
     assert reason(both) == (
-        "the limits contradict each other: of the splits that answer within "
+        "the limits contradict each other: of the splits that meet the latency limit of "
         f"{both.max_latency_s * 1000:.6g} ms, the least energy found is "
         f"{needed * 1000:.6g} mJ, not {both.max_energy_j * 1000:.6g} mJ"
     )
@@ -65,7 +81,7 @@ def test_the_pace_and_energy_contradict_each_other() -> None:
     needed = least(paced, Objective.ENERGY)
     assert needed > frugal * 1.05
     text = reason(replace(paced, max_energy_j=frugal * 1.01))
-    assert text.startswith("no split needs at most")
+    assert text.startswith("no split meets the energy limit of")
     assert f"{needed * 1000:.6g} mJ" in text
 
 
@@ -73,8 +89,8 @@ def test_copies_that_would_keep_the_pace_are_named() -> None:
     twins = make_problem(tiny_cnn(), [BOARDS[0]] * 2, CostSettings())
     whole_s = evaluate(twins, (0,) * 7).l_s
     assert reason(replace(twins, max_period_s=whole_s * 0.51)).endswith(
-        "the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), every input on one of them, would: "
-        f"{whole_s * 500:.6g} ms"
+        "the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), with each input on one of them, "
+        f"has a period of {whole_s * 500:.6g} ms"
     )
 
 

@@ -112,9 +112,9 @@ def test_limits_shape_the_best_split() -> None:
     problem = THERE_AND_BACK  # fastest (0, 1, 0) with 7.75 s and a period of 4.25 s
     for solver in ("exhaustive", "dag-labels", "auto"):
         assert solve(problem, solver).assignment == (0, 1, 0)
-        with pytest.raises(CheckFailedError, match=r"no split answers within 5000 ms: the shortest latency .* 7750 ms"):
+        with pytest.raises(CheckFailedError, match=r"the latency limit of 5000 ms: the shortest latency .* 7750 ms"):
             solve(replace(problem, max_latency_s=5.0), solver)
-        with pytest.raises(CheckFailedError, match=r"no split answers every 4000 ms: the shortest period .* 4250 ms"):
+        with pytest.raises(CheckFailedError, match=r"the period limit of 4000 ms: the shortest period .* 4250 ms"):
             solve(replace(problem, max_period_s=4.0), solver)
         assert solve(replace(problem, max_period_s=4.25), solver).objective == 7.75
 
@@ -128,8 +128,8 @@ def test_limits_that_contradict_each_other() -> None:
         with pytest.raises(CheckFailedError) as caught:
             solve(replace(problem, max_latency_s=4.5, max_period_s=3.5), solver)
         assert str(caught.value) == (
-            "the limits contradict each other: of the splits that answer within 4500 ms, the shortest period found is "
-            "4000 ms, not 3500 ms"
+            "the limits contradict each other: of the splits that meet the latency limit of 4500 ms, the shortest "
+            "period found is 4000 ms, not 3500 ms"
         )
 
 

@@ -101,13 +101,15 @@ def line(case: Problem) -> str:
 
 def test_layer_short_of_ram() -> None:
     assert line(problem((1000, 300), (1000, 440))) == (
-        "layer 1 'conv1' needs 500 bytes of RAM; board 2 (nucleo_f401re) comes nearest with 440: 60 bytes short"
+        "layer 1 'conv1' needs 500 bytes of RAM; the smallest shortfall is 60 bytes, on board 2 (nucleo_f401re), which "
+        "has 440"
     )
 
 
 def test_layer_short_of_flash() -> None:
     assert line(problem((390, 500), (300, 500))) == (
-        "layer 4 'dense' needs 400 bytes of flash; board 1 (nucleo_g071rb) comes nearest with 390: 10 bytes short"
+        "layer 4 'dense' needs 400 bytes of flash; the smallest shortfall is 10 bytes, on board 1 (nucleo_g071rb), "
+        "which has 390"
     )
 
 
@@ -141,29 +143,29 @@ def test_network_short_of_flash() -> None:
 def test_totals_fit_but_no_packing() -> None:
     # 100, 200, 300 and 400 into 550 + 480: at best 500 there and 500 here, 20 too many.
     assert line(problem((550, 500), (480, 500))) == (
-        "every layer fits somewhere and so does their sum, but no assignment packs them: "
-        "20 more bytes of flash on board 2 (nucleo_f401re) would do"
+        "every layer fits on some board and the total flash suffices, but no assignment is feasible: "
+        "20 more bytes of flash on board 2 (nucleo_f401re) would suffice"
     )
 
 
 def test_packing_that_ram_forbids() -> None:
     # Only the first board has the RAM for layers 1 and 2, which take 300 of its 290 bytes.
     assert line(problem((290, 500), (1000, 300))) == (
-        "every layer fits somewhere and so does their sum, but no assignment packs them: "
-        "10 more bytes of flash on board 1 (nucleo_g071rb) would do"
+        "every layer fits on some board and the total flash suffices, but no assignment is feasible: "
+        "10 more bytes of flash on board 1 (nucleo_g071rb) would suffice"
     )
 
 
 def test_boards_without_a_link() -> None:
     apart = replace(problem((600, 500), (600, 500)), transfer_seconds=(((0.0, inf), (inf, 0.0)),) * 4)
-    assert line(apart).endswith("no assignment packs them: 400 more bytes of flash on board 1 (nucleo_g071rb) would do")
+    assert line(apart).endswith(": 400 more bytes of flash on board 1 (nucleo_g071rb) would suffice")
     only_ends = (
         replace(LAYERS[0], seconds=(1.0, inf)),
         *LAYERS[1:3],
         replace(LAYERS[3], seconds=(inf, 1.0)),
     )
     assert line(replace(apart, layers=only_ends)) == (
-        "no assignment fits: the boards that hold the layers are not linked, or several lack flash"
+        "no assignment is feasible: the boards that can store the layers are not linked, or several lack flash"
     )
 
 
@@ -176,4 +178,4 @@ def test_every_board_must_be_used() -> None:
     two = replace(ROOMY, layers=LAYERS[:1], transfer_seconds=TRANSFERS[:1], must_use_all=True)
     assert line(two) == "every one of 2 boards must be used, but the network has 1 layers"
     useless = replace(problem((1000, 500), (1000, 100)), must_use_all=True)
-    assert line(useless) == "no assignment that uses every board fits: leave one out"
+    assert line(useless) == "no assignment that uses every board is feasible: remove a board"

@@ -91,7 +91,7 @@ def test_every_solver_has_a_name_and_no_other_is_known() -> None:
         split = solve(problem, name)
         assert (split.solver, split.picked_because) == (name, "")
         assert isclose(split.objective, expected, rel_tol=1e-9)
-    with pytest.raises(UsageError, match=r"unknown solver 'cplex': take one of auto, exhaustive, .*highs"):
+    with pytest.raises(UsageError, match=r"unknown solver 'cplex': use one of auto, exhaustive, .*highs"):
         solve(problem, "cplex")
 
 

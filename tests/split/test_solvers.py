@@ -68,7 +68,7 @@ def test_exhaustive_search_counts_every_assignment_beyond_one_block() -> None:
 
 
 def test_exhaustive_search_refuses_what_would_take_hours() -> None:
-    expected = r"4\^30 = 1\.2e\+18 assignments, more than 1073741824: take --solver auto"
+    expected = r"4\^30 = 1\.2e\+18 assignments, more than 1073741824: use --solver auto"
     with pytest.raises(UsageError, match=expected):
         exhaustive_search(random_chain(30, 4, 1.2, seed=1))
 
@@ -147,5 +147,7 @@ def test_multipliers_that_cancel_lift_no_bound(seed: int) -> None:
     problem = replace(problem, devices=full)
     multiplier = 1e8 * best.objective
     runs = Runs(ChainResources.of(StepCosts(problem), range(2)))
-    bounds = LagrangianBounds(runs, np.array([[1.0, multiplier, multiplier]]), runs.whole(runs.rows.limits))
+    bounds = LagrangianBounds(
+        runs, np.array([[1.0, multiplier, multiplier]]), runs.farthest_ends(runs.resources.limits)
+    )
     assert bounds.least()[0] <= best.objective

@@ -77,7 +77,7 @@ class _Search:
         return self._tried(make_problem(self.graph, boards, self.settings), boards)
 
     def _least_more(self, problem: Problem, device: int, memory: "_Memory", everything: int) -> int:
-        """Return the least sufficient number of additional units of one memory, by bisection; 0 if no amount is.
+        """Return the least sufficient number of additional units of one memory, by bisection; 0 if no amount suffices.
 
         `everything` is an upper bound of the bytes that any split needs.
         """

@@ -1,4 +1,4 @@
-"""Kernels: ways to compute a layer on a core, one module each, their costs, and the choice among them."""
+"""Kernels, which compute a layer on a core: one module each, their costs, and the choice among them."""
 
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cores import DSP_CORES

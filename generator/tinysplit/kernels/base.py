@@ -26,7 +26,7 @@ BIAS_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelContext:
-    """What the templates of a kernel know as `kernel`, in addition to the context of every layer."""
+    """Base of the template contexts of kernels: the variable `kernel` in their templates."""
 
 
 class Kernel(ABC):
@@ -37,8 +37,8 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
-    is_automatic: ClassVar[bool] = True  # considered without being named on the command line
-    unrolled_columns: ClassVar[int] = 5  # of a pool's window: the compiler unrolls loops of up to so many
+    is_automatic: ClassVar[bool] = True  # selected without a request on the command line
+    unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
     suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time takes no longer than all at once
 
     @abstractmethod
@@ -47,7 +47,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of RAM, a multiple of 4, of the kernel's scratch buffer."""
+        """Return the bytes of RAM, a multiple of 4, that the kernel needs beside input and output while it runs."""
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """Return how far before input k the output must begin to share its memory; None if it must not share any.
@@ -57,7 +57,7 @@ class Kernel(ABC):
         return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
 
     def span_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of the first input, the output in place of it as far as allowed, and the scratch buffer."""
+        """Return the bytes of the first input, the output in place as far as allowed, and the scratch buffer."""
         lead, in_bytes = self.lead(layer, 0, widths), layer.in_shape.size * widths.x // 8
         out_bytes = layer.out_shape.size * widths.y // 8
         distance = out_bytes if lead is None else min(max(lead.least_bytes, 0), out_bytes)
@@ -85,7 +85,7 @@ class Kernel(ABC):
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
     def context(self, quantized: QuantizedLayer) -> KernelContext:  # noqa: ARG002 - what kernels override
-        """Return what the template of this kernel knows as `kernel`."""
+        """Return the variable `kernel` of the template."""
         return KernelContext()
 
     def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what kernels override

@@ -14,7 +14,7 @@ NONE = 1 << 40  # larger than any index
 
 
 def sources(layer: Layer, k: int) -> IntArray | None:
-    """Return the index in input k of each output element, NONE for those of elsewhere; None if values are computed."""
+    """Return the index in input k of each output element, NONE for other inputs; None if values are computed."""
     (height, width, channels), found = layer.in_shapes[k], np.full(tuple(layer.out_shape), NONE)
     elements = np.arange(height * width * channels).reshape(height, width, channels)
     match layer:

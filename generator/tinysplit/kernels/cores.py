@@ -1,4 +1,4 @@
 """Names of processor cores as GCC's -mcpu has them, by the instructions that kernels need."""
 
 CORTEX_M0PLUS = "cortex-m0plus"
-DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # with SMLAD and its like
+DSP_CORES = frozenset(("cortex-m4", "cortex-m7", "cortex-m33"))  # SMLAD and other SIMD instructions

@@ -17,7 +17,7 @@ from tinysplit.network.layers.window import Window
 Work = Mapping[str, float]  # executions of each part of a kernel, by the part's name
 
 TABLE_NAME = "cycles.json"
-ONCE = "layer"  # the part that runs once: overhead of a call
+ONCE = "layer"  # the part that runs once per call: its overhead
 
 
 class KernelCosts(FileModel):
@@ -27,13 +27,13 @@ class KernelCosts(FileModel):
     code_bytes: NonNegativeInt
 
     def of(self, work: Work, times: int = 1) -> float:
-        """Return the cycles of `times` executions of `work`; parts that were never measured cost nothing."""
+        """Return the cycles of `times` executions of `work`; parts without a measurement cost nothing."""
         once = sum(self.cycles.get(part, 0.0) * count for part, count in work.items())
         return self.cycles.get(ONCE, 0.0) + times * once
 
 
 class FirmwareBytes(FileModel):
-    """The memory that the firmware takes without any layer; `ram_bytes` includes the stack."""
+    """Memory of the firmware without layers; `ram_bytes` includes the stack."""
 
     flash_bytes: NonNegativeInt
     ram_bytes: NonNegativeInt
@@ -51,17 +51,17 @@ class CycleTable(FileModel):
     link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer at each end
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
-        """Return the costs of a kind of layer, None if it was never measured."""
+        """Return the costs of a kind of layer, None if it was not measured."""
         return self.cores.get(core, {}).get(str(bits), {}).get(kind)
 
     def kernel(self, core: str, bits: int, kind: str) -> KernelCosts:
-        """Return the costs of a kind of layer; a kernel that was never measured has those of the plain loops.
+        """Return the costs of a kind of layer; a kernel that was not measured has those of the plain loops.
 
         Raises ToolError if these were never measured, either.
         """
         costs = self.measured(core, bits, kind) or self.measured(core, bits, kind.split("/", maxsplit=1)[0])
         if costs is None:
-            raise ToolError(f"{TABLE_NAME} knows no {kind} of {bits} bits on {core}: run {self.made_by}")
+            raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")
         return costs
 
 
@@ -105,7 +105,7 @@ def plain_work(layer: Layer) -> Work:
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:
     """Return the work of a pool, whose inner loops run over the window of a channel.
 
-    The compiler unrolls loops over up to `straight` columns, and over the rows of so few elements: such parts have
+    The compiler unrolls loops over up to `straight` columns, and over the rows of windows that small: such parts have
     other names for windows inside the input. Parts: `division` by a number of elements that is no power of two;
     `signed`: elements that may be negative.
     """
@@ -130,7 +130,7 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
 def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Mapping[str, float]]:
     """Return the cycles of every part, by kind, from (kind, work, measured cycles) of layers.
 
-    Non-negative least squares of the relative error, so that small layers count as much as large ones.
+    Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
     """
     rows: dict[str, list[tuple[Work, float]]] = {}
     for kind, work, cycles in measured:
@@ -143,6 +143,6 @@ def _fit_kind(rows: Sequence[tuple[Work, float]]) -> Mapping[str, float]:
 
     parts = sorted({part for work, _ in rows for part in work})
     counts = np.array([[work.get(part, 0.0) / cycles for part in parts] for work, cycles in rows])
-    scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)  # so that all columns count alike
+    scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)  # normalise the columns
     costs, _ = nnls(counts / scales, np.ones(len(rows)))
     return {part: float(cost) for part, cost in zip(parts, costs / scales, strict=True) if cost > 0}

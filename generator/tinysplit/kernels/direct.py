@@ -14,7 +14,7 @@ from tinysplit.network.layers.max_pool import MaxPool
 
 
 class Direct(Kernel):
-    """Portable C straight from the layer's formula, with the constants in the layout of the layer itself."""
+    """Portable C directly from the formula of the layer, with constants in the layout of the layer."""
 
     name: ClassVar[str] = "direct"
     unrolled_columns: ClassVar[int] = 3
@@ -39,7 +39,7 @@ class Direct(Kernel):
         return super().lead(layer, k, widths)
 
     def template(self, layer: Layer) -> str:
-        """See `Kernel.template`: plain loops lie in the folder itself."""
+        """See `Kernel.template`: plain loops are in the folder itself."""
         return f"layers/{layer.kind}.c.j2"
 
     def cost_kind(self, layer: Layer) -> str:

@@ -1,7 +1,7 @@
 """The in-place lead: how far before its input an output must start so that a kernel may overwrite what it has read.
 
 A kernel computes its output block by block, from the first element to the last. If the output overlaps the input, all
-bytes written up to the end of a block must lie before the first byte that later blocks still read.
+bytes written up to the end of a block must be before the first byte that later blocks still read.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window
 
-Size = tuple[int, ...]  # height, width, and channels where they count
+Size = tuple[int, ...]  # height, width, and channels where they matter
 
 
 class Lead(NamedTuple):
@@ -71,7 +71,7 @@ def channelwise_lead(layer: Layer, window: Window, widths: Widths) -> Lead:
 def first_reads(in_size: Size, out_size: Size, window: Window) -> IntArray:
     """Return the index of the first input element in the window of each output pixel, an array out_h x out_w.
 
-    It is 0 for windows that lie in the padding.
+    It is 0 for windows completely in the padding.
     """
     height, width, channels = in_size
     rows = _first_positions(out_size[0], height, window.stride[0], window.dilation[0], window.pads.top)

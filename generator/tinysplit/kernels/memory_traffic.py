@@ -13,7 +13,7 @@ BYTE_BITS = 8
 
 
 class Loads(NamedTuple):
-    """Bytes that a kernel reads to compute a layer once; a byte counts as often as it is read."""
+    """Bytes that a kernel reads to compute a layer once; a byte counts each time it is read."""
 
     flash_bytes: int
     ram_bytes: int

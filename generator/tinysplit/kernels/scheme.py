@@ -40,7 +40,7 @@ def usual_scheme(layer: Layer) -> Scheme:
 
 @dataclass(frozen=True)
 class SchemeRule:
-    """The rule's result for a layer: its scheme, None if nothing fits, and the sizes in bytes that decided."""
+    """The rule's result for a layer: its scheme, None if nothing fits, and the compared sizes in bytes."""
 
     scheme: Scheme | None
     buffer_bytes: int
@@ -64,7 +64,7 @@ class SchemeRule:
         return cls(scheme, sizes[scheme] if scheme else min(sizes.values()), near_bytes)
 
     def __str__(self) -> str:
-        """Return the scheme and the comparison that decided, for people."""
+        """Return the scheme and the comparison behind it, as text."""
         fits = "fit" if self.scheme else "do not fit"
         return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
 

@@ -1,4 +1,4 @@
-"""The list of all kernels, and the choice of one for a layer: for fewest cycles, least RAM or little flash."""
+"""The list of all kernels, and the choice of one for a layer: for fewest cycles, least RAM or least flash."""
 
 from enum import StrEnum
 
@@ -18,8 +18,8 @@ from tinysplit.kernels.dsp.winograd import Winograd
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 
-TABLE_ERROR = 0.1  # relative error of predicted cycles among layers of one kind: smaller differences count as none
-FLASH_TOLERANCE = 0.1  # kernels within this share of the least flash count as equally small
+TABLE_ERROR = 0.1  # relative error of predicted cycles among layers of one kind: smaller differences are ignored
+FLASH_TOLERANCE = 0.1  # relative: kernels within this margin of the least flash are equivalent
 KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the cost table
     DualMac(),
     Planes(),

@@ -1,6 +1,6 @@
 """Static memory planning: offsets in one arena for buffers whose lifetimes are known.
 
-Buffers that are live in the same step must not overlap, except for an output that may lie over its input (in-place).
+Buffers that are live in the same step must not overlap, except for an output that may overlap its input (in-place).
 Without that exception this is dynamic storage allocation, which is NP-hard (Garey and Johnson, 1979, problem SR2).
 The heuristic here is first-fit over several orders of the buffers, then first-fit with backtracking in smaller arenas.
 """
@@ -46,7 +46,7 @@ class Arena(Generic[Key]):
 
 
 class Constraint(NamedTuple):
-    """The allowed distances (offset of buffer `other` minus own offset, in bytes) of two buffers live at once.
+    """Allowed distances in bytes (offset of buffer `other` minus own offset) of two buffers live in one step.
 
     A distance is allowed when the buffers are disjoint (>= `disjoint_before` or <= -`disjoint_after`), or in-place: a
     multiple of `unit` from `low` to `high`.

@@ -1,7 +1,7 @@
 """Fused layers: a convolution and its consumer, computed a few rows at a time.
 
-In place of the producer's whole output, the arena holds a tile of its rows. The consumer reads the tile, then the next
-one is computed over it. This is layer fusion with overlapping tiles (Alwani et al., "Fused-layer CNN accelerators",
+Instead of the producer's whole output, the arena stores a tile of its rows. The consumer reads the tile, then the next
+tile overwrites it. This is layer fusion with overlapping tiles (Alwani et al., "Fused-layer CNN accelerators",
 MICRO 2016), restricted to pairs and to tiles of whole rows.
 """
 
@@ -24,7 +24,7 @@ class FusedRows:
     """A convolution (producer) and the layer that reads it (consumer), computed in `tiles` tiles of rows.
 
     The producer computes `call_rows` rows of a tile at a time. Tile rows above and below the producer's output are
-    padding and hold the zero point. The halo (rows that the next tile needs, too) is moved to the start of the tile.
+    padding and hold the zero point. The halo (rows that the next tile also needs) is moved to the start of the tile.
     """
 
     tiles: int

@@ -55,7 +55,7 @@ class Analysis:
     quantized: Totals
 
     def to_json(self) -> dict[str, Any]:
-        """Return the analysis as JSON holds it."""
+        """Return the analysis as JSON values."""
         return asdict(self)
 
 
@@ -66,7 +66,7 @@ def analyze(graph: Graph, bits: int) -> Analysis:
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
-    """Print a table of the layers and a line a total."""
+    """Print a table of the layers and one line per total."""
     bits = analysis.quantized.bits
     numbers = ("macc", f"weights\n{bits} bits", f"activations\n{bits} bits")
     table = plain_table("#", "layer", "kind", "output", numbers=numbers)

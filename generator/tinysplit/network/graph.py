@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
 
-NETWORK_INPUT = -1  # index of the network's input, which the host sends, in place of a layer's
+NETWORK_INPUT = -1  # index of the network's input, which the host sends, instead of a layer index
 
 
 def with_clamps(
@@ -20,7 +20,7 @@ def with_clamps(
 ) -> tuple[Layer, ...]:
     """Return the layers, in their order, with the known ranges of their first inputs from the activations before.
 
-    Values with a zero point are stored as negative integers, too, so their ranges are not used.
+    Values with a zero point are also stored as negative integers, so their ranges are not used.
     """
     clamps: dict[str, Activation] = {}
     clamped = []

@@ -1,4 +1,4 @@
-"""The integer reference: what the boards compute, bit by bit, in NumPy."""
+"""The integer reference: the arithmetic of the boards in NumPy, bit-exact."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def quantize_input(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
 def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
     """Yield every layer's output (N x H x W x C) for integers `x` (N x H x W x C).
 
-    A layer may read what others wrote in another shape of the same size: a vector as a map, or a map as a vector.
+    A layer may read a tensor in another shape of the same size: a vector as a map, or a map as a vector.
     """
     graph = quantized.graph
     values = {NETWORK_INPUT: x}  # by layer: outputs that are still to be read

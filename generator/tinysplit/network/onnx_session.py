@@ -1,11 +1,11 @@
-"""ONNX Runtime as all of the project uses it: on one thread, so that two runs give the same bits, and silent."""
+"""ONNX Runtime sessions: on one thread, so that runs are reproducible bit by bit, and without log output."""
 
 import onnxruntime
 from onnx import ModelProto
 
 onnxruntime.disable_telemetry_events()
 
-FATAL = 4  # ONNX Runtime's log level: what goes wrong is raised as well
+FATAL = 4  # ONNX Runtime's log level: errors are also raised
 NEWEST_IR = 10  # later file formats add nothing to float networks, but ONNX Runtime refuses those newer than itself
 
 

@@ -61,7 +61,7 @@ def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]
         )
     if len(x) == 0:
         raise InputError(f"{path} holds no samples: at least one is needed")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinity, and is refused
+    with np.errstate(over="ignore"):  # values outside the float32 range become infinity, and are rejected
         floats = x.astype(np.float32)
     broken = np.flatnonzero(~np.isfinite(floats).reshape(len(x), -1).all(axis=1))
     if broken.size:
@@ -71,7 +71,9 @@ def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]
 
 def _checked_y(path: Path, y: NDArray[np.generic], count: int, classes: int) -> NDArray[np.int64]:
     if y.shape != (count,):
-        raise InputError(f"y of {path} has the shape {_text(y.shape)}, but x holds {count} samples: one label a sample")
+        raise InputError(
+            f"y of {path} has the shape {_text(y.shape)}, but x holds {count} samples: expected is one label per sample"
+        )
     if y.dtype.kind not in "iu":
         raise InputError(f"y of {path} has elements of type {y.dtype}: whole numbers are needed as labels")
     labels = y.astype(np.int64)

@@ -51,7 +51,7 @@ class QuantizeReport:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON writes it."""
+        """Return the report as JSON values."""
         graph = self.quantized.graph
         return {
             "name": graph.name,

@@ -1,4 +1,4 @@
-"""Warnings about values and weights that quantize badly, each with the name of its layer."""
+"""Warnings about values and weights that lose much accuracy in quantization, each with the name of its layer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -32,7 +32,7 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
     ):
         seen = statistics[name]
         if seen.is_constant:
-            yield f"{owner}: always {seen.minimum:g} in all samples: calibrate with samples that cover its range"
+            yield f"{owner}: constant {seen.minimum:g} in all samples: calibrate with samples that cover its range"
         elif (share := seen.underflow(values)) > MOST_UNDERFLOW:
             yield (
                 f"{owner}: {PERCENT * share:.0f} % of its values underflow to 0 in {values}: the value range "
@@ -57,10 +57,12 @@ def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Stat
         return
     spans = ranges[1] - ranges[0]
     if (spans == 0).any():
-        yield f"{owner}: {_channels(spans == 0)} constant in all samples: dead, or these samples do not cover the range"
+        constant = f"{_channels(spans == 0)} constant in all samples"
+        yield f"{owner}: {constant}: dead channels, or samples that do not cover the range"
     lost = (spans > 0) & (spans < values.scale)
     if lost.any():
-        yield f"{owner}: {_channels(lost)} within one step of {values}: lost beside channels with a much larger range"
+        narrow = f"{_channels(lost)} within one step of {values}"
+        yield f"{owner}: {narrow}: quantized to a constant, because other channels have a much larger range"
 
 
 def _channels(chosen: NDArray[np.bool_]) -> str:
@@ -79,11 +81,11 @@ def _zero_channels(quantized: QuantizedLayer) -> Iterator[str]:
         return
     zero = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
     if zero == layer.out_shape.channels:
-        yield f"layer {layer.name!r}: all its weights are zero: its output is its bias"
+        yield f"layer {layer.name!r}: all its weights are zero: its output is constant (the bias)"
     elif zero:
         yield (
             f"layer {layer.name!r}: the weights of {zero} of its {layer.out_shape.channels} output channels are all "
-            "zero: these are constant"
+            "zero: these channels are constant"
         )
 
 
@@ -91,5 +93,5 @@ def _coarse_weights(quantized: QuantizedLayer) -> Iterator[str]:
     if left := few_weight_bits(quantized):
         yield (
             f"layer {quantized.layer.name!r}: its 32-bit accumulators leave only {left} of 16 bits for its weights: "
-            "8 bits or --bits auto may be better"
+            "8 bits or --bits auto may be more accurate"
         )

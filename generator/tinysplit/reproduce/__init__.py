@@ -1,1 +1,1 @@
-"""Published tables, computed again, and the solvers that exist only for them."""
+"""Reproduction of published tables, and the published solvers that only it needs."""

@@ -1,8 +1,8 @@
-"""Algorithm 1 of Mukherjee 2022 as printed, changed only where it cannot run otherwise; kept for comparison.
+"""Algorithm 1 of Mukherjee 2022 as printed, with the fewest repairs that make it run; used for comparison.
 
-Repaired: D[j] is the output of layer l (j is undefined); I, undefined too, is the output of layer 1. Kept: devices in
-their order, the first column without transfers, a transfer behind the last layer, layer 1 on any device, and a schedule
-of each layer's own least entry in place of the way that leads to the best one.
+Repaired: D[j] is the output of layer l (j is undefined), and I, also undefined, is the output of layer 1. Not repaired:
+devices are used in their order, the first column has no transfers, a transfer follows the last layer, layer 1 may be on
+any device, and the schedule takes the least entry of each layer instead of tracing back the optimal path.
 """
 
 from itertools import accumulate
@@ -18,9 +18,11 @@ from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 
 def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return its one schedule, in O(d n^2), whatever is to be minimized; `time_limit_s` is not needed.
+    """Return its schedule, in O(d n^2), for any objective; `time_limit_s` is ignored.
 
-    It knows no memory and no rules: CheckFailedError where its schedule breaks one. UsageError for branches.
+    Raises:
+        UsageError: the network has branches.
+        NoSplitError: the schedule, which ignores memory and rules, is infeasible.
     """
     del time_limit_s
     if not problem.is_chain:

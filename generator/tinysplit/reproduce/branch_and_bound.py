@@ -1,8 +1,8 @@
 """Branch and bound as published: layers in their order, depth first (Santamaria 2021, section 3.3).
 
-The bound of a partial assignment is its latency so far, transfers included, plus each layer left on its fastest device
-without transfers. The child with the smallest bound is followed first. Nothing is remembered of states met before, and
-the rules of the problem are only looked at once all layers are assigned.
+The lower bound of a partial assignment is its latency, transfers included, plus each remaining layer on its fastest
+device without transfers. The child with the smallest bound is visited first. There is no dominance between nodes, and
+the rules of the problem are checked for complete assignments only.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 NODES_BETWEEN_CLOCK_READINGS = 1024
-ROUNDING = 1e-11  # relative: sums of the same times in another order are no improvement
+ROUNDING = 1e-11  # relative: smaller differences are rounding errors of sums
 
 
 def branch_and_bound(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -31,7 +31,7 @@ def branch_and_bound(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
     if not problem.is_chain:
         raise UsageError("branch and bound as published solves chains only, and this network has branches")
     if problem.asks_for_period or problem.is_limited:
-        raise UsageError("branch and bound as published knows neither throughput, energy nor limits")
+        raise UsageError("branch and bound as published supports neither throughput, energy nor limits")
     check_capacity(problem)
     start = clock.now()
     search = _TreeSearch(problem)
@@ -50,7 +50,7 @@ def branch_and_bound(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """The first layers on `devices`; no completion has a latency below `bound` seconds."""
+    """Partial assignment of the first layers to `devices`, with a lower bound of the latency in seconds."""
 
     bound: float
     latency_s: float
@@ -59,7 +59,7 @@ class _Node:
 
 
 class _TreeSearch:
-    """The stack of open nodes and the best assignment so far, empty for none."""
+    """The stack of open nodes, and the incumbent, empty if there is none."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -70,7 +70,7 @@ class _TreeSearch:
         self.open_nodes = [_Node(self.rest_s[0], 0.0, (), tuple(device.flash_bytes for device in problem.devices))]
 
     def run(self, deadline: float) -> None:
-        """Search until no node is open or the time is over."""
+        """Search until no node is open or the time limit is reached."""
         steps = 0
         while self.open_nodes:
             self._step()
@@ -79,7 +79,7 @@ class _TreeSearch:
                 break
 
     def _step(self) -> None:
-        """Take the last open node and open its feasible children, the one with the smallest bound last."""
+        """Expand the last open node: push its feasible children, the one with the smallest bound last."""
         node = self.open_nodes.pop()
         if node.bound >= self.best_s * (1 - ROUNDING):
             return
@@ -90,7 +90,7 @@ class _TreeSearch:
         devices = range(len(self.problem.devices))
         children = [child for device in reversed(devices) if (child := self._child(node, device))]
         self.explored += len(children)
-        children.sort(key=lambda child: child.bound, reverse=True)  # stable: of equals the first device comes first
+        children.sort(key=lambda child: child.bound, reverse=True)  # stable: ties go to the first device
         self.open_nodes += children
 
     def _child(self, node: _Node, device: int) -> _Node | None:
@@ -107,7 +107,7 @@ class _TreeSearch:
 
 
 def _fastest_rest(problem: Problem) -> list[float]:
-    """Return by layers done the seconds of all layers left, each on its fastest device, without transfers."""
+    """Return by number of assigned layers the seconds of the others, each on its fastest device."""
     rest = [0.0]
     for seconds in reversed(problem.usable_seconds):
         rest.insert(0, rest[0] + min(seconds))

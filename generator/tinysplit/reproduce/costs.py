@@ -1,4 +1,4 @@
-"""The published networks with the cost model of Santamaria 2021: its count of layers, and problems on two boards."""
+"""The published networks with the cost model of Santamaria 2021: how it counts layers, flash, RAM and time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ FLOAT_BYTES = FLOAT_BITS // 8
 class PublishedNetwork:
     """How a network's layers are counted.
 
-    `normalization_bytes`: flash that a channel of a convolution has beside its weights and bias, where the published
-    figure counts a batch normalization that is not folded.
+    `normalization_bytes`: additional flash per output channel of a convolution, if the published figure includes
+    batch normalization that is not folded.
     """
 
     make: Callable[[], Graph]
@@ -33,13 +33,15 @@ NETWORKS: Mapping[str, PublishedNetwork] = {
     "MobileNet v1 035": PublishedNetwork(partial(networks.mobilenet_v1, 0.35)),
     "YAMNet 256": PublishedNetwork(networks.yamnet_256),
     "KWS CNN": PublishedNetwork(networks.kws_cnn),
-    "KWS DS-CNN": PublishedNetwork(networks.kws_ds_cnn, normalization_bytes=3 * FLOAT_BYTES),  # 4 in place of the bias
+    "KWS DS-CNN": PublishedNetwork(
+        networks.kws_ds_cnn, normalization_bytes=3 * FLOAT_BYTES
+    ),  # 4 numbers instead of the bias
     "Tiny-CNN": PublishedNetwork(networks.tiny_cnn),
 }
 
 
 def counted_layers(graph: Graph) -> tuple[tuple[Layer, ...], ...]:
-    """Return what counts as one layer: a max pool belongs to the convolution before it."""
+    """Return the layers as the document counts them: a max pool belongs to the convolution before it."""
     counted: list[tuple[Layer, ...]] = []
     for layer in graph.layers:
         if isinstance(layer, MaxPool):
@@ -56,10 +58,11 @@ def published_flash_bytes(network: PublishedNetwork, layers: Sequence[Layer]) ->
 
 
 def published_ram_bytes(layers: Sequence[Layer]) -> int:
-    """Return the bytes that X-CUBE-AI 7.1 needs for one counted layer, whose output overwrites its input row by row.
+    """Return the RAM that X-CUBE-AI 7.1 needs for one counted layer, whose output overwrites its input row by row.
 
-    A convolution keeps the input and a row and a pixel of the output, a depthwise one a row of the input too; all
-    else, and what looks at single elements, works in place. This rule was found from the published figures.
+    A convolution needs the input plus one row and one pixel of the output; a depthwise convolution another row of the
+    input. All other layers, and 1x1 depthwise convolutions, run in place. The rule was derived from the published
+    figures.
     """
     first, out = layers[0], layers[-1].out_shape
     kept = 0
@@ -71,7 +74,7 @@ def published_ram_bytes(layers: Sequence[Layer]) -> int:
 
 
 def published_problem(model: str, boards: Sequence[str]) -> Problem:
-    """Return the problem of Table 4: costs by Table 3, every board used, the last two layers never cut apart."""
+    """Return the problem of Table 4: costs of Table 3, every board used, the last two layers on one board."""
     network = NETWORKS[model]
     graph = network.make()
     problem = make_problem(graph, [load_board(name) for name in boards], CostSettings(paper=True))

@@ -1,9 +1,8 @@
-"""Dichotomic search as published (Santamaria 2021, section 3.2): one run of layers leaves the device of the others.
+"""Dichotomic search as published (Santamaria 2021, section 3.2): one run of layers moves to another device.
 
-The root candidate has all layers on one device. The layers are halved, the halves are halved, down to single layers:
-2n - 1 runs. Each run of the ROOT is given to each device in turn, so that no candidate has more than one run away from
-home. For d roots these are d^2 (2n - 1) steps, the counts of Table 4 for its networks of 30, 17, 13 and 7
-layers.
+A root candidate has all layers on one device. Recursive bisection of the layers, down to single layers, gives 2n - 1
+runs. Each run of the root candidate is moved to each device, so that a candidate differs from its root in one run only.
+For d roots these are d^2 (2n - 1) steps, the counts of Table 4 for its networks of 30, 17, 13 and 7 layers.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 @dataclass
 class Candidates:
-    """Looks at one candidate after the other and keeps the best."""
+    """Evaluates candidates and stores the best one."""
 
     problem: Problem
     time_limit_s: float
@@ -31,18 +30,18 @@ class Candidates:
 
     @property
     def is_time_over(self) -> bool:
-        """Whether no further candidate may be looked at; one always may."""
+        """Whether the time limit is reached; at least one candidate is evaluated."""
         return self.explored > 0 and clock.now() - self.start_s > self.time_limit_s
 
-    def look_at(self, candidate: Assignment) -> None:
-        """Take `candidate` as a step, and as the best if it is feasible and better."""
+    def evaluate(self, candidate: Assignment) -> None:
+        """Count `candidate` as a step, and store it if it is feasible and better."""
         self.explored += 1
         figures = evaluate(self.problem, candidate)
         if figures.is_feasible and figures.value < self.best_value:
             self.best, self.best_value = candidate, figures.value
 
     def split(self, solver: str) -> Split:
-        """Return the best as a split; NoSplitError when nothing evaluated was feasible."""
+        """Return the best candidate as a split. Raises NoSplitError if none was feasible."""
         if not self.best:
             raise NoSplitError(proved=False)
         return Split(
@@ -56,9 +55,9 @@ class Candidates:
 
 
 def dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return the best of d^2 (2n - 1) candidates; rarely proved, never infeasible.
+    """Return the best of d^2 (2n - 1) candidates, which is rarely proved optimal.
 
-    With more than two devices that must all be used none is feasible. CheckFailedError says when nothing fits.
+    Raises NoSplitError if no candidate is feasible, as with more than two devices that must all be used.
     """
     check_capacity(problem)
     candidates = Candidates(problem, time_limit_s)
@@ -68,7 +67,7 @@ def dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
             for device in devices:
                 if candidates.is_time_over:
                     break
-                candidates.look_at(with_run((root,) * n_layers, first, end, device))
+                candidates.evaluate(with_run((root,) * n_layers, first, end, device))
     return candidates.split("dichotomic")
 
 

@@ -1,4 +1,4 @@
-"""The printed figures, with every digit as text, and why some of them cannot be computed.
+"""The published figures as printed, and the reasons why some of them cannot be reproduced.
 
 Tables 2, 4 and 5 of Santamaria 2021 (its Table 3 is in boards/*.toml), and Table 2 of Mukherjee 2022.
 """
@@ -20,7 +20,7 @@ class Table2Row:
 
 @dataclass(frozen=True)
 class Table4Row:
-    """A network on two boards in Santamaria 2021, Table 4, and what its solvers reached; "*": not the optimum."""
+    """A network on two boards in Santamaria 2021, Table 4, and the results of its solvers; "*": not optimal."""
 
     model: str
     boards: tuple[str, str]
@@ -35,7 +35,7 @@ class Table4Row:
 
     @property
     def label(self) -> str:
-        """The network and where it runs; one network has two rows."""
+        """The network and its boards: one network has two rows."""
         return f"{self.model}, {' '.join(board.removeprefix('nucleo_').removeprefix('stm32') for board in self.boards)}"
 
 
@@ -96,19 +96,24 @@ MUKHERJEE_TABLE_2 = (
     PipelineRow("ResNext", 10, 204, 204, 588, 285),
 )
 
-ORDER_OF_VALUES = "the document does not give its order of values, on which the number of nodes depends"
-NO_SINGLE_RULE = "d^2 (2n - 1) gives the counts of all other rows; no rule was found that gives this one too"
+ORDER_OF_VALUES = (
+    "the number of nodes depends on the order in which devices are tried, which the document does not give"
+)
+NO_SINGLE_RULE = "d^2 (2n - 1) gives the counts of all other rows, but not this one"
 BLOCKS = (
     "each block of convolution and pool is one layer, which makes four; five and Table 5's 3 + 2 need the second "
     "pool as a layer of its own, and give the same figures"
 )
-ONLY_A_PICTURE = "not identifiable: Mukherjee 2022 shows the times of layers only in a picture (Figure 3)"
+ONLY_A_PICTURE = "not identifiable: Mukherjee 2022 gives the times of layers only as a plot (Figure 3)"
 NOT_PRINTED = "not printed: inferences/s follow from the printed milliseconds"
 PROPRIETARY = "not identifiable: no network of the described kind has its flash, MACC and cut"
 KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
-    ("MobileNet v1 030", "RAM, KB"): "the rule that fits the other networks gives 0.12 KB less; 19 channels are odd",
-    ("KWS DS-CNN", "RAM, KB"): "no rule found that fits this network too",
-    ("KWS DS-CNN", "MACC, 10^6"): "0.29 more than the layers have, unexplained",
+    (
+        "MobileNet v1 030",
+        "RAM, KB",
+    ): "the rule that fits the other networks gives 0.12 KB less; 19 channels are an odd number",
+    ("KWS DS-CNN", "RAM, KB"): "no rule was found that fits this network and the others",
+    ("KWS DS-CNN", "MACC, 10^6"): "0.29 more than the MACs of its layers; unexplained",
     ("KWS DS-CNN", "latency, s"): "follows from Table 2's 4.83 * 10^6 MACC: 0.518 + 2.222 = 2.740",
     ("Tiny-CNN", "depth"): BLOCKS,
     ("Tiny-CNN", "full search, steps"): BLOCKS,

@@ -1,4 +1,4 @@
-"""Networks written layer by layer: published ones, those of calibration, and those of tests."""
+"""Builds networks layer by layer: published networks, and those of calibration and tests."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -36,9 +36,9 @@ RELU = Activation(0.0)
 
 @dataclass
 class NetworkBuilder:
-    """A network that grows behind `value`, the output of the layer added last; weights are random.
+    """Builder of a network with random weights. `value` is the current output, which the next layer reads.
 
-    Branches begin with `behind` and end with `add`, `mul` or `concat`.
+    `behind` starts a branch at an earlier value; `add`, `mul` and `concat` join branches.
     """
 
     name: str
@@ -75,11 +75,11 @@ class NetworkBuilder:
         return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
 
     def max_pool(self, size: int, stride: int) -> Self:
-        """Add a pool without padding."""
+        """Add a max pool without padding."""
         return self._add(MaxPool, window=Window((size, size), (stride, stride)))
 
     def average_pool(self, size: int = 0) -> Self:
-        """Add a pool that does not overlap itself; over the whole map without a size."""
+        """Add an average pool with equal size and stride; a global one without a size."""
         kernel = (size, size) if size else self.shape[:2]
         return self._add(AveragePool, window=Window(kernel, kernel))
 
@@ -92,11 +92,11 @@ class NetworkBuilder:
         return self._add(Softmax)
 
     def tanh(self) -> Self:
-        """Add a function from a table."""
+        """Add a tanh, computed from a lookup table."""
         return self._add(Lookup, operator="Tanh", function=np.tanh)
 
     def prelu(self) -> Self:
-        """Add slopes below zero, one a channel."""
+        """Add a PRelu with one slope per channel."""
         return self._add(PRelu, slopes=self._random(self.shape.channels))
 
     def upsample(self, factor: int) -> Self:
@@ -108,12 +108,12 @@ class NetworkBuilder:
         return self._add(Pad, pads=Pads(size, size, size, size), value=0.0)
 
     def transpose(self) -> Self:
-        """Exchange height and channels."""
+        """Add a transpose of height and channels."""
         order = np.arange(self.shape.size).reshape(self.shape).transpose(2, 1, 0)
         return self._add(Permute, new_shape=Shape(*order.shape), order=order.ravel())
 
     def conv_transpose(self, channels: int, kernel: tuple[int, int], stride: int) -> Self:
-        """Add a transposed convolution that cuts nothing off."""
+        """Add a transposed convolution without cropping."""
         return self._add(
             ConvTranspose,
             weights=self._weights(channels, *kernel, self.shape.channels),
@@ -125,7 +125,7 @@ class NetworkBuilder:
         )
 
     def behind(self, value: str) -> Self:
-        """Go on behind an earlier value."""
+        """Continue after an earlier value."""
         self.value, self.shape = value, self.shapes[value]
         return self
 
@@ -134,11 +134,11 @@ class NetworkBuilder:
         return self._join(Add, others, signs=(1,) * (1 + len(others)), activation=activation)
 
     def mul(self, other: str) -> Self:
-        """Multiply by another value, of the same shape or one number a channel."""
+        """Multiply by another value of the same shape or with one number per channel."""
         return self._join(Mul, (other,))
 
     def concat(self, *others: str) -> Self:
-        """Put the channels of other values behind one's own."""
+        """Append the channels of other values."""
         return self._join(Concat, others)
 
     def graph(self) -> Graph:
@@ -146,11 +146,11 @@ class NetworkBuilder:
         return Graph.of_layers(self.name, self.layers, hashlib.sha256(self.name.encode()).hexdigest())
 
     def _random(self, *shape: int) -> NDArray[np.float32]:
-        """Return numbers spread like trained weights: some kernels are faster where most are far from the largest."""
+        """Return normally distributed numbers, as weights are: kernels may depend on the distribution."""
         return self.rng.standard_normal(shape).astype(np.float32)
 
     def _weights(self, channels: int, *shape: int) -> NDArray[np.float32]:
-        """Return weights that keep values as large as they are, channel by channel."""
+        """Return weights scaled so that the variance of values is kept."""
         weights: NDArray[np.float32] = self._random(channels, *shape) / np.sqrt(np.prod(shape), dtype=np.float32)
         return weights
 

@@ -1,4 +1,4 @@
-"""The networks of Santamaria 2021, Table 2, written down from their architecture; their weights mean nothing.
+"""The networks of Santamaria 2021, Table 2, built from their architecture with random weights.
 
 VoxCeleb is missing: it is proprietary, and no architecture of the described kind has its published flash, MACC and cut.
 """

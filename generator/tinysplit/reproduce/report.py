@@ -1,4 +1,4 @@
-"""The reproduction as tables: computed and published figures, equal ones marked, and the conventions behind them."""
+"""Tables of the reproduction: published and computed figures, and the conventions that they assume."""
 
 from itertools import groupby, pairwise
 from string import ascii_lowercase
@@ -14,7 +14,7 @@ LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
 
 
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
-    """Print a table a published table, the conventions, the reasons of differences, and how many figures are equal."""
+    """Print one table per published table, the conventions, the reasons of differences, and a summary."""
     reasons = list(dict.fromkeys(row.why_not for row in reproduction.rows if row.why_not))
     for (source, table), printed in groupby(reproduction.rows, key=lambda row: (row.source, row.table)):
         console.print(f"{source}, Table {table}", style="bold", highlight=False)
@@ -40,7 +40,7 @@ def _table(rows: list[Row], reasons: list[str]) -> Table:
     has_copies = any(row.replicated for row in rows)
     last = "replicated" if has_copies else "difference"
     table = plain_table("row", "quantity", numbers=("published", "ours", last))
-    for heading in ("", "rests on"):
+    for heading in ("", "assumes"):
         table.add_column(heading)
     for before, row in pairwise([None, *rows]):
         if row is None:

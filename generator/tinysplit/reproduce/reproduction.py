@@ -1,4 +1,4 @@
-"""A reproduction of published tables: rows, what each rests on, and whether they are equal."""
+"""A reproduction of published tables: figures, the conventions that they assume, and whether they are equal."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -8,21 +8,21 @@ from tinysplit.common.errors import CheckFailedError
 
 
 class Convention(StrEnum):
-    """What a figure rests on; the documents say none of it."""
+    """Conventions that a figure assumes; the documents do not state them."""
 
     FLOAT = "float32 weights, batch normalization folded unless it is a layer; KB = 1024 bytes"
-    UNFOLDED = "a channel's batch normalization has 4 numbers, the convolution no bias"
+    UNFOLDED = "batch normalization has 4 numbers per channel, the convolution no bias"
     BLOCKS = "a max pool belongs to the convolution before it"
-    MACC = "biases count, ReLU does not, ReLU6 1 an element, pools their inputs, softmax 15 an element"
-    OVERWRITE = "outputs overwrite inputs row by row; the rule was found from these figures"
-    EIGHT_BITS = "a byte takes 8 bit times on the line, whole chips hold the network, every board has a layer"
-    LAST_TWO = "the last two layers are never cut apart"
-    BUSIEST = "waiting time: the span of the board that is longest computing and sending, unlike formula 7"
+    MACC = "biases count, ReLU counts 0, ReLU6 1 per element, pools 1 per input of a window, softmax 15 per element"
+    OVERWRITE = "outputs overwrite inputs row by row; the rule was derived from these figures"
+    EIGHT_BITS = "8 bit times per byte on the line, all flash of a chip is available, every board runs a layer"
+    LAST_TWO = "the last two layers are on the same board"
+    BUSIEST = "waiting time: the span of the board with the longest computation and sending time, unlike formula 7"
     ARROW = "from the throughput of the same split without its intermediate sub-models"
-    STAGES = "the milliseconds are measured ones: the layer times that they come from are only a picture"
-    COPIES = "each device has the whole network and takes every input that it has time for; not in the document"
-    ROOT = "every run leaves the root candidate; * where the latency is not the optimum"
-    NODES = "feasible children, the cheapest first; the transfers made so far are in the bound"
+    STAGES = "measured milliseconds as printed: the times of the layers are only in a plot"
+    COPIES = "replication: each device runs the whole network on its share of the inputs; not in the document"
+    ROOT = "candidates move one run of a root candidate; * marks a latency that is not optimal"
+    NODES = "feasible children, smallest bound first; the bound includes the transfers so far"
 
 
 Conventions = tuple[Convention, ...]
@@ -30,10 +30,10 @@ Conventions = tuple[Convention, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and ours with as many digits.
+    """A published figure and the computed one with the same number of digits.
 
-    `ours` is "" where it cannot be computed; `why_not` says why it is known to differ. `replicated` is what the whole
-    network on each device gives, "" where the quantity has none.
+    `ours` is "" if it cannot be computed; `why_not` is the reason of a known difference. `replicated` is the figure for
+    the whole network replicated on each device, "" if there is none.
     """
 
     source: str  # key of docs/references.md
@@ -60,7 +60,7 @@ class Row:
             return None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as JSON holds it."""
+        """Return the row as JSON values."""
         return {
             **asdict(self),
             "published": self.published or None,
@@ -78,11 +78,11 @@ class Reproduction:
     rows: tuple[Row, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all as JSON holds it."""
+        """Return all rows as JSON values."""
         return {"rows": [row.to_json() for row in self.rows]}
 
     def check(self) -> None:
-        """Raise CheckFailedError if a figure differs that is not known to."""
+        """Raise CheckFailedError if a figure differs without a known reason."""
         wrong = [
             f"Table {row.table} {row.row} {row.quantity}" for row in self.rows if not (row.is_equal or row.why_not)
         ]

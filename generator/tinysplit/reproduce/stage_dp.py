@@ -1,7 +1,7 @@
-"""Pipelines of one stage a device, and the least period that one can have (Mukherjee 2022, section 4).
+"""Pipelines with one stage per device and the least period (Mukherjee 2022, section 4).
 
-`stage_search` is the dynamic programming that the paper means: the best pipeline over all orders of devices, each taken
-at most once, with memory. State: layers done, set of devices taken, device that goes on; O(2^d d^2 n^2).
+`stage_search` is the dynamic programming that the paper intends: the optimal pipeline over all orders of devices, each
+used at most once, within memory. State: layers assigned, set of devices used, next device; O(2^d d^2 n^2).
 """
 
 from math import inf, isfinite
@@ -23,11 +23,13 @@ Floats = NDArray[np.float64]
 
 
 def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
-    """Return the pipeline of least period; proved only where no split with several runs a device can be better.
+    """Return the pipeline with the least period; proved only if no split with several runs per device can be better.
 
-    With one stage a device the periods `load`, `span` and `paper` are the same. UsageError for anything else, for
-    branches and for links that are shared (relays, half duplex); CheckFailedError when no pipeline fits or the time is
-    over.
+    With one stage per device, the period definitions `load`, `span` and `paper` are equal.
+
+    Raises:
+        UsageError: another objective or period, a network with branches, relays, or half-duplex links.
+        NoSplitError: no pipeline is feasible, or the time is over.
     """
     _check_scope(problem)
     check_capacity(problem)
@@ -49,32 +51,32 @@ def stage_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
 def _check_scope(problem: Problem) -> None:
     if problem.objective is not Objective.THROUGHPUT or problem.period_definition is Period.OLD:
-        raise UsageError("the best pipeline is one of least period, and not of the period old")
+        raise UsageError("the pipeline search minimises the period, and does not support the period old")
     if not problem.is_chain:
-        raise UsageError("pipelines are for chains only, and this network has branches")
+        raise UsageError("the pipeline search solves chains only, and this network has branches")
     if problem.links and (problem.links.half_duplex or _has_relays(problem.links)):
-        raise UsageError("pipelines know no half-duplex links and no relays between boards")
+        raise UsageError("the pipeline search supports neither half-duplex links nor relays")
 
 
 def _has_relays(links: Links) -> bool:
-    return any(len(way) > 1 for routes in links.routes for row in routes for way in row)
+    return any(len(route) > 1 for routes in links.routes for row in routes for route in row)
 
 
 class _StageSearch:
-    """`best[taken][device]` has, by layers done, the least bottleneck of stages on `taken`; `device` goes on next."""
+    """`best[taken, device]`: least bottleneck of stages on the set `taken`, by layers assigned; `device` is next."""
 
     def __init__(self, problem: Problem, deadline: float) -> None:
         self.problem, self.deadline = problem, deadline
         self.n_layers, self.n_devices = len(problem.layers), len(problem.devices)
         self.computing = [_computing(problem, device) for device in range(self.n_devices)]
         self.best: dict[tuple[int, int], Floats] = {}
-        self.came_from: dict[tuple[int, int, int], tuple[int, int]] = {}  # first layer and device of the stage before
+        self.came_from: dict[tuple[int, int, int], tuple[int, int]] = {}  # first layer and device of the previous stage
         self.least = inf
         self.last: tuple[int, int, int] | None = None  # first layer of the last stage, devices taken before, its device
         self.explored = 0
 
     def run(self) -> bool:
-        """Go through all sets of devices, the small ones first; return whether the time was enough."""
+        """Extend pipelines over all sets of devices, the smallest first; return False if the time is over."""
         for device in range(self.n_devices):
             nothing_done = np.full(self.n_layers, inf)
             nothing_done[0] = 0.0
@@ -83,13 +85,13 @@ class _StageSearch:
             for device in range(self.n_devices):
                 if (taken, device) in self.best:
                     self._end_with(taken, device)
-                    self._go_on_from(taken, device)
+                    self._extend(taken, device)
             if clock.now() > self.deadline:
                 return False
         return True
 
     def _end_with(self, taken: int, device: int) -> None:
-        """Let `device` do all that is left."""
+        """End a pipeline with all remaining layers on `device`."""
         if self.problem.must_use_all and (taken | 1 << device).bit_count() < self.n_devices:
             return
         values = np.maximum(self.best[taken, device], self.computing[device][:, self.n_layers])
@@ -97,8 +99,8 @@ class _StageSearch:
         if values[first] < self.least:
             self.least, self.last = float(values[first]), (first, taken, device)
 
-    def _go_on_from(self, taken: int, device: int) -> None:
-        """Let `device` do some layers and send to each device that is not taken."""
+    def _extend(self, taken: int, device: int) -> None:
+        """Extend a pipeline by a stage on `device`, which sends to each unused device."""
         now_taken = taken | 1 << device
         ends = np.arange(1, self.n_layers)
         for after in range(self.n_devices):
@@ -118,7 +120,7 @@ class _StageSearch:
                     self.came_from[int(end), now_taken, after] = (int(first), device)
 
     def assignment(self) -> Assignment:
-        """Return the best pipeline, empty if there is none."""
+        """Return the optimal pipeline, empty if there is none."""
         if self.last is None:
             return ()
         first, taken, device = self.last
@@ -131,7 +133,7 @@ class _StageSearch:
 
 
 def _computing(problem: Problem, device: int) -> Floats:
-    """Return [first layer][layer behind the last]: seconds of a stage, infinite where it does not fit."""
+    """Return the seconds of a stage, [first layer][layer after the last], infinite where it does not fit."""
     n_layers = len(problem.layers)
     table = np.full((n_layers, n_layers + 1), inf)
     for first in range(n_layers):

@@ -1,4 +1,4 @@
-"""Tables 2, 4 and 5 of Santamaria 2021 and Table 2 of Mukherjee 2022, computed beside the published figures."""
+"""Tables 2, 4 and 5 of Santamaria 2021 and Table 2 of Mukherjee 2022, computed for comparison."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ COSTS = (Convention.EIGHT_BITS, Convention.LAST_TWO)
 
 
 def reproduce() -> Reproduction:
-    """Compute every figure that can be identified."""
+    """Compute every figure whose network and boards can be identified."""
     rows = (
         *(row for published in TABLE_2 for row in _table_2(published)),
         *(row for published in TABLE_4 for row in _table_4(published)),
@@ -50,7 +50,7 @@ def reproduce() -> Reproduction:
 
 
 def _row(table: str, row: str, quantity: str, published: str, ours: float | str, *conventions: Convention) -> Row:
-    """Return a row; numbers get as many decimals as the published one has."""
+    """Return a row; a number gets as many decimals as the published one."""
     text = ours if isinstance(ours, str) else f"{ours:.{len(published.partition('.')[2])}f}"
     model = row.partition(",")[0]
     why_not = "" if text == published else KNOWN_DIFFERENCES.get((model, quantity), "" if text else PROPRIETARY)
@@ -116,7 +116,7 @@ def _table_5() -> Iterator[Row]:
 
 
 def _pipelines(published: PipelineRow) -> Iterator[Row]:
-    """Yield what is printed of a pipeline, and its inferences a second beside those of the whole network on both."""
+    """Yield the rows of a pipeline, with its inferences per second and those of replication on both devices."""
     stages = f"{published.nano_stage_ms} + {published.tpu_stage_ms}"
     for quantity, figure in (("partition point", str(published.partition_point)), ("pipeline, ms", stages)):
         yield Row(MUKHERJEE, "2", published.model, quantity, figure, "", (), ONLY_A_PICTURE)
@@ -141,7 +141,7 @@ def _depth(model: str) -> int:
 
 
 class _Solved:
-    """A row of Table 4, solved."""
+    """The solved problems of a row of Table 4."""
 
     def __init__(self, published: Table4Row) -> None:
         problem = published_problem(published.model, published.boards)
@@ -154,7 +154,7 @@ class _Solved:
         self.dichotomic_steps = f"{dichotomic.explored}{'' if is_best else '*'}"
 
     def figure(self, quantity: str) -> float:
-        """Return what Table 4 calls so."""
+        """Return a quantity of Table 4 by its name."""
         lost_s = self.throughput.objective - period_s(self.throughput.problem, self.throughput.assignment, Period.OLD)
         return {
             "latency, s": self.latency.objective,

@@ -1,12 +1,13 @@
 """Splits in which no board has more neighbours than link UARTs, by branch and bound over forbidden links.
 
-The solvers know pairs of boards, not how many links one board takes part in. So a split that gives a board too many
-neighbours is forbidden one link at a time: whatever keeps the limit lacks at least one of these links, so leaving out
-each of them in turn loses nothing. The alternatives are searched best bound first, which makes the first split that
-keeps all limits the best one. What is found over few links (`link_sets.py`) is there from the start.
+The solvers do not limit the number of links per board. Where a split gives a board too many neighbours, branching
+forbids one of its links at a time: a split within the limit lacks at least one of these links, so no feasible split is
+lost. Nodes are searched by lower bound (best first), so that the first split within all limits is optimal. The initial
+incumbent comes from `link_sets.py`.
 
-Where boards relay tensors, what a forbidden link carried takes the fastest route that is left. That keeps other boards
-busy, so that a period, energy or RAM may even get less: there the bound is that of layers alone (`lower_bound.py`).
+Where boards relay tensors, a tensor takes the fastest route over the links that are left. Other boards then relay it,
+so that the period, the energy or the RAM may even decrease when a link is forbidden. The bound of a node is then the
+cost of the layers without transfers (`lower_bound.py`).
 """
 
 import heapq
@@ -25,7 +26,7 @@ from tinysplit.split.solve import solve
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.topology import Pair, pair_of
 
-SETS_SHARE = 0.75  # of the time, until when sets of links are tried
+SETS_SHARE = 0.75  # of the time limit, for the search of `link_sets.py`
 
 
 def solve_within_links(
@@ -33,14 +34,17 @@ def solve_within_links(
 ) -> Split:
     """Return the best split in which device i has at most `link_counts[i]` neighbours.
 
-    Where tensors are passed on, the problem of the split lacks the links that nothing may use. InfeasibleError where
-    there is no split, CheckFailedError where none was found in `time_limit_s`.
+    Where boards relay tensors, the `problem` of the split lacks the forbidden links.
+
+    Raises:
+        InfeasibleError: there is no such split.
+        CheckFailedError: none was found in `time_limit_s` seconds.
     """
     start = clock.now()
     if min(link_counts) >= len(problem.devices) - 1:
         return solve(problem, solver, time_limit_s=time_limit_s)
     _check_counts(problem, link_counts)
-    # Half of the time, here and below: alternatives need some, too.
+    # Half of the time, here and in the nodes: the remaining nodes need the rest.
     first = _try(problem, solver, time_limit_s / 2)
     search = _Search(problem, link_counts, solver, start + time_limit_s)
     if first is None or _crowded_links(first, link_counts):
@@ -53,18 +57,18 @@ def solve_within_links(
 
 
 def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
-    """Raise InfeasibleError where all boards must be used and cannot be joined."""
+    """Raise InfeasibleError if all boards must be used and the UARTs cannot connect them."""
     n_links, n_uarts = len(problem.devices) - 1, sum(link_counts)
     if problem.must_use_all and n_uarts < 2 * n_links:
         raise InfeasibleError(
-            f"no split gets by with the boards' link UARTs: {n_links} links at least join {n_links + 1} boards and "
-            f"take {2 * n_links} UARTs, and the boards have {n_uarts}: leave boards out, name boards with "
-            "more, or let the best split leave boards out (--no-use-all)"
+            f"no split is feasible with the boards' link UARTs: connecting {n_links + 1} boards takes at least "
+            f"{n_links} links with {2 * n_links} UARTs, and the boards have {n_uarts}: use fewer boards, boards with "
+            "more UARTs, or --no-use-all"
         )
 
 
 def _try(problem: Problem, solver: str, time_limit_s: float) -> Split | None:
-    """Return what `solver` finds, None for nothing in time; InfeasibleError where there is nothing."""
+    """Return the split that `solver` finds, None if it finds none in time. Raises InfeasibleError if there is none."""
     try:
         return solve(problem, solver, time_limit_s=time_limit_s)
     except InfeasibleError:
@@ -75,7 +79,7 @@ def _try(problem: Problem, solver: str, time_limit_s: float) -> Split | None:
 
 @dataclass(order=True)
 class _Node:
-    """A problem without some links, and its split; `bound` holds for all problems without these and more."""
+    """A problem without some links, and its split; `bound` is valid also if more links are forbidden."""
 
     bound: float
     number: int
@@ -136,7 +140,7 @@ class _Search:
 
 
 def _crowded_links(split: Split, link_counts: Sequence[int]) -> list[Pair]:
-    """Return the links of the first device that has more neighbours than UARTs; none where all is well."""
+    """Return the links of the first device that has more neighbours than UARTs; empty if none has."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for a, b in link_seconds(split):
         neighbours[a].add(b)
@@ -153,5 +157,5 @@ def _nothing_found(problem: Problem, link_counts: Sequence[int], *, is_sure: boo
         for index, (device, count) in enumerate(zip(problem.devices, link_counts, strict=True))
     )
     if is_sure:
-        return InfeasibleError(f"no split gets by with the boards' link UARTs ({counts})")
-    return CheckFailedError(f"no split was found in time that gets by with the boards' link UARTs ({counts})")
+        return InfeasibleError(f"no split is feasible with the boards' link UARTs ({counts})")
+    return CheckFailedError(f"no split within the boards' link UARTs was found in time ({counts})")

@@ -1,9 +1,9 @@
-"""Splits over few links: sets of links of which no board has more than it has UARTs, one after the other.
+"""Heuristic for splits within the UARTs of the boards: solves the problem over several sets of links.
 
-Whatever uses no other links than such a set keeps all limits. A set begins with links that join all boards, where that
-can be: as long as every part that is joined keeps a free UART, and all UARTs suffice for the n - 1 links of a tree,
-the rest can be joined, too. Then come links between boards that have UARTs left. Links that the best split so far uses
-are taken first, the others at random, from a fixed seed.
+No board has more links in a set than UARTs, so every split over such a set is within the limits. A set starts with a
+spanning tree of the boards where one exists: as long as each connected component keeps a free UART and the UARTs
+suffice for the n - 1 links of a tree, the components can be connected. Links between boards with free UARTs are then
+added. The links of the incumbent come first, weighted by their busy time, the others in random order from a fixed seed.
 """
 
 from collections import defaultdict
@@ -23,14 +23,17 @@ from tinysplit.split.topology import Pair, pair_of
 LinkSet = frozenset[Pair]
 
 MAX_SETS = 40
-TRIES_LEFT = 4  # that should fit into the time left
-FORGOTTEN = 0.3  # of the links of the best split, each time
+TRIES_LEFT = 4  # number of sets that the time left is divided by
+FORGOTTEN = 0.3  # share of the links of the incumbent that are ranked at random
 
 
 def search_link_sets(
     problem: Problem, link_counts: Sequence[int], solver: str, begin_with: Split | None, deadline: float
 ) -> Split | None:
-    """Return the best split found within some sets of links until `deadline`; `begin_with` need not keep limits."""
+    """Return the best split found over sets of links until `deadline`, None without one.
+
+    `begin_with` is a split whose links are preferred; it may exceed the UARTs.
+    """
     best: Split | None = None
     rng, seen, explored = Random(0), set[LinkSet](), 0  # noqa: S311 (no secret)
     for number in range(MAX_SETS):
@@ -51,7 +54,7 @@ def search_link_sets(
 
 
 def link_seconds(split: Split) -> Mapping[Pair, float]:
-    """Return how long each link of `split` is taken."""
+    """Return the busy time in seconds of each link of `split`, in both directions together."""
     taken: dict[Pair, float] = defaultdict(float)
     for cut in split.cuts:
         for hop in split.problem.hops(cut):
@@ -60,7 +63,7 @@ def link_seconds(split: Split) -> Mapping[Pair, float]:
 
 
 def without_links(problem: Problem, forbidden: LinkSet) -> Problem:
-    """Return the problem in which nothing goes over the links of these pairs."""
+    """Return the problem without the links between these pairs of boards."""
     if problem.links:
         links = problem.links.without(forbidden)
         return replace(problem, links=links, transfer_seconds=links.transfer_seconds)
@@ -78,12 +81,12 @@ def _solve_over(problem: Problem, links: LinkSet, solver: str, time_limit_s: flo
     others = frozenset(combinations(range(len(problem.devices)), 2)) - links
     try:
         return solve(without_links(problem, others), solver, time_limit_s=time_limit_s)
-    except CheckFailedError:  # nothing there, or not in time: the next set may have something
+    except CheckFailedError:  # infeasible or out of time: try the next set
         return None
 
 
 def _ranking(problem: Problem, used: Mapping[Pair, float], rng: Random, *, forgotten: float) -> list[Pair]:
-    """Return all links, those of `used` that carry most first but for some that are forgotten, the others at random."""
+    """Return all links by busy time, longest first; unused ones and a random share `forgotten` are in random order."""
     table = problem.links.direct if problem.links else problem.transfer_seconds
     pairs = [(a, b) for a, b in combinations(range(len(problem.devices)), 2) if any(isfinite(t[a][b]) for t in table)]
     rng.shuffle(pairs)
@@ -91,9 +94,9 @@ def _ranking(problem: Problem, used: Mapping[Pair, float], rng: Random, *, forgo
 
 
 def _draw(problem: Problem, link_counts: Sequence[int], ranking: Sequence[Pair]) -> LinkSet:
-    """Return links that join all boards as far as that can be, and others while UARTs are left."""
+    """Return a spanning tree of the boards, as far as possible, and more links while UARTs are left."""
     free = list(link_counts)
-    part = list(range(len(problem.devices)))  # of the boards joined so far, by board
+    part = list(range(len(problem.devices)))  # connected component of each board
     chosen = set[Pair]()
     for a, b in _joining(ranking, free, part):
         chosen.add((a, b))
@@ -107,7 +110,10 @@ def _draw(problem: Problem, link_counts: Sequence[int], ranking: Sequence[Pair])
 
 
 def _joining(ranking: Sequence[Pair], free: Sequence[int], part: Sequence[int]) -> Iterator[Pair]:
-    """Yield links between parts that leave the joined part a free UART, or nothing to join; both lists change."""
+    """Yield links between two components that leave a free UART, or that connect the last two.
+
+    The caller updates `free` and `part` after every link.
+    """
     left = True
     while left:
         left = False

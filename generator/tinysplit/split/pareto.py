@@ -1,8 +1,9 @@
 """The Pareto front of latency against energy or throughput, by the epsilon-constraint method.
 
-The fastest split comes first; of those that are as fast, the one that is best in the other figure. The next point is
-the fastest one of all that are better in the other figure than the last, until no split is left. A point is proved when
-both of its solves are; the front is complete when its end is.
+The first point is the split with the lowest latency, ties broken by the second objective. Each further point has the
+lowest latency of all splits that are better in the second objective than the point before, until the problem is
+infeasible. A point is proved if both of its solves are proved; the front is complete if the final problem is proved
+infeasible.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from tinysplit.split.solution import Split
 
 DEFAULT_FRONT_LIMIT_S = 60.0
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero
-STEP = 1e-6  # relative: figures nearer than this are the same point
+STEP = 1e-6  # relative: points that are closer are equal
 
 Solve = Callable[[Problem, float], Split]
 
@@ -34,10 +35,10 @@ class Against(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """A compromise: a split, or copies of the whole network on several devices, each taking the next input.
+    """A point of the front: a split, or the whole network replicated on several devices, each input on one of them.
 
-    `copies` are their devices, empty for a split; `assignment` is empty for copies, which need no energy figure: the
-    best board alone never needs more.
+    `copies` are the devices of a replication, empty for a split; `assignment` is empty for a replication, which has no
+    energy figure: its best board alone never needs more.
     """
 
     latency_s: float
@@ -48,13 +49,13 @@ class Point:
     proved: bool
 
     def other(self, against: Against) -> float:
-        """Return the figure that latency is weighed against: less is better."""
+        """Return the second objective: joules per inference, or the period in seconds."""
         return self.energy_j if against is Against.ENERGY else self.period_s
 
 
 @dataclass(frozen=True)
 class Front:
-    """The points by latency; `complete` says whether it is proved that there are no more."""
+    """The points by latency; `complete`: it is proved that there are no more."""
 
     problem: Problem
     against: Against
@@ -62,7 +63,7 @@ class Front:
     complete: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return seconds, joules and answers a second, with layers' boards counted from 1."""
+        """Return the points in seconds, joules and outputs per second, with boards numbered from 1."""
         return {
             "against": self.against.value,
             "complete": self.complete,
@@ -85,13 +86,14 @@ class Front:
 def pareto_front(
     problem: Problem, against: Against, solve: Solve, time_limit_s: float = DEFAULT_FRONT_LIMIT_S
 ) -> Front:
-    """Return the front of `problem`, whose limits hold for every point and whose objective does not matter.
+    """Return the front of `problem`, whose limits hold for every point and whose objective is ignored.
 
-    `solve` takes a problem and seconds and returns a Split. Raises its CheckFailedError where there is none at all.
+    `solve` takes a problem and a time limit in seconds and returns a Split. Raises CheckFailedError, from `solve`, if
+    there is no split.
     """
     deadline = clock.now() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
-    complete = not points[-1].other(against)  # nothing is less than nothing
+    complete = not points[-1].other(against)  # zero cannot be improved
     while not complete and clock.now() < deadline:
         better = _limited(problem, against, points[-1].other(against) * (1 - STEP))
         try:
@@ -111,7 +113,7 @@ def _limited(problem: Problem, against: Against, limit: float) -> Problem:
 
 
 def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) -> Point:
-    """Return the split with the least latency and, of those, with the least other figure."""
+    """Return the split with the least latency, ties broken by the second objective."""
     fast = solve(replace(problem, objective=Objective.LATENCY), deadline - clock.now())
     asked = replace(problem, objective=Objective(against.value), max_latency_s=max(fast.figures.i_s, NO_TIME_S))
     best, proved = fast, False
@@ -126,7 +128,7 @@ def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) 
 
 
 def _copies(problem: Problem, against: Against) -> list[Point]:
-    """Return the whole network on the two, three, ... fastest devices that hold it, where throughput is asked for."""
+    """Return the whole network replicated on the two, three, ... fastest feasible devices; none against energy."""
     if against is Against.ENERGY:
         return []
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0)
@@ -153,7 +155,7 @@ def _copies(problem: Problem, against: Against) -> list[Point]:
 
 
 def _best(points: list[Point], against: Against) -> tuple[Point, ...]:
-    """Return the points that no other one equals or beats in both figures, by latency."""
+    """Return the points that are not dominated, by latency."""
     best: list[Point] = []
     for point in sorted(points, key=lambda point: (point.latency_s, point.other(against), point.copies)):
         if not best or point.other(against) < best[-1].other(against) * (1 - STEP):

@@ -32,7 +32,7 @@ class UnsignedLayer:
 
     weights: NDArray[np.int64]  # output channels x weights of a channel
     bias: NDArray[np.int64]
-    factors: NDArray[np.int64] | None  # of the requantization, one a channel; None if all are 1
+    factors: NDArray[np.int64] | None  # of the requantization, one per channel; None if all are 1
     x_high: int
 
     @classmethod
@@ -72,7 +72,7 @@ class ValueCopy:
 
 @dataclass(frozen=True)
 class Armv6mContext(KernelContext):
-    """What the templates of all kernels in assembler print."""
+    """Template context of all kernels in assembler."""
 
     copy: ValueCopy
     has_factors: bool  # whether the requantization of a channel has a factor other than 1

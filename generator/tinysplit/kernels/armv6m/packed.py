@@ -6,7 +6,7 @@ starts at `offset = x_high * sum(-w for w < 0)` stays between 0 and `x_high * su
 long as this bound is at most 65535 in every channel; groups of two always are: 2 * 128 * 255 = 65280. For each pair
 of channels, one word adds up the sums of the groups modulo 2^32, another one their upper halves.
 
-Four output channels are computed at a time, as im2col does it: the window of an output pixel is copied first.
+Four output channels are computed at a time, after im2col: the window of an output pixel is copied first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,14 +31,14 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-CHANNELS = 4  # output channels at a time
+CHANNELS = 4  # output channels computed together
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
 HALF_WORD = (1 << 16) - 1
 ORDERS = 300  # random orders of the inputs that are tried
-EXPECTED_ORDERS = 10  # before weights are quantized, where one group more or less changes little
+EXPECTED_ORDERS = 10  # before weights are quantized, where the number of groups is an estimate
 LARGEST_WEIGHT = 127
-MOST_WEIGHTS = 5120  # of a layer whose packed words lie in flash, where they take more than twice the bytes
-MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM would not pay
+MOST_WEIGHTS = 5120  # of a layer with packed words in flash, which take more than twice the bytes
+MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM is slower
 FEW_PIXELS = 32
 PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
 
@@ -122,7 +122,7 @@ def _packing(quantized: QuantizedLayer) -> Packing:
 
 @dataclass(frozen=True)
 class PixelsContext(common.Armv6mContext):
-    """What the templates print of kernels that compute all channels of a window, four at a time."""
+    """Template context of kernels that compute all channels of a window, four at a time."""
 
     pixels_template: str  # that has the function of pixels
     element: str  # C type of the inputs as that function reads them
@@ -143,7 +143,7 @@ class PixelsContext(common.Armv6mContext):
 
 @dataclass(frozen=True)
 class PackedContext(PixelsContext):
-    """What the templates of kernels with packed products print."""
+    """Template context of kernels with packed products."""
 
     groups: tuple[Group, ...]
     x_high: int  # the largest input as unsigned value
@@ -235,7 +235,7 @@ def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
-    """Return whether products of `layer` can be made in pairs."""
+    """Return whether two products of `layer` can share one multiplication."""
     has_width = widths.x == widths.w == common.BITS
     if core != CORTEX_M0PLUS or not has_width or layer.out_shape.channels % CHANNELS:
         return False
@@ -273,7 +273,7 @@ def largest_block_bytes(layer: Layer) -> int:
 
 
 def is_pointwise(layer: Layer) -> bool:
-    """Return whether the windows of a layer follow each other in its input, so that none has to be copied."""
+    """Return whether the windows of a layer are contiguous in its input, so that none has to be copied."""
     if not isinstance(layer, Conv):
         return True
     window = layer.window
@@ -309,7 +309,7 @@ def _padded(weights: Integers, inputs: int) -> Integers:
 
 
 def _fewest_groups(magnitudes: Integers, x_high: int, tries: int) -> tuple[Group, ...]:
-    """Return the groups of the best of `tries` random orders of the inputs (columns) and the given one."""
+    """Return the fewest groups over the given and `tries` random orders of the inputs (columns)."""
     unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
     rng = np.random.default_rng(0)
     orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]

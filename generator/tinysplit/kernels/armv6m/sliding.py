@@ -32,7 +32,7 @@ WEIGHTS = KERNEL[0] * KERNEL[1]
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of the line buffer: between two rows lies the right padding of one and the left padding of the next."""
+    """Columns of the line buffer: the right padding of a row is followed by the left padding of the next."""
 
     left: int
     used: int
@@ -59,10 +59,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class SlidingContext(common.Armv6mContext):
-    """What the template prints."""
+    """Template context."""
 
     columns: Columns
-    kept_rows: int  # rows of the line buffer that the next row of outputs needs, too
+    kept_rows: int  # rows of the line buffer that the next row of outputs also needs
     looped: int  # outputs of a row that the loop computes
     has_negative_halfwords: bool
     offset_has_bias: bool
@@ -111,7 +111,7 @@ class Sliding(Kernel):
         """See `Kernel.work`: padding is computed like other values.
 
         Parts: `output` of the loop; `channel` of a row of outputs, whose first and last outputs are outside the loop;
-        `signed` outputs of 16-bit values; those of copying rows, and of moving rows that the next outputs need, too.
+        `signed` outputs of 16-bit values; those of copying rows, and of moving rows that the next outputs also need.
         """
         window, (height, _, channels) = _window(layer), layer.out_shape
         columns, strided = Columns.of(layer), "strided_" if window.stride[1] > 1 else ""

@@ -25,7 +25,7 @@ ANY_BYTE, POSITIVE_BYTE = (-128, 127), (0, 127)  # clamps that words are brought
 
 @dataclass(frozen=True)
 class SwarContext(KernelContext):
-    """What the templates print: the sum of words of an Add (None: element by element), shifts of a Concat's inputs."""
+    """Template context: the sum of words of an Add (None: element by element), shifts of a Concat's inputs."""
 
     sum: LaneSum | None
     shifts: tuple[int | None, ...]

@@ -1,6 +1,6 @@
-"""The kernel `packed` for layers with many weights: packed words are made in RAM, for some output channels at a time.
+"""The kernel `packed` for layers with many weights: words are packed in RAM, for some output channels at a time.
 
-Flash holds four weights a word, as w + 128, in the order 0, 2, 1, 3 of their channels, so that two masks extract the
+Flash stores four weights per word, as w + 128, in the order 0, 2, 1, 3 of their channels, so that two masks extract the
 packed words. The offsets of groups follow from the weights. All pixels are computed for the channels in RAM before the
 next channels are unpacked.
 """
@@ -34,8 +34,8 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-FEWEST_PIXELS = 8  # with fewer, unpacking takes longer than it saves
-MOST_BYTES = 4096  # of packed words in RAM, where windows are copied once for all channels in RAM
+FEWEST_PIXELS = 8  # with fewer, unpacking takes more time than it saves
+MOST_BYTES = 4096  # of packed words in RAM; windows are copied once for all channels there
 ORDER = (0, 2, 1, 3)
 MIDDLE = 128
 
@@ -65,7 +65,7 @@ class Unpacked(Kernel):
         return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
 
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: `unpacked` weights, in `unpacked_groups`; windows are copied once a pass."""
+        """See `Kernel.work`: `unpacked` weights, in `unpacked_groups`; windows are copied once per pass."""
         groups, blocks = expected_groups(layer), layer.out_shape.channels // CHANNELS
         (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
         loops = blocks * inputs // unroll

@@ -46,7 +46,7 @@ class Wide(OneWindow):
         """See `Kernel.template`: that of `packed`, which extends `PixelsContext.pixels_template`."""
         return f"layers/packed/{layer.kind}.c.j2"
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 8-bit weights take 16 bits, too
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 8-bit weights also take 16 bits
         """See `Kernel.weights_bytes`."""
         return layer.out_shape.channels * (4 + 4 + 2 * padded_inputs(layer)[0])
 

@@ -34,14 +34,16 @@ BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of the address of a load instruction
 SHARED_SUM_LIMIT = 1 << 23  # of a channel that shares words of weights: see firmware/common/dsp_conv_pixels.h
-SURE_SUM_LIMIT = SHARED_SUM_LIMIT // 4 * 3  # of products alone: the rest is for the bias, whose scale is not known yet
+SURE_SUM_LIMIT = (
+    SHARED_SUM_LIMIT // 4 * 3
+)  # of products only: the rest is reserved for the bias, whose scale is not known yet
 LARGEST_WEIGHT = 127
 LARGEST_VALUE = 256  # distance of a byte from a zero point
 
 
 @dataclass(frozen=True)
 class DualMacContext(KernelContext):
-    """What the template prints: members of `dsp_conv` in firmware/common/dsp_conv.h."""
+    """Template context: members of `dsp_conv` in firmware/common/dsp_conv.h."""
 
     strips: Strips
     epilogue: Epilogue
@@ -120,7 +122,7 @@ class DualMac(Kernel):
         return block_loads(layer, weights_bytes, 2, pixels=PIXELS, channels=BLOCK, copied_bytes=copied_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.weights_bytes`: with the zeros that fill blocks and pairs; 8 bits each only if that is sure."""
+        """See `Kernel.weights_bytes`: with the zeros that fill blocks and pairs; 8 bits each only if provable."""
         strips = Strips(layer, widths.x // 8)
         weight_bytes = 1 if widths.x == BYTE_BITS and _surely_shares(layer) else VALUE_BITS // 8
         weights = strips.window.kernel[0] * 2 * strips.pairs * weight_bytes
@@ -169,7 +171,7 @@ class DualMac(Kernel):
 
 
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
-    """Return how sums become outputs; of two channels that share words, the second one's sum is 256 times as large."""
+    """Return the requantization of sums; of two channels that share words, the second has 256 times the sum."""
     channels = np.arange(quantized.layer.out_shape.channels)
     if _shares_words(quantized):
         return Epilogue.of(quantized, 8 * (channels % 2))

@@ -20,7 +20,7 @@ LARGEST_HALF = (1 << 15) - 1
 
 @dataclass(frozen=True, eq=False)
 class Epilogue:
-    """How the sums of a layer become outputs on a DSP core.
+    """Requantization of the sums of a layer on a DSP core.
 
     `factors` has one value for each output channel, or one for all. `is_high`: they are shifted for the upper half of
     the product, for sums that are 2^extra_bits times too large by as much less. `is_narrow`: outputs are bytes from 0
@@ -69,7 +69,7 @@ class Epilogue:
 def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
     """Return `work` with every part a second time, named by the clamp: `free_`, `positive_` (ReLU), `capped_` (ReLU6).
 
-    So a part has a cost that all clamps share, and one of its clamp.
+    The cost of a part is the sum of a cost for all clamps and one for its clamp.
     """
     activation = layer.activation
     clamp = "capped" if np.isfinite(activation.high) else "free" if activation.low < 0 else "positive"

@@ -28,7 +28,7 @@ LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum always fits 32 bits
 
 @dataclass(frozen=True)
 class LanesContext(KernelContext):
-    """What the templates print: how an Add sums lanes (None: element by element), and the shifts of a Concat."""
+    """Template context: how an Add sums lanes (None: element by element), and the shifts of a Concat."""
 
     sum: LaneSum | None
     shifts: tuple[int | None, ...]

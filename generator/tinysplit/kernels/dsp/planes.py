@@ -1,7 +1,7 @@
 """Depthwise convolutions with kernels 3 wide by SMLAD: two channel planes at a time, two neighbours of one in a word.
 
 The non-interleaved scheme of Singh 2024: channels are computed one after the other, from a buffer in RAM. CMSIS-NN
-(arm_depthwise_conv_wrapper_s8) keeps channels interleaved; TinyEngine's in-place depthwise kernels buffer a plane, too.
+(arm_depthwise_conv_wrapper_s8) keeps channels interleaved; TinyEngine's in-place depthwise kernels also buffer a plane.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ TILE_BYTES = 1600  # of the rows in the scratch buffer, unless one row of output
 
 @dataclass(frozen=True)
 class PlanesContext(KernelContext):
-    """What the template prints."""
+    """Template context."""
 
     epilogue: Epilogue
     shared: str  # prefix of the functions that layers of the same shape share
@@ -76,7 +76,7 @@ class Planes(Kernel):
         return _tile_bytes(layer, _tile_rows(layer))
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: a pixel of the output must lie on one of the input, so that it touches no other channel.
+        """See `Kernel.lead`: an output pixel must coincide with an input pixel, so that it touches no other channel.
 
         A tile is gathered before its outputs are written, except the rows that it shares with the tile above.
         """
@@ -95,7 +95,7 @@ class Planes(Kernel):
 
         Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs stored together;
         `row` of an output channel; `gathered`: pairs of values, in `gathered_rows` of two planes, the `last` ones in a
-        loop that is not unrolled; `band`: tiles of two planes; `shared` elements lie in two tiles, `zeroed` ones are
+        loop that is not unrolled; `band`: tiles of two planes; `shared` elements are in two tiles, `zeroed` ones are
         padding.
         """
         window, (height, width, channels) = _window(layer), layer.out_shape
@@ -122,7 +122,7 @@ class Planes(Kernel):
         return Scheme.NON_INTERLEAVED
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: a kernel row of four outputs takes five words; weights are read once a tile."""
+        """See `Kernel.loads`: a kernel row of four outputs takes five words; weights are read once per tile."""
         tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
         ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
@@ -168,7 +168,7 @@ def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
 
 
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
-    """Return how sums become outputs: one by one, as neighbours are not adjacent; capped ones four at a time."""
+    """Return the requantization of sums: one at a time, because neighbours are not adjacent; with a cap, four."""
     epilogue = Epilogue.of(quantized)
     return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
 

@@ -13,7 +13,7 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.window import Window
 
 SHORT_PAIRS = 24
-STRIP_BYTES = 640  # longer strips save little: only columns that two strips share are widened twice
+STRIP_BYTES = 640  # longer strips save little: only the columns shared by two strips are widened twice
 
 
 class StripLayout(StrEnum):

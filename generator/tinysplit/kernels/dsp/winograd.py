@@ -1,4 +1,4 @@
-"""Winograd's F(2x2, 3x3): four outputs of a 3x3 convolution from 16 products a channel instead of 36.
+"""Winograd's F(2x2, 3x3): four outputs of a 3x3 convolution from 16 products per channel instead of 36.
 
 With B, G and A of Lavin and Gray (Fast Algorithms for Convolutional Neural Networks, 2015) a tile of 2x2 outputs is
 `A' ((G g G') * (B' d B)) A` of its 4x4 inputs d and the kernel g, summed over the channels before A is applied. G has
@@ -34,7 +34,7 @@ ORDER = (0, 2, 1, 3)  # of channels, as SXTB16 widens the bytes of a word
 
 @dataclass(frozen=True)
 class WinogradContext(KernelContext):
-    """What the template prints."""
+    """Template context."""
 
     epilogue: Epilogue
     has_factors: bool  # whether channels have factors of their own

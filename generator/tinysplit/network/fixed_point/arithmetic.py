@@ -1,4 +1,4 @@
-"""The integer arithmetic of the kernels in NumPy, bit by bit what `firmware/common/fixed_point.h` does in C."""
+"""The integer arithmetic of the kernels in NumPy, bit-exact with `firmware/common/fixed_point.h`."""
 
 from dataclasses import dataclass
 

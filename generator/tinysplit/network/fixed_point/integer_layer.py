@@ -1,4 +1,4 @@
-"""What the integer reference of a layer reads: formats, constants and the clamp of the output."""
+"""Input of a layer's integer reference: formats, constants and the clamp of the output."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class IntegerParameters:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IntegerLayer(ABC):
-    """A layer in fixed point, as far as its arithmetic needs it.
+    """A layer in fixed point: all that its arithmetic depends on.
 
     `bounds` are the smallest and largest integer that each input provably takes; empty where none are known.
     """

@@ -13,7 +13,7 @@ Bounds = tuple[int, int]  # smallest and largest integer of a value
 
 @dataclass(frozen=True)
 class LayerFormats:
-    """Formats of a layer: of the values in (`inputs`, one an input), of the values out (`y`), and the requantization.
+    """Formats of a layer: of the values in (`inputs`, one per input), of the values out (`y`), and the requantization.
 
     Weights have `weight_bits` bits (None for a layer without weights) and no zero point. Their scale follows from the
     requantization, so that the requantization is exact: the accumulator of an output channel counts in steps of

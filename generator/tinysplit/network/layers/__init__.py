@@ -1,4 +1,4 @@
-"""One file a layer kind; `KINDS` lists them all by the name that templates and tables use."""
+"""One file per layer kind; `KINDS` has them all by the name that templates and tables use."""
 
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool

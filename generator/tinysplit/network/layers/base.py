@@ -169,7 +169,7 @@ class Layer(ABC):
     def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
         """Return the largest absolute values of the 32-bit accumulators, per output channel or one for all.
 
-        The inputs lie within `quantized.bounds`. An accumulator starts at its bias and passes only values between
+        The inputs are within `quantized.bounds`. An accumulator starts at its bias and passes only values between
         bias + all negative and bias + all positive products, whatever their order.
         """
         constants = quantized.constants
@@ -197,5 +197,5 @@ class Layer(ABC):
 
 
 def _as_int32(values: IntArray) -> IntArray:
-    """Return `values` as int32, saturated: `sum_bounds` of values that do not fit are above 32 bits, too."""
+    """Return `values` as int32, saturated: `sum_bounds` of values that do not fit also exceed 32 bits."""
     return values.clip(-(1 << 31), (1 << 31) - 1).astype(np.int32)

@@ -28,7 +28,7 @@ class Dense(Layer):
 
     @property
     def operator_macc(self) -> int:
-        """In * out + out."""
+        """Inputs * outputs + outputs for the bias."""
         return self.weights.size + self.bias.size
 
     @property

@@ -1,4 +1,4 @@
-"""Depthwise convolution: one kernel a channel (channel multipliers above 1 are grouped convolutions)."""
+"""Depthwise convolution: one kernel per channel (channel multipliers above 1 are grouped convolutions)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -40,7 +40,7 @@ class Elementwise(Joining):
 
     @property
     def operator_macc(self) -> int:
-        """One an element and input behind the first."""
+        """One per element of each input after the first."""
         return self.out_shape.size * len(self.other_shapes)
 
 

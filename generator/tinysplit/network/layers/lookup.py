@@ -36,7 +36,7 @@ class Lookup(Layer):
 
     @property
     def operator_macc(self) -> int:
-        """One an element."""
+        """One per element."""
         return self.in_shape.size
 
     def is_elementwise(self, _: int) -> bool:

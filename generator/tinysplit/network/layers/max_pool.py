@@ -1,4 +1,4 @@
-"""Maximum over windows; padding never wins."""
+"""Maximum over windows; padding is ignored."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -26,7 +26,7 @@ class Mul(Elementwise):
         return product_requantization(ratio * (1 + self.is_halved(formats)), formats.y, self._largest(formats))
 
     def is_halved(self, formats: LayerFormats) -> bool:
-        """Whether the first input is halved: both have 16 bits, and zero points so far off that 32 bits overflow."""
+        """Whether the first input is halved: both have 16 bits, and zero points so large that 32 bits overflow."""
         return prod(map(_reach, formats.inputs)) > ACCUMULATOR_MAX
 
     def _largest(self, formats: LayerFormats) -> int:

@@ -14,7 +14,7 @@ from tinysplit.network.layers.window import Pads
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pad(Layer):
-    """Rows and columns of `value` around a map, for what no window can take."""
+    """Rows and columns of `value` around a map, for padding that no window can include."""
 
     kind: ClassVar[str] = "pad"
     keeps_format: ClassVar[bool] = True
@@ -35,7 +35,7 @@ class Pad(Layer):
         return 0
 
     def fill(self, formats: LayerFormats) -> int:
-        """Return the integer that stands for `value`."""
+        """Return the integer that represents `value`."""
         return int(formats.y.quantize(np.array(self.value)))
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:

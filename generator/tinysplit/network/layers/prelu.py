@@ -1,4 +1,4 @@
-"""LeakyReLU and PRelu: values below zero times a slope, one for all or one a channel."""
+"""LeakyReLU and PRelu: values below zero times a slope, one for all or one per channel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,13 +44,13 @@ class PRelu(Layer):
         return True
 
     def weights_bytes(self, bits: int) -> int:
-        """Return the bytes of a factor a channel."""
+        """Return the bytes of one factor per channel."""
         return self.slopes.size * (4 if bits == FLOAT_BITS else FACTOR_BYTES)
 
     def alignment(self, formats: LayerFormats) -> Alignment:
         """Return how x - zero_point is brought to the output's format: the first factor is that above zero."""
         ratio = formats.x.scale / formats.y.scale
-        ratios = [ratio, float(np.abs(self.slopes).max()) * ratio]  # both at once: more than either can reach
+        ratios = [ratio, float(np.abs(self.slopes).max()) * ratio]  # upper bound of both
         largest = -formats.x.low + abs(formats.x.zero_point)
         slopes = (self.slopes.astype(np.float64) * ratio).tolist()
         return Alignment.of(ratios, [0, 0], formats.y.zero_point, largest, instead=slopes)

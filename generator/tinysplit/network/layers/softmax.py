@@ -38,7 +38,7 @@ class Softmax(Layer):
 
     @property
     def operator_macc(self) -> int:
-        """15 an element."""
+        """15 per element."""
         return MACC_PER_ELEMENT * self.in_shape.size
 
     def weights_bytes(self, bits: int) -> int:

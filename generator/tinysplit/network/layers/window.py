@@ -44,7 +44,7 @@ class Window:
         return any(self.pads)
 
     def patches(self, x: NDArray[T], fill: int = 0) -> NDArray[T]:
-        """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; `fill` stands in the padding."""
+        """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; the padding contains `fill`."""
         top, left, bottom, right = self.pads
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
         extent = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))

@@ -71,7 +71,7 @@ def _prelu(node: Node, builder: GraphBuilder, slope: FloatArray) -> Tensor:
     stored[order] = slope
     by_pixel = stored.reshape(-1, shape.channels)
     if (by_pixel != by_pixel[0]).any():
-        raise node.error(f"has slopes of shape {slope.shape}: one for all, or one a channel is supported")
+        raise node.error(f"has slopes of shape {slope.shape}: supported are one for all or one per channel")
     layer = PRelu(
         name=node.name,
         inputs=(builder.source(producer),),

@@ -1,4 +1,4 @@
-"""Where not splitting wins: one board alone, or copies of the whole network that take turns."""
+"""Notes on alternatives that are better than a split: a single board, or replication of the whole network."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,37 +13,41 @@ from tinysplit.split.solution import Split
 
 NOTE_LIMIT_S = 2.0
 MAX_NAMED = 6  # boards, in one line
+NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.ENERGY: "energy"}
 
 
 def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
-    """Yield a note for each way without this split that is better; `solve` takes a problem and seconds."""
+    """Yield a note for each alternative to `solved` that has a better objective, and one if it uses a single board.
+
+    `solve` takes a problem and a time limit in seconds.
+    """
     best = solved.objective
     if solved.problem.must_use_all:
         fewer = _over_fewer_boards(solved, solve)
         if fewer is not None and is_better(fewer.objective, best):
-            alone = f"{_names(solved, fewer.assignment)} alone would {_figure(solved, fewer.objective)}"
-            together = f"all boards together {_figure(solved, best)}"
-            yield f"note: {alone}, {together}; --no-use-all lets the best split leave boards out"
+            kind = NOUN[solved.problem.objective]
+            fewer_boards = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.objective)}"
+            yield f"note: {fewer_boards}, all boards: {_figure(solved, best)}; --no-use-all permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         yield (
-            f"note: not splitting wins: {_names(solved, solved.assignment)} alone runs the whole network; --use-all "
-            "shows the best split over all boards"
+            f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
+            "network; --use-all finds the best split over all boards"
         )
     copies = replicate(solved.problem)
     figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf
     if copies and is_better(figure, best):
         yield (
-            f"note: the whole network on {_names(solved, copies.devices)}, every input on one of them, would "
-            f"{_figure(solved, figure)}, this split {_third_person(_figure(solved, best))}"
+            f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
+            f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, best)}"
         )
 
 
 def _of_copies(copies: Replication, problem: Problem) -> float:
-    """Return what copies have for the objective, infinite where they cannot be better than the best of them alone."""
+    """Return the objective of the replication, infinite where it cannot be better than its best board alone."""
     if problem.objective is Objective.THROUGHPUT:
         return copies.period_s
-    keeps_pace = within(copies.period_s, problem.longest_period_s)
-    return copies.energy_j if problem.objective is Objective.ENERGY and keeps_pace else inf
+    is_fast_enough = within(copies.period_s, problem.longest_period_s)
+    return copies.energy_j if problem.objective is Objective.ENERGY and is_fast_enough else inf
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
@@ -61,12 +65,7 @@ def _names(solved: Split, devices: Iterable[int]) -> str:
 
 
 def _figure(solved: Split, value: float) -> str:
-    """Return what a value of the objective means."""
+    """Return a value of the objective with its unit."""
     if solved.problem.objective is Objective.ENERGY:
-        return f"need {value * MILLI:.3f} mJ an inference"
-    how = "in" if solved.problem.objective is Objective.LATENCY else "every"
-    return f"answer {how} {value * MS:.2f} ms"
-
-
-def _third_person(figure: str) -> str:
-    return figure.replace(" ", "s ", 1)
+        return f"{value * MILLI:.3f} mJ per inference"
+    return f"{value * MS:.2f} ms"

@@ -17,15 +17,15 @@ from tinysplit.split.problem import LayerCosts, Objective, Problem, within
 from tinysplit.split.solvers.dispatch import find_split
 from tinysplit.split.solvers.no_split import NoSplitError, has_too_few_layers, homeless_layers, missing_flash_bytes
 
-EXPLANATION_LIMIT_S = 1.0  # a question: an explanation may not take longer than the search
+EXPLANATION_LIMIT_S = 1.0  # per relaxed problem: the explanation should take less time than the search
 
 
 class InfeasibleError(CheckFailedError):
-    """It is proved that a problem has no split."""
+    """The problem is proved to have no feasible split."""
 
 
 class _UnexplainedError(InfeasibleError):
-    """The explanation takes seconds to find: it is computed when it is first read; many callers never do."""
+    """An InfeasibleError with lazy text: the explanation takes seconds to compute, and many callers never read it."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -40,21 +40,21 @@ class _UnexplainedError(InfeasibleError):
 
 
 def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFailedError:
-    """Return the error that says why `problem` has no split, or that none was found in `time_limit_s` seconds.
+    """Return the error that explains why `problem` has no split, or why none was found in `time_limit_s` seconds.
 
-    It is an InfeasibleError where the problem is `proved` infeasible.
+    It is an InfeasibleError if the problem is `proved` infeasible.
     """
     if not proved:
         return CheckFailedError(
             f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
-            f"and infeasibility not proved: take larger boards{' or relax the limits' if problem.is_limited else ''}"
+            f"and infeasibility not proved: use larger boards{' or relax the limits' if problem.is_limited else ''}"
         )
     reason = _capacity_reason(problem)
     return InfeasibleError(reason) if reason else _UnexplainedError(problem)
 
 
 def _capacity_reason(problem: Problem) -> str:
-    """Return what excludes every split before any search, empty where nothing does (`no_split.check_capacity`)."""
+    """Return the capacity that is violated without any search (`no_split.check_capacity`); empty if none is."""
     if homeless := homeless_layers(problem):
         layer = problem.layers[homeless[0]]
         return f"layer {homeless[0] + 1} {layer.name!r} {_why_nowhere(problem, layer)}"
@@ -79,23 +79,25 @@ def _explanation(problem: Problem) -> str:
     if shortages:
         missing, device = min(shortages)
         return (
-            "every layer fits somewhere and so does their sum, but no assignment packs them: "
-            f"{missing} more bytes of flash on {_board(problem, device)} would do"
+            "every layer fits on some board and the total flash suffices, but no assignment is feasible: "
+            f"{missing} more bytes of flash on {_board(problem, device)} would suffice"
         )
     if problem.must_use_all:
-        return "no assignment that uses every board fits: leave one out"
+        return "no assignment that uses every board is feasible: remove a board"
     if problem.is_chain:
-        return "no assignment fits: the boards that hold the layers are not linked, or several lack flash"
-    return "no assignment fits: the boards that hold the layers are not linked, or lack RAM for what is alive at once"
+        return "no assignment is feasible: the boards that can store the layers are not linked, or several lack flash"
+    return (
+        "no assignment is feasible: the boards that can store the layers are not linked, or lack RAM for live tensors"
+    )
 
 
 @dataclass(frozen=True)
 class _Limit:
-    """A limit of a problem, and how it is spoken of."""
+    """A limit on an objective, and its words and unit in messages."""
 
     objective: Objective
     value: float
-    kept: str  # "answer within"
+    name: str
     least: str  # "the shortest latency"
     unit: str
     scale: float
@@ -104,9 +106,9 @@ class _Limit:
     def all_of(cls, problem: Problem) -> "tuple[_Limit, ...]":
         """Return the limits that `problem` has."""
         limits = (
-            cls(Objective.LATENCY, problem.max_latency_s, "answer within", "the shortest latency", "ms", MS),
-            cls(Objective.THROUGHPUT, problem.longest_period_s, "answer every", "the shortest period", "ms", MS),
-            cls(Objective.ENERGY, problem.max_energy_j, "need at most", "the least energy", "mJ", MILLI),
+            cls(Objective.LATENCY, problem.max_latency_s, "latency", "the shortest latency", "ms", MS),
+            cls(Objective.THROUGHPUT, problem.longest_period_s, "period", "the shortest period", "ms", MS),
+            cls(Objective.ENERGY, problem.max_energy_j, "energy", "the least energy", "mJ", MILLI),
         )
         return tuple(limit for limit in limits if isfinite(limit.value))
 
@@ -116,31 +118,30 @@ class _Limit:
 
     @property
     def text(self) -> str:
-        """What splits do that keep it."""
-        return f"{self.kept} {self.amount(self.value)}"
+        """The limit with its value."""
+        return f"the {self.name} limit of {self.amount(self.value)}"
 
 
 def _violated_limits(problem: Problem) -> str:
-    """Return which limit is out of reach, or which are together; or why nothing fits even without them."""
+    """Return which limits are violated, alone or together, or why the problem is infeasible without limits."""
     limits = _Limit.all_of(problem)
     if not isfinite(_least(_limited(problem, (), Objective.LATENCY))):
         return _explanation(_limited(problem, (), Objective.LATENCY))
     for limit in limits:
         least = _least(_limited(problem, (), limit.objective))
         if not within(least, limit.value):
-            nobody = limit.text.replace(" ", "s ", 1)
-            return f"no split {nobody}: {limit.least} found is {limit.amount(least)}{_copies(problem, limit)}"
+            return f"no split meets {limit.text}: {limit.least} found is {limit.amount(least)}{_copies(problem, limit)}"
     for *others, last in (*combinations(limits, 2), limits):
         least = _least(_limited(problem, others, last.objective))
         if others and not within(least, last.value):
-            kept = " and ".join(limit.text for limit in others)
+            met = " and ".join(limit.text for limit in others)
             found = f"{last.least} found is {last.amount(least)}, not {last.amount(last.value)}"
-            return f"the limits contradict each other: of the splits that {kept}, {found}"
-    return f"no split was found that would {' and '.join(limit.text for limit in limits)}"
+            return f"the limits contradict each other: of the splits that meet {met}, {found}"
+    return f"no split was found that meets {' and '.join(limit.text for limit in limits)}"
 
 
 def _limited(problem: Problem, limits: Sequence[_Limit], objective: Objective) -> Problem:
-    """Return the problem with these limits alone; inputs keep their pace where energy counts."""
+    """Return the problem with these limits only; the frame period is kept where energy is minimised or limited."""
     values = {limit.objective: limit.value for limit in limits}
     return replace(
         problem,
@@ -153,13 +154,14 @@ def _limited(problem: Problem, limits: Sequence[_Limit], objective: Objective) -
 
 
 def _copies(problem: Problem, limit: _Limit) -> str:
-    """Return who could keep the limit without a split, where whole networks side by side can."""
+    """Return a clause on replication of the whole network if that meets the period limit, else an empty string."""
     free = replace(problem, frame_period_s=0.0, max_energy_j=inf)
     copies = replicate(free) if limit.objective is Objective.THROUGHPUT else None
     if copies is None or not within(copies.period_s, limit.value):
         return ""
     names = " and ".join(_board(problem, device) for device in copies.devices)
-    return f"; the whole network on {names}, every input on one of them, would: {limit.amount(copies.period_s)}"
+    period = limit.amount(copies.period_s)
+    return f"; replicating the whole network on {names}, with each input on one of them, has a period of {period}"
 
 
 def _least(problem: Problem) -> float:
@@ -175,7 +177,7 @@ def _board(problem: Problem, device: int) -> str:
 
 
 def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
-    """Return in words what keeps `layer` from the device that comes nearest to holding it."""
+    """Return why no device can run `layer`, with the smallest shortfall of RAM or flash."""
     can_run = [device for device, seconds in enumerate(layer.seconds) if isfinite(seconds)]
     if not can_run:
         return "can run on none of the boards"
@@ -186,8 +188,8 @@ def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
         short, nearest = min((needed[device] - free[device], device) for device in can_run)
         if short > 0:
             return (
-                f"needs {needed[nearest]} bytes of {what}; {_board(problem, nearest)} comes nearest with "
-                f"{free[nearest]}: {short} bytes short"
+                f"needs {needed[nearest]} bytes of {what}; the smallest shortfall is {short} bytes, on "
+                f"{_board(problem, nearest)}, which has {free[nearest]}"
             )
     shortages = (f"{_board(problem, device)} lacks {_lack(problem, layer, device)}" for device in can_run)
     return f"fits on none of the boards: {', '.join(shortages)}"
@@ -203,9 +205,10 @@ def _lack(problem: Problem, layer: LayerCosts, device: int) -> str:
 
 
 def _missing(problem: Problem, device: int) -> int:
-    """Return the fewest bytes more of flash on `device` that were found to make the problem feasible; 0 for none.
+    """Return the least additional flash in bytes on `device` that was found to make the problem feasible; 0 for none.
 
-    This is a splitting problem itself: the device has unlimited flash, and each byte on it costs a second.
+    It is found by solving a relaxed problem, in which the flash of the device is unlimited and each byte used on it
+    costs one second.
     """
     total = sum(layer.flash_bytes[device] for layer in problem.layers)
     layers = tuple(

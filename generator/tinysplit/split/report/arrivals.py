@@ -37,18 +37,18 @@ class ArrivalReport:
 
 
 def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: float, count: int) -> ArrivalReport:
-    """Simulate `count` inputs at a rate per second.
+    """Simulate `count` inputs at a rate per second, on the split and on whole networks.
 
     Raises UsageError for a rate or a count out of range.
     """
     if not 0 < per_second < float("inf"):
-        raise UsageError(f"--frame-rate {per_second:g}: give a positive, finite rate")
+        raise UsageError(f"--frame-rate {per_second:g}: the rate must be positive and finite")
     if count > MAX_INPUTS:
         raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs can be simulated")
     if (count - 1) / per_second > LONGEST_S:
         raise UsageError(
-            f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, too long for exact times: "
-            "give a higher rate"
+            f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
+            "resolve: use a higher rate"
         )
     arrivals = frames(count, per_second)
     passages = {"split": through_split(problem, assignment, arrivals)}
@@ -60,7 +60,7 @@ def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: floa
 
 
 def print_arrivals(report: ArrivalReport, console: Console) -> None:
-    """Print one line per placement; latency is from arrival to output, waiting time until processing starts."""
+    """Print one line per placement: latency from arrival to output, and waiting time from arrival to start."""
     first = next(iter(report.passages.values()))
     console.print(f"{len(first)} inputs, {report.per_second:g} per second (estimated)", highlight=False)
     heading = ("mean latency ms", "max ms", "mean waiting ms", "max ms")

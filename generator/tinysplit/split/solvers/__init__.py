@@ -1,1 +1,1 @@
-"""Search for the best assignment: one module or package a solver."""
+"""Search for an optimal assignment: one module or package per solver."""

@@ -1,4 +1,4 @@
-"""The solvers by name, and `auto`, which takes the one that suits the size and shape of a problem."""
+"""The solvers by name, and `auto`, which selects one by the size and topology of the problem."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,11 +13,11 @@ from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.milp.highs import solve_with_highs
 
 AUTO, EXHAUSTIVE, CHAIN_LABELS, DAG_LABELS, HIGHS = "auto", "exhaustive", "chain-labels", "dag-labels", "highs"
-AUTO_EXHAUSTIVE_CANDIDATES = 2**10  # a tenth of a second, and the proof is plain
+AUTO_EXHAUSTIVE_CANDIDATES = 2**10  # 0.1 s, with a complete proof
 
 
 class Solver(Protocol):
-    """A function from problem to split; NoSplitError where it has none, UsageError for what it does not know."""
+    """A solver. Raises NoSplitError without a split, and UsageError for problems that it does not support."""
 
     def __call__(self, problem: Problem, *, time_limit_s: float = ...) -> Split:
         """Return the best split found within `time_limit_s` seconds, proved or with a lower bound."""
@@ -35,19 +35,19 @@ def find_split(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DE
     """Return the best split that the solver of that name finds in `time_limit_s` seconds.
 
     Raises:
-        UsageError: there is no solver of that name, or it does not know such problems.
+        UsageError: the name is unknown, or the solver does not support the problem.
         NoSplitError: the problem is infeasible, or no split was found in time.
     """
     if solver in SOLVERS:
         return SOLVERS[solver](problem, time_limit_s=time_limit_s)
     if solver != AUTO:
-        raise UsageError(f"unknown solver {solver!r}: take one of {', '.join((AUTO, *SOLVERS))}")
+        raise UsageError(f"unknown solver {solver!r}: use one of {', '.join((AUTO, *SOLVERS))}")
     chosen, why = choose_solver(problem)
     return replace(SOLVERS[chosen](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
 
 
 def choose_solver(problem: Problem) -> tuple[str, str]:
-    """Return the name of the solver that `auto` takes for `problem`, and why."""
+    """Return the name of the solver that `auto` selects for `problem`, and why."""
     candidates = f"{len(problem.devices)}^{len(problem.layers)} assignments"
     if problem.n_candidates <= AUTO_EXHAUSTIVE_CANDIDATES:
         return EXHAUSTIVE, f"{candidates} are few enough to evaluate each"

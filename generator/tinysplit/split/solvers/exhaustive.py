@@ -1,8 +1,8 @@
 """Exhaustive enumeration: every one of the d^n assignments ("full search" in Santamaria 2021, section 3.1).
 
-For latency and period of chains without routed links the assignments of the last layers are enumerated once, as
-arrays; each assignment of the first layers is then joined with all of them in a few array operations. Everything else
-takes the candidates one by one.
+For latency and period of chains without relays, the assignments of the last layers (tails) are enumerated once, as
+arrays. Each assignment of the first layers (head) is combined with all tails in a few array operations. In all other
+cases the assignments are evaluated one by one.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,6 @@ from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 MAX_CANDIDATES = 2**30
 MAX_TAILS = 2**16
-LAST_TWO = 2  # layers that some problems keep on one device: both belong to the tail
 
 
 def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -37,7 +36,7 @@ def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
     if problem.n_candidates > MAX_CANDIDATES:
         raise UsageError(
             f"exhaustive search would evaluate {n_devices}^{n_layers} = {float(problem.n_candidates):.2g} assignments, "
-            f"more than {MAX_CANDIDATES}: take --solver auto, which proves the same optimum"
+            f"more than {MAX_CANDIDATES}: use --solver auto, which proves the same optimum"
         )
     check_capacity(problem)
     start = clock.now()
@@ -98,19 +97,19 @@ def _by_arrays(problem: Problem, deadline: float) -> _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Tails:
-    """All assignments of the last layers, one a column."""
+    """All assignments of the last layers, one per column."""
 
     devices: NDArray[np.intp]  # layer x tail
-    seconds: NDArray[np.float64]  # infinite where a rule is broken or a layer does not fit
+    seconds: NDArray[np.float64]  # infinite where a rule is violated or a layer does not fit
     flash_bytes: NDArray[np.int64]  # device x tail
     used: NDArray[np.bool_]  # device x tail
-    timelines: Timelines | None  # where periods are asked for
+    timelines: Timelines | None  # if the problem depends on the period
 
     @classmethod
     def enumerate(cls, problem: Problem) -> "_Tails":
         n_layers, n_devices = len(problem.layers), len(problem.devices)
-        n_tail = 1
-        while n_tail < n_layers and (n_tail < LAST_TWO or n_devices ** (n_tail + 1) <= MAX_TAILS):
+        n_tail = min(2, n_layers)  # at least the two that must not be cut apart
+        while n_tail < n_layers and n_devices ** (n_tail + 1) <= MAX_TAILS:
             n_tail += 1
         devices = np.indices((n_devices,) * n_tail).reshape(n_tail, -1)
         seconds = np.zeros(devices.shape[1])
@@ -124,14 +123,14 @@ class _Tails:
             for device in range(n_devices):
                 flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes[device], 0)
                 used[device] |= owner == device
-        if problem.keep_last_two and n_tail >= LAST_TWO:
+        if problem.keep_last_two and n_layers > 1:
             seconds[devices[-1] != devices[-2]] = inf
         timelines = Timelines.of(problem, n_layers - n_tail, devices) if problem.asks_for_period else None
         return cls(devices, seconds, flash_bytes, used, timelines)
 
 
 def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
-    """Return what is minimized of `head` followed by each of `tails`, infinite where that is infeasible."""
+    """Return the objective of `head` combined with each of `tails`, infinite where it is infeasible."""
     latencies = _join(problem, head, tails)
     latencies[latencies > problem.max_latency_s * (1 + ROUNDING)] = inf
     timelines = tails.timelines
@@ -146,7 +145,7 @@ def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.flo
 
 
 def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float64]:
-    """Return I of `head` followed by each of `tails`, infinite where that is infeasible."""
+    """Return I of `head` combined with each of `tails`, infinite where it is infeasible."""
     head_flash = [0] * len(problem.devices)
     head_s = 0.0
     for layer, device in enumerate(head):

@@ -1,6 +1,6 @@
-"""A lower bound of the objective for networks of every shape: each layer on its best device, nothing transferred.
+"""A lower bound of the objective for any network: each layer on its best device, without transfers.
 
-It costs next to nothing, and is all that is known where a search ends before its own bounds are computed.
+It is fast to compute, and used where a search ends before its own bounds are available.
 """
 
 from math import inf

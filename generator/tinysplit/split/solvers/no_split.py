@@ -1,6 +1,6 @@
-"""What every solver raises where it has no split, and the cheap tests that exclude any split before a search begins.
+"""The exception of solvers without a split, and capacity checks that prove infeasibility before a search.
 
-Solvers do not say why: that takes further searches, which only `split/solve.py` starts.
+Solvers do not explain infeasibility: this takes further searches, which only `split/solve.py` starts.
 """
 
 from math import isfinite
@@ -10,7 +10,7 @@ from tinysplit.split.problem import Problem
 
 
 class NoSplitError(CheckFailedError):
-    """A solver has no split: `proved` says whether the problem is infeasible, or whether time or candidates ran out."""
+    """A solver found no split: `proved` if the problem is infeasible, else time or candidates ran out."""
 
     def __init__(self, *, proved: bool) -> None:
         super().__init__("the problem is infeasible" if proved else "no feasible split was found in time")
@@ -18,13 +18,13 @@ class NoSplitError(CheckFailedError):
 
 
 def check_capacity(problem: Problem) -> None:
-    """Raise NoSplitError where single layers, the sum of flash or the number of layers already exclude every split."""
+    """Raise NoSplitError if single layers, the sum of flash or the number of layers prove infeasibility."""
     if homeless_layers(problem) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem):
         raise NoSplitError(proved=True)
 
 
 def homeless_layers(problem: Problem) -> tuple[int, ...]:
-    """Return the 0-based layers that no device has the memory or the kernels for."""
+    """Return the 0-based layers that no device can run: none has both the memory and a kernel."""
     return tuple(number for number, row in enumerate(problem.usable_seconds) if not any(map(isfinite, row)))
 
 

@@ -1,8 +1,8 @@
-"""One pass of the beam search over a chain: layer by layer, with at most `width` labels behind each.
+"""One pass of the beam search over a chain: layer by layer, with at most `width` labels after each.
 
-Dominance: of labels with the same device, the same free flash as far as it matters (at most the flash of the layers
-left), and the same devices used where that matters, one is dropped that is nowhere better. Of the others those with the
-smallest lower bounds stay.
+Dominance compares labels of the same state: the same last device, the same free flash (up to the flash of the layers
+left), and the same set of used devices if the rules need it. A label that is no better in any resource is dropped. Of
+the remaining labels, those with the smallest lower bounds are kept.
 """
 
 from collections.abc import Collection
@@ -18,30 +18,30 @@ from tinysplit.split.solvers.chain.labels import Bits, ChainLabels
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, LagrangianBounds, Runs
 from tinysplit.split.solvers.chain.resources import Bools, Floats, Ints
 
-BLOCK_NUMBERS = 1_000_000  # rows of children that are opened between two readings of the clock: 8 MB
+BLOCK_NUMBERS = 1_000_000  # resources of the labels created between two readings of the clock: 8 MB
 BOUNDS_A_LAYER = 8
-FIRST_BOUNDS = 2
-SAMPLE = 256  # labels that show which multipliers give the strongest bounds behind a layer
-COMPARED = 8  # labels that are alike are compared with so many before them, in the order of their totals
-EXAMPLES = (0.0, 0.25, 0.5)  # of the dropped labels behind a layer, by their bounds
+FIRST_BOUNDS = 2  # strongest ones, which prune most labels
+SAMPLE = 256  # labels on which the multipliers are compared, per layer
+COMPARED = 8  # number of labels of the same state that each label is compared with, ordered by totals
+EXAMPLES = (0.0, 0.25, 0.5)  # quantiles of the bounds of dropped labels that are recorded, per layer
 
-History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # of each layer: parents and devices of the labels
+History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # by layer: parents and devices of the labels
 
 
 class Rules(NamedTuple):
-    """Rules on the devices used: whether all must be, and the order of interchangeable ones."""
+    """Rules on the devices used. Interchangeable devices are used in their order, to break symmetry."""
 
     must_use_all: bool
-    twins: tuple[tuple[int, ...], ...]
+    earlier_twins: tuple[tuple[int, ...], ...]  # by device: the interchangeable ones before it
 
     @property
     def need_used(self) -> bool:
-        """Whether the devices used matter at all."""
-        return self.must_use_all or any(self.twins)
+        """Whether the set of used devices is part of the state."""
+        return self.must_use_all or any(self.earlier_twins)
 
 
 class Dropped(NamedTuple):
-    """A label that was dropped, and the multipliers that gave its bound."""
+    """A dropped label, and the multipliers that gave its bound."""
 
     bound: float
     devices: list[int]
@@ -50,9 +50,9 @@ class Dropped(NamedTuple):
 
 
 class BeamPass:
-    """`low` is the smallest bound dropped, `value` what the best label ends with, `devices` its assignment.
+    """One pass: `dropped_bound` is the smallest bound dropped, `value` the best objective, `devices` its assignment.
 
-    Labels that stay get knapsack bounds, too, for the devices in `packed` (`knapsack_choice.py`).
+    Kept labels also get knapsack bounds for the devices in `knapsack_devices` (`knapsack_choice.py`).
     """
 
     def __init__(
@@ -63,41 +63,41 @@ class BeamPass:
         best: float,
         width: int,
         deadline: float,
-        packed: Collection[int] = (),
+        knapsack_devices: Collection[int] = (),
     ) -> None:
-        self.rows, self.runs, self.rules = runs.rows, runs, rules
+        self.resources, self.runs, self.rules = runs.resources, runs, rules
         self.best, self.width, self.deadline = best, width, deadline
         self.caps = limits_below(runs, best)
-        self.bounds = LagrangianBounds(runs, multipliers, runs.whole(self.caps))
-        self.packing = KnapsackChoice(runs.rows, multipliers, packed)
-        self.wins = np.zeros(len(multipliers))  # how often each of the multipliers was strongest
-        self.low, self.value = inf, inf
+        self.bounds = LagrangianBounds(runs, multipliers, runs.farthest_ends(self.caps))
+        self.knapsack = KnapsackChoice(runs.resources, multipliers, knapsack_devices)
+        self.wins = np.zeros(len(multipliers))  # how often each of the multipliers gave the highest bound
+        self.dropped_bound, self.value = inf, inf
         self.devices: list[int] = []
         self._dropped: list[tuple[int, ChainLabels]] = []  # with the number of layers before their last one
         self.explored = 0
-        # Any numbers will do that seldom give different states the same sum; equal sums are compared.
-        self._mix = np.random.default_rng(0).integers(1, 2**62, self.rows.n_devices + 2)
+        # Weights of a hash of states; states with equal hashes are compared.
+        self._hash_weights = np.random.default_rng(0).integers(1, 2**62, self.resources.n_devices + 2)
         self._history: History = []
 
     def run(self) -> None:
-        """Go through all layers, or until the time is over."""
+        """Extend labels through all layers, or until the time limit."""
         labels = self._root()
-        for layer in range(self.rows.n_layers):
+        for layer in range(self.resources.n_layers):
             opened = self._open(layer, labels)
             if opened is None:
-                self.low = min(self.low, float(labels.bounds.min()))
+                self.dropped_bound = min(self.dropped_bound, float(labels.bounds.min()))
                 return
             labels = opened
             self.explored += len(labels)
             if not len(labels):
                 return
             self._history.append((labels.parents.astype(np.int32), labels.device.astype(np.uint8)))
-        values = labels.totals[:, : self.rows.n_objective].max(axis=1)
+        values = labels.totals[:, : self.resources.n_objective].max(axis=1)
         row = int(values.argmin())
-        self.value, self.devices = float(values[row]), self._trace(row, self.rows.n_layers)
+        self.value, self.devices = float(values[row]), self._trace(row, self.resources.n_layers)
 
     def dropped(self) -> list[Dropped]:
-        """Return examples of the labels that were dropped."""
+        """Return examples of the dropped labels."""
         return [
             Dropped(
                 bound=float(labels.bounds[row]),
@@ -123,24 +123,24 @@ class BeamPass:
         return devices[::-1]
 
     def _open(self, layer: int, labels: ChainLabels) -> ChainLabels | None:
-        """Return the labels one layer on, or None when the time is over."""
-        onward = self.bounds.going_on(layer + 1)
+        """Return the labels extended by `layer`, or None if the time is over."""
+        remaining = self.bounds.remaining(layer + 1)
         chosen: Ints | None = None
         found = labels.take(slice(0, 0))
-        step = self.rows.step(layer)
+        step = self.resources.step(layer)
         size = BLOCK_NUMBERS // step[0].size + 1
         for first in range(0, len(labels), size):
             if clock.now() > self.deadline:
                 return None
             children = self._children(layer, step, labels, slice(first, first + size))
-            chosen = self._chosen(onward, layer + 1, children) if chosen is None else chosen
-            found = found.joined(self._bounded(onward, layer + 1, children, chosen))
-            if len(found) > 4 * self.width:  # half of the labels are seldom dominated; more need not be looked at
+            chosen = self._chosen(remaining, layer + 1, children) if chosen is None else chosen
+            found = found.joined(self._bounded(remaining, layer + 1, children, chosen))
+            if len(found) > 4 * self.width:  # rarely are more than half of the labels dominated
                 found = self._narrowed(layer + 1, found, 2 * self.width)
         return self._narrowed(layer + 1, found.take(self._undominated(layer + 1, found)), self.width)
 
     def _children(self, layer: int, step: Floats, labels: ChainLabels, block: slice) -> ChainLabels:
-        """Return the children of a block that keep all limits, with the bounds of their parents."""
+        """Return the extensions of a block of labels within all limits, with the bounds of their parents."""
         device, used = labels.device[block], labels.used[block]
         totals = labels.totals[block, None] + step[device]
         good = (totals <= self.caps).all(axis=2)
@@ -154,33 +154,33 @@ class BeamPass:
         )
 
     def _keeps_rules(self, layer: int, used: Bits) -> Bools:
-        """Return [label][device]: twins are taken in their order, and all devices can still be used where they must."""
-        n_devices = self.rows.n_devices
+        """Return [label][device] whether the next layer may be on a device by the rules."""
+        n_devices = self.resources.n_devices
         is_used = (used[:, None] >> np.arange(n_devices, dtype=np.uint64) & np.uint64(1)).astype(bool)
         good = np.ones_like(is_used)
-        for device, twins in enumerate(self.rules.twins):
-            good[:, device] = is_used[:, list(twins)].all(axis=1)
+        for device, earlier_twins in enumerate(self.rules.earlier_twins):
+            good[:, device] = is_used[:, list(earlier_twins)].all(axis=1)
         if self.rules.must_use_all:
             unused = n_devices - is_used.sum(axis=1)[:, None] - ~is_used
-            good &= unused <= self.rows.n_layers - 1 - layer
+            good &= unused <= self.resources.n_layers - 1 - layer
         return good
 
-    def _furthest(self, done: int, labels: ChainLabels) -> Ints:
-        """Return how many layers the last run of each label can still go on."""
+    def _longest_runs(self, done: int, labels: ChainLabels) -> Ints:
+        """Return by how many layers the last run of each label can be extended."""
         ends = np.full(len(labels), done)
-        for device in range(self.rows.n_devices):
+        for device in range(self.resources.n_devices):
             (rows,) = (labels.device == device).nonzero()
             if len(rows):
                 ends[rows] = self.runs.ends(done, device, self.caps - labels.totals[rows])
         return np.asarray(np.maximum(ends - done, 0))
 
-    def _chosen(self, onward: Floats, done: int, labels: ChainLabels) -> Ints:
-        """Return the multipliers that together are strongest on a sample of the labels."""
-        n_multipliers = onward.shape[2]
+    def _chosen(self, remaining: Floats, done: int, labels: ChainLabels) -> Ints:
+        """Return BOUNDS_A_LAYER multipliers, chosen greedily by the bounds of a sample of the labels."""
+        n_multipliers = remaining.shape[2]
         if n_multipliers <= BOUNDS_A_LAYER or not len(labels):
             return np.arange(n_multipliers)
         sample = labels.take(slice(None, None, -(-len(labels) // SAMPLE)))
-        values = sample.totals @ self.bounds.multipliers.T + onward[self._furthest(done, sample), sample.device]
+        values = sample.totals @ self.bounds.multipliers.T + remaining[self._longest_runs(done, sample), sample.device]
         values = np.minimum(values, self.best)
         np.add.at(self.wins, values.argmax(axis=1), 1)
         chosen: list[int] = []
@@ -190,30 +190,30 @@ class BeamPass:
             reached = np.maximum(reached, values[:, chosen[-1], None])
         return np.array(chosen)
 
-    def _bounded(self, onward: Floats, done: int, labels: ChainLabels, chosen: Ints) -> ChainLabels:
-        """Return the labels that can still lead to something better, with their bounds.
+    def _bounded(self, remaining: Floats, done: int, labels: ChainLabels, chosen: Ints) -> ChainLabels:
+        """Return the labels with their bounds, those that cannot improve on the incumbent pruned.
 
-        The strongest multipliers come first, so that most labels need not be looked at with the others.
+        The strongest multipliers are evaluated first, because they prune most labels.
         """
-        places = self._furthest(done, labels) * self.rows.n_devices + labels.device
+        index = self._longest_runs(done, labels) * self.resources.n_devices + labels.device
         for some in (chosen[:FIRST_BOUNDS], chosen[FIRST_BOUNDS:]):
             if len(some) and len(labels):
-                values = onward[:, :, some].reshape(-1, len(some)).take(places, axis=0)
+                values = remaining[:, :, some].reshape(-1, len(some)).take(index, axis=0)
                 values += labels.totals @ self.bounds.multipliers[some].T
                 labels = labels.raised(values, some)
                 good = labels.bounds < self.best * (1 - ROUNDING)
-                labels, places = labels.take(good), places[good]
+                labels, index = labels.take(good), index[good]
         return labels
 
     def _undominated(self, done: int, labels: ChainLabels) -> Ints:
-        """Return the rows that nothing compared dominates; more free flash than is left makes no difference."""
-        n_devices = self.rows.n_devices
-        enough = self.rows.limits[-n_devices:] - self.rows.flash_left[done]
+        """Return the labels that are not dominated; free flash beyond that of the layers left is ignored."""
+        n_devices = self.resources.n_devices
+        enough = self.resources.limits[-n_devices:] - self.resources.flash_left[done]
         flash = np.maximum(labels.totals[:, -n_devices:], enough).astype(np.int64)
         used = labels.used if self.rules.need_used else np.zeros_like(labels.used)
         states = np.column_stack([flash, labels.device, used.astype(np.int64)])
         others = labels.totals[:, :-n_devices]
-        keys = states @ self._mix
+        keys = states @ self._hash_weights
         order = np.lexsort((others.sum(axis=1), keys))
         keys, states, others = keys[order], states[order], others[order]
         dominated = np.zeros(len(order), dtype=bool)
@@ -226,21 +226,21 @@ class BeamPass:
         return order[~dominated]
 
     def _narrowed(self, done: int, labels: ChainLabels, width: int) -> ChainLabels:
-        """Return the labels with the `width` smallest bounds; note what is dropped."""
-        labels = self.packing.raised(done, labels, width, self.best)
+        """Return the labels with the `width` smallest bounds; record what is dropped."""
+        labels = self.knapsack.raised(done, labels, width, self.best)
         if len(labels) <= width:
             return labels
         order = np.argpartition(labels.bounds, width)
         out = order[width:]
         out = out[np.argsort(labels.bounds[out])]
-        self.low = min(self.low, float(labels.bounds[out[0]]))
+        self.dropped_bound = min(self.dropped_bound, float(labels.bounds[out[0]]))
         examples = labels.take(np.unique([out[int(len(out) * share)] for share in EXAMPLES]))
         self._dropped.append((len(self._history), examples))
         return labels.take(order[:width])
 
 
 def limits_below(runs: Runs, best: float) -> Floats:
-    """Return the most of each resource in a split that is better than `best`."""
-    caps = runs.rows.limits.copy()
-    caps[: runs.rows.n_objective] = best * (1 - ROUNDING)
+    """Return upper limits of all resources for a split that improves on `best`."""
+    caps = runs.resources.limits.copy()
+    caps[: runs.resources.n_objective] = best * (1 - ROUNDING)
     return caps

@@ -1,4 +1,4 @@
-"""Chooses the boards whose knapsack bounds raise the bounds of labels most, where flash is nearly full."""
+"""Selects the boards whose knapsack bounds are most effective: those with little free flash."""
 
 from collections.abc import Iterable
 from math import inf
@@ -10,25 +10,25 @@ from tinysplit.split.solvers.chain.labels import ChainLabels
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING
 from tinysplit.split.solvers.chain.resources import ChainResources, Floats, Ints
 
-MULTIPLIERS = 2  # a board; more raise bounds by little
+MULTIPLIERS = 2  # per board; more hardly improve the bounds
 MAX_CELLS = 2048
-TABLE_BYTES = 64_000_000  # of all boards together
-SAMPLE = 256  # labels that show which boards gain most behind a layer
+TABLE_BYTES = 64_000_000  # all boards together
+SAMPLE = 256  # labels on which the gains of boards are estimated, per layer
 BOARDS_A_LAYER = 3
-WORTH = 0.1  # of what is open on the sample; a board that gains less is left out
-OFTEN = 0.1  # of the layers; a board that is taken behind fewer is no help
+WORTH = 0.1  # share of the gap on the sample that a board has to close to be selected
+OFTEN = 0.1  # share of the layers for which a helpful board is selected
 
 
 class KnapsackChoice:
-    """Knapsack bounds for those of `devices` whose flash has a positive multiplier."""
+    """Knapsack bounds for the `devices` whose flash has a positive multiplier."""
 
-    def __init__(self, rows: ChainResources, multipliers: Floats, devices: Iterable[int]) -> None:
-        priced = {device: multipliers[:, device - rows.n_devices].nonzero()[0] for device in devices}
-        self.chosen = {device: _spread(numbers) for device, numbers in priced.items() if len(numbers)}
-        cell_bytes = bytes_per_cell(rows.n_layers, rows.n_devices, MULTIPLIERS) * max(1, len(self.chosen))
+    def __init__(self, resources: ChainResources, multipliers: Floats, devices: Iterable[int]) -> None:
+        positive = {device: multipliers[:, device - resources.n_devices].nonzero()[0] for device in devices}
+        self.chosen = {device: _spread(numbers) for device, numbers in positive.items() if len(numbers)}
+        cell_bytes = bytes_per_cell(resources.n_layers, resources.n_devices, MULTIPLIERS) * max(1, len(self.chosen))
         n_cells = min(MAX_CELLS, TABLE_BYTES // cell_bytes + 1)
         self.bounds = {
-            device: KnapsackBounds(rows, multipliers[numbers], device, n_cells)
+            device: KnapsackBounds(resources, multipliers[numbers], device, n_cells)
             for device, numbers in self.chosen.items()
         }
         self._n_taken = dict.fromkeys(self.bounds, 0)
@@ -36,13 +36,13 @@ class KnapsackChoice:
 
     @property
     def helpful(self) -> list[int]:
-        """Devices that were taken often; all where there was nothing to choose."""
+        """Devices that were selected often; all if there was no selection."""
         return [device for device, n_taken in self._n_taken.items() if n_taken >= OFTEN * self._n_choices]
 
     def raised(self, done: int, labels: ChainLabels, width: int, best: float) -> ChainLabels:
-        """Return the labels that can be better than `best`, with higher bounds.
+        """Return the labels whose bound is below `best`, with raised bounds.
 
-        Labels that are not among the `width` lowest anyhow keep theirs.
+        Labels that are not among the `width` lowest bounds keep their bounds.
         """
         if not self.bounds or not len(labels):
             return labels
@@ -53,8 +53,8 @@ class KnapsackChoice:
         first = self._by(devices, done, labels.take(order[: 2 * width]), best)
         rest = labels.take(order[2 * width :])
         highest = np.partition(first.bounds, width)[width] if len(first) > width else inf
-        hopeful = rest.bounds < highest
-        return first.joined(self._by(devices, done, rest.take(hopeful), best)).joined(rest.take(~hopeful))
+        promising = rest.bounds < highest
+        return first.joined(self._by(devices, done, rest.take(promising), best)).joined(rest.take(~promising))
 
     def _by(self, devices: Iterable[int], done: int, labels: ChainLabels, best: float) -> ChainLabels:
         for device in devices:
@@ -65,7 +65,7 @@ class KnapsackChoice:
         return labels
 
     def _take(self, done: int, labels: ChainLabels, best: float) -> list[int]:
-        """Return the devices that together gain most on a sample of the labels, all for few labels."""
+        """Return the devices that together raise the bounds of a sample most; all devices for few labels."""
         devices = list(self.bounds)
         if len(labels) <= 2 * SAMPLE:
             return devices
@@ -80,7 +80,7 @@ class KnapsackChoice:
 
 
 def _strongest(values: Floats, reached: Floats) -> list[int]:
-    """Return rows of `values` [device][label] that one after the other raise what is reached by most."""
+    """Return rows of `values` [device][label], chosen greedily by how much they raise `reached` [label]."""
     chosen: list[int] = []
     most = values.max()
     while len(chosen) < BOARDS_A_LAYER:
@@ -93,5 +93,5 @@ def _strongest(values: Floats, reached: Floats) -> list[int]:
 
 
 def _spread(numbers: Ints) -> Ints:
-    """Return some of `numbers`, from the first one to the last."""
+    """Return MULTIPLIERS evenly spaced elements of `numbers`."""
     return numbers[np.unique(np.linspace(0, len(numbers) - 1, MULTIPLIERS).astype(np.intp))]

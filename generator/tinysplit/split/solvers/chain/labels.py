@@ -1,4 +1,4 @@
-"""Labels of a chain: partial assignments as arrays, one a row."""
+"""Labels of a chain: partial assignments as arrays with one row per label."""
 
 from dataclasses import dataclass, replace
 
@@ -12,20 +12,20 @@ Bits = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class ChainLabels:
-    """Partial assignments of the same number of layers, one a row."""
+    """Partial assignments of the same number of layers, one row per label."""
 
-    totals: Floats
-    bounds: Floats
+    totals: Floats  # [label][resource]
+    bounds: Floats  # lower bounds of the objective
     device: Ints  # of the last layer
-    used: Bits
-    parents: Ints
-    strongest: Ints  # which multipliers gave the bound
+    used: Bits  # bit set of the devices used
+    parents: Ints  # row of the label without the last layer
+    strongest: Ints  # index of the multipliers that gave the bound
 
     def __len__(self) -> int:
         return len(self.bounds)
 
     def take(self, rows: Ints | Bools | slice) -> "ChainLabels":
-        """Return some of the labels."""
+        """Return the labels of `rows`."""
         return ChainLabels(
             self.totals[rows],
             self.bounds[rows],
@@ -36,7 +36,7 @@ class ChainLabels:
         )
 
     def raised(self, values: Floats, multipliers: Ints) -> "ChainLabels":
-        """Return the same with `values` [label][multiplier] as bounds where they are higher."""
+        """Return the labels with bounds raised to the maximum of `values` [label][multiplier]."""
         best = values.argmax(axis=1)
         bounds = values[np.arange(len(values)), best]
         higher = bounds > self.bounds
@@ -44,7 +44,7 @@ class ChainLabels:
         return replace(self, bounds=np.where(higher, bounds, self.bounds), strongest=strongest)
 
     def joined(self, other: "ChainLabels") -> "ChainLabels":
-        """Return these and `other`."""
+        """Return these labels followed by those of `other`."""
         return ChainLabels(
             np.concatenate([self.totals, other.totals]),
             np.concatenate([self.bounds, other.bounds]),

@@ -1,7 +1,7 @@
 """Mixed-integer linear programming with HiGHS: a solver and test oracle that shares no code with the others.
 
-It states every objective, limit and rule, on chains and on graphs; of the periods only `load`, the others are not
-linear. HiGHS runs in this process: it looks at its time limit only now and then, and at Ctrl-C when it is done.
+It supports every objective, limit and rule, on chains and graphs, but only the period `load`: the other definitions
+are not linear. HiGHS runs in this process, checks its time limit only occasionally, and cannot be interrupted.
 """
 
 from tinysplit.common.errors import UsageError
@@ -20,11 +20,11 @@ def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
     """Return the best split that HiGHS finds in `time_limit_s` seconds, with its lower bound.
 
     Raises:
-        UsageError: the period counts, and its definition is not linear.
+        UsageError: the objective or a limit needs a period that is not linear.
         NoSplitError: HiGHS proved the problem infeasible, or found nothing in time.
     """
     if not is_linear(problem):
-        raise UsageError(f"--solver highs does not know the period {problem.period_definition}: take auto")
+        raise UsageError(f"--solver highs does not support the period {problem.period_definition}: use --solver auto")
     check_capacity(problem)
     start = clock.now()
     program = SplitProgram(problem)
@@ -44,9 +44,9 @@ def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
 
 
 def _solve(program: SplitProgram, deadline: float) -> tuple[Assignment | None, Solution, int]:
-    """Return the best assignment, the last answer of HiGHS, and the number of its branch-and-bound nodes.
+    """Return the best assignment, the last result of HiGHS, and the number of its branch-and-bound nodes.
 
-    HiGHS tolerates violations of constraints that we do not: such an assignment is cut off, and HiGHS starts again.
+    HiGHS tolerates small violations of constraints. An infeasible assignment is excluded, and HiGHS starts again.
     """
     n_nodes = 0
     while True:

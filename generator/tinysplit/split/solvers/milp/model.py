@@ -1,4 +1,4 @@
-"""A mixed integer linear program that is built row by row, and HiGHS (through scipy), which solves it."""
+"""A mixed-integer linear program, built constraint by constraint and solved by HiGHS through SciPy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from tinysplit.split.problem import ROUNDING
 from tinysplit.split.solvers.milp.silence import silenced_stdout
 
 Terms = Mapping[int, float]  # coefficient by variable
-ROW_SIZE = 1000.0  # what the limit of a row becomes: HiGHS lets rows be broken by 1e-6
-COST_SIZE = 1e4  # what the largest cost becomes: HiGHS stops at an absolute gap of 1e-6
-INFEASIBLE = 2  # scipy's status
+ROW_SIZE = 1000.0  # scaled limit of a constraint: the feasibility tolerance of HiGHS is 1e-6
+COST_SIZE = 1e4  # scaled largest cost: HiGHS stops at an absolute gap of 1e-6
+INFEASIBLE = 2  # status code of scipy.optimize.milp
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What HiGHS found: `values` of all variables, None for nothing; no solution costs less than `lower_bound`."""
+    """Result of HiGHS: `values` of all variables, None without a solution, and a lower bound of the cost."""
 
     values: NDArray[np.float64] | None
     lower_bound: float
@@ -29,7 +29,7 @@ class Solution:
 
 @dataclass(eq=False)
 class LinearProgram:
-    """Variables from 0 up to an upper limit, rows with limits on both sides, and the cost that is minimized."""
+    """Variables from 0 to an upper limit, constraints with two-sided limits, and linear costs to minimise."""
 
     costs: Terms = field(default_factory=dict[int, float])
     upper: list[float] = field(default_factory=list)
@@ -42,19 +42,21 @@ class LinearProgram:
         self.is_integer.append(is_integer)
         return len(self.upper) - 1
 
-    def row(self, terms: Terms, low: float = -inf, high: float = inf) -> None:
-        """Ask for low <= terms <= high."""
+    def constrain(self, terms: Terms, low: float = -inf, high: float = inf) -> None:
+        """Add the constraint low <= terms <= high."""
         self._rows.append((terms, low, high))
 
     def at_most(self, terms: Terms, limit: float) -> None:
-        """Ask for terms <= limit but for rounding; nothing for an infinite limit."""
+        """Add the constraint terms <= limit, with a tolerance for rounding; none for an infinite limit."""
         if isfinite(limit):
             size = ROW_SIZE / limit
-            self.row({variable: value * size for variable, value in terms.items()}, high=ROW_SIZE * (1 + ROUNDING))
+            self.constrain(
+                {variable: value * size for variable, value in terms.items()}, high=ROW_SIZE * (1 + ROUNDING)
+            )
 
-    def covers(self, variable: int, part: int) -> None:
-        """Ask for variable >= part."""
-        self.row({variable: 1.0, part: -1.0}, low=0.0)
+    def at_least(self, variable: int, part: int) -> None:
+        """Add the constraint variable >= part."""
+        self.constrain({variable: 1.0, part: -1.0}, low=0.0)
 
     def forbid(self, variables: Iterable[int]) -> None:
         """Fix variables to zero."""
@@ -62,15 +64,15 @@ class LinearProgram:
             self.upper[variable] = 0.0
 
     def solve(self, deadline: float) -> Solution:
-        """Return what HiGHS finds until `deadline` of `clock.now`.
+        """Return the result of HiGHS at `deadline` (of `clock.now`).
 
-        Its presolve once called a problem infeasible whose limits hold exactly, so that answer is checked without it.
+        An infeasible result is verified without presolve, which once rejected a problem with tight limits.
         """
         found = self._solve(deadline, presolve=True)
         return self._solve(deadline, presolve=False) if found.is_infeasible else found
 
     def _solve(self, deadline: float, *, presolve: bool) -> Solution:
-        from scipy.optimize import Bounds, LinearConstraint  # noqa: PLC0415 (half a second, for what few commands need)
+        from scipy.optimize import Bounds, LinearConstraint  # noqa: PLC0415 (half a second, and few commands need it)
         from scipy.optimize import milp as highs  # noqa: PLC0415
 
         costs = np.zeros(len(self.upper))
@@ -94,7 +96,7 @@ class LinearProgram:
         )
 
     def _constraints(self) -> tuple[object, list[float], list[float]]:
-        """Return the sparse matrix and the limits of its rows."""
+        """Return the sparse constraint matrix, and the lower and upper limits of its rows."""
         from scipy.sparse import csr_array  # noqa: PLC0415
 
         lengths = [len(terms) for terms, _, _ in self._rows]

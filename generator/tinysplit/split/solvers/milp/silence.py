@@ -1,4 +1,4 @@
-"""Keeps what a C library prints off stdout: HiGHS prints debugging output whatever its options say."""
+"""Suppresses output of a C library on stdout: HiGHS prints debug messages regardless of its options."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ STDOUT = 1  # file descriptor
 
 @contextmanager
 def silenced_stdout() -> Iterator[None]:
-    """Send file descriptor 1 to the null device meanwhile, for the whole process; buffers are flushed on both sides."""
+    """Redirect file descriptor 1 of the process to the null device; C and Python buffers are flushed around it."""
     flush = ctypes.CDLL(None).fflush
     sys.stdout.flush()
     flush(None)
