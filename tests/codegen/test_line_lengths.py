@@ -1,0 +1,44 @@
+"""No line of a generated project is longer than 120 columns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from example import CALIBRATION, MODEL
+from tinysplit import pipeline
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_boards
+from tinysplit.codegen.board_files import render_board_files
+from tinysplit.costs.problem_builder import CostSettings
+
+COLUMNS = 120
+# A board of each family.
+BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_h743zi")
+
+
+def long_lines(text: str) -> Iterator[str]:
+    """Yield the lines that are too long; the folder of PlatformIO's platform is as long as it is."""
+    yield from (line for line in text.splitlines() if len(line) > COLUMNS and "symlink://" not in line)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
+    settings = CostSettings(bits=bits, use_all=True)
+    context = pipeline.Context.load(MODEL, BOARDS, settings, Console(quiet=True))
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    project = pipeline.generate_folder(context, split, CALIBRATION, tmp_path / "out")
+    for board in project.boards:
+        folder = tmp_path / "out" / board.directory
+        files = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+        assert {"linker.ld", "platformio.ini", "src/network.c", "lib/tinysplit_firmware/src/main.c"} <= set(files)
+        found = {name: lines for name, text in files.items() if (lines := list(long_lines(text)))}
+        assert found == {}
+
+
+@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+def test_lines_of_a_board_are_short(board: Board) -> None:
+    for arena in board.device.ram:
+        texts = render_board_files(board, [(uart, 115200) for uart in board.link_uarts], 115200, arena)
+        assert [line for text in texts.values() for line in long_lines(text)] == []
