@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 4x4x3 Q2.5, 960 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * 8-bit weights, scale 0.00879; requantization * 9 >> 10
+ * 8-bit weights, scale 0.00879; requantization: factor 9, shift 10
  * ReLU6 fused: outputs from 0 to 127
  * scheme: interleaved, kernel: direct
  */
@@ -92,8 +92,7 @@ TINYSPLIT_INLINE void compute_one(const int8_t *x, const int8_t *w, int32_t rows
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
                                    int8_t *output) {
   const int8_t *w = layer_3_weights + first * GROUP_INPUTS;
-  const int32_t channel = 0;
-  compute_two(x, w + channel * KERNEL_SIZE, rows, columns, channel, output + channel);
+  compute_two(x, w, rows, columns, 0, output);
   const int32_t last = OUT_CHANNELS - 1;
   compute_one(x, w + last * KERNEL_SIZE, rows, columns, last, output + last);
 }

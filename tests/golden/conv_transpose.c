@@ -1,7 +1,7 @@
 /* layer 3, conv transpose example
  *
  * 4x4x2 Q2.5 -> 8x8x3 Q2.5, 576 MACs
- * 8-bit weights, scales 0.00269 to 0.00806 per channel; requantization * 11 to 33 >> 12
+ * 8-bit weights, scales 0.00269 to 0.00806 per channel; requantization: factor 11 to 33, shift 12
  * scheme: interleaved, kernel: direct
  */
 #include "fixed_point.h"

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 4x4x4 Q2.5, 1216 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * 8-bit weights, scale 0.00879; requantization * 9 >> 10
+ * 8-bit weights, scale 0.00879; requantization: factor 9, shift 10
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: unpacked, 268 bytes of scratch
  */
@@ -387,16 +387,8 @@ static const int32_t *layer_3_unpack(const int32_t *from, uint32_t *to) {
 #endif
 
 typedef uint8_t layer_3_unit;
-enum { PIXEL = IN_CHANNELS / (int32_t)sizeof(layer_3_unit) };
 
-/* Copies units, from the first to the last. */
-TINYSPLIT_INLINE layer_3_unit *move(layer_3_unit *x, const layer_3_unit *from, int32_t units) {
-#pragma GCC unroll 4
-  for (int32_t i = 0; i < units; i++) {
-    *x++ = *from++;
-  }
-  return x;
-}
+enum { PIXEL = IN_CHANNELS / (int32_t)sizeof(layer_3_unit) };
 
 /* Copies values x as x + 128. */
 TINYSPLIT_INLINE layer_3_unit *copy(layer_3_unit *x, const layer_3_unit *from, int32_t units) {

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.13 -> 4x4x4 Q2.13, 1216 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * 16-bit weights, scales 0.000145 to 0.000153 per channel; requantization >> 5 * 19 to 20 >> 12
+ * 16-bit weights, scales 0.000145 to 0.000153 per channel; requantization: shift 5, factor 19 to 20, shift 12
  * ReLU fused: outputs from 0 to 32767
  * scheme: interleaved, kernel: wide, 36 bytes of scratch
  */
@@ -188,6 +188,7 @@ static void layer_3_pixels(const int16_t *x, int16_t *y, int32_t pixels, const i
 #endif
 
 typedef uint32_t __attribute__((may_alias)) layer_3_unit; /* two values */
+
 enum { PIXEL = IN_CHANNELS * 2 / (int32_t)sizeof(layer_3_unit) };
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* layer 3, dense example
  *
  * 1x1x4 Q2.13 -> 1x1x3 Q2.13, 15 MACs
- * 16-bit weights, scales 3.24e-05 to 6.1e-05 per channel; requantization >> 5 * 17 to 32 >> 14
+ * 16-bit weights, scales 3.24e-05 to 6.1e-05 per channel; requantization: shift 5, factor 17 to 32, shift 14
  * scheme: 1x1-non-interleaved, kernel: direct
  */
 #include "fixed_point.h"

@@ -2,7 +2,7 @@
  *
  * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 80 MACs
  * window 3x3, stride 2x2, dilation 1x1, padding 0/0/1/1
- * 8-bit weights, scales 0.00781 to 0.0083 per channel; requantization * 16 to 17 >> 11
+ * 8-bit weights, scales 0.00781 to 0.0083 per channel; requantization: factor 16 to 17, shift 11
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: sliding, 32 bytes of scratch
  */
@@ -176,6 +176,7 @@ static void layer_3_row(const uint8_t *x, int8_t *y, const int32_t *weights) {
 #endif
 
 typedef uint8_t layer_3_unit;
+
 enum { PIXEL = IN_CHANNELS / (int32_t)sizeof(layer_3_unit) };
 
 /* Copies units, from the first to the last. */

@@ -10,10 +10,12 @@ import pytest
 
 from kernels_on_host import all_kernels
 from layer_cases import MAKERS, random_quantized
-from tinysplit.codegen.layer_source import render_layer
+from tinysplit.codegen.layer_source import render_header, render_layer
 
 COLUMNS = 120
 COUNTED_LOOP = re.compile(r"for \(int32_t (\w+) = (\w+); \1 < ([^;]+); \1(?:\+\+| \+= (\w+))\)")
+INLINE_FUNCTION = re.compile(r"^TINYSPLIT_INLINE .*?(\w+)\(", re.MULTILINE)
+PROTOTYPE = re.compile(r"^void (\w+)\([^;]*\);", re.MULTILINE)
 ENUMERATOR = re.compile(r"^ +(\w+) = ([^,]+),", re.MULTILINE)
 
 
@@ -47,3 +49,15 @@ def test_c_has_short_lines_and_blank_lines_and_no_loop_that_runs_once(kind: str)
         assert list(loops_that_run_once(text)) == [], text
         assert "\n\n\n" not in text
         assert all(line != "}" or following in {"", "#else", "#endif"} for line, following in pairwise(lines)), text
+
+
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+def test_inline_functions_are_called_and_prototypes_are_those_of_definitions(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    kernels = all_kernels([random_quantized(rng, kind, bits) for bits in (8, 16) for _ in range(6)])
+    prototypes = {found[1]: found[0] for found in PROTOTYPE.finditer(render_header(kernels))}
+    for number, source in kernels.items():
+        text = render_layer(source, number)
+        for name in INLINE_FUNCTION.findall(text):
+            assert len(re.findall(rf"\b{name}\(", text)) > 1, f"{name}() is not called:\n{text}"
+        assert prototypes[f"layer_{number}"].replace(";", " {") in text

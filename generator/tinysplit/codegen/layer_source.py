@@ -168,13 +168,14 @@ def render_header(kernels: Mapping[int, LayerSource]) -> str:
 
 
 def _parameters(source: LayerSource) -> tuple[str, ...]:
-    """Return the parameters of a kernel's function; the output may overlap the input."""
-    formats = source.quantized.formats
+    """Return the parameters of a kernel's function; input and output overlap where the kernel allows it."""
+    layer, formats = source.quantized.layer, source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
-    if isinstance(source.quantized.layer, Joining):
+    if isinstance(layer, Joining):
         return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
-    return (f"const {x_type} *input", f"{y_type} *output", *scratch)
+    restrict = "restrict " if source.kernel.lead(layer, 0, Widths.of(formats)) is None else ""
+    return (f"const {x_type} *{restrict}input", f"{y_type} *{restrict}output", *scratch)
 
 
 def _signature(function: str, parameters: Sequence[str]) -> str:
@@ -222,7 +223,7 @@ def _description(source: LayerSource) -> Iterator[str]:
         yield str(window)
     if formats.weight_bits and formats.requantization:
         scales = _scales(formats.weight_scales)
-        yield f"{formats.weight_bits}-bit weights, {scales}; requantization {formats.requantization}"
+        yield f"{formats.weight_bits}-bit weights, {scales}; requantization: {formats.requantization}"
     if str(layer.activation):
         yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
     scratch = f", {source.scratch_bytes} bytes of scratch" if source.scratch_bytes else ""

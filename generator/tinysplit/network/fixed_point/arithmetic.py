@@ -27,9 +27,9 @@ class Requantization:
 
     def __str__(self) -> str:
         low, high = min(self.factors), max(self.factors)
-        factor = f"* {low}" if low == high else f"* {low} to {high}"
-        parts = (f">> {self.pre_shift}" if self.pre_shift else "", factor if high > 1 else "", f">> {self.post_shift}")
-        return " ".join(filter(None, parts))
+        factor = f"factor {low}" if low == high else f"factor {low} to {high}"
+        first = f"shift {self.pre_shift}" if self.pre_shift else ""
+        return ", ".join(filter(None, (first, factor if high > 1 else "", f"shift {self.post_shift}")))
 
     @property
     def corrections(self) -> NDArray[np.float64]:
