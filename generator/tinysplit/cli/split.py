@@ -35,7 +35,7 @@ def split(
         typer.Option(
             "--paper",
             help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
-            "byte, whole memories, and all boards.",
+            "byte, whole memories, all boards, and its period.",
         ),
     ] = False,
     as_json: Json = False,

@@ -23,7 +23,7 @@ from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split
 from tinysplit.split.topology import Cut
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 HASH_DIGITS = 12  # of a SHA-256, in messages
 
 Number = Annotated[int, Field(ge=1)]
@@ -137,7 +137,7 @@ class SplitFigures(FileModel):
 class SplitFile(FileModel):
     """The whole file. `assignment` has the number of the board of every layer."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     bits: Literal[8, 16]
