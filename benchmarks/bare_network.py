@@ -1,4 +1,4 @@
-"""A network's kernels one after the other on a virtual core, without firmware: cycles by the core's own SysTick.
+"""Runs the kernels of a network on a virtual core without firmware; SysTick counts the cycles.
 
 The board's memories are made large enough for every tensor to have a place of its own: cycles do not depend on places.
 """
@@ -58,7 +58,7 @@ CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - 
 
 @dataclass(frozen=True, eq=False)
 class BareRun:
-    """What the kernels took and gave; `code_bytes` are those of all layers with what they share.
+    """Cycles and outputs of the kernels; `code_bytes` are those of all layers and of their shared functions.
 
     Weights stand among the code, so that `sizes` counts them as that of their layers.
     """

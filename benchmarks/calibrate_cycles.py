@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
-Every calibration network runs on each core, with the kernels that are chosen and with the others: cycles a layer
+Every calibration network runs on each core, with the kernels that are chosen and with the others: cycles per layer
 give the costs of its kind by least squares, its symbols the bytes of code. Some of the networks are generated and built
 for two boards of each family: the time of the cut beyond that of its bits is what a board adds to a transfer, the rest
 of the ELF files is the firmware. At the end it says how far estimates are off, also for networks that took no part
@@ -47,18 +47,18 @@ from tinysplit_hil.rig import open_rig
 
 COMMAND = "benchmarks/calibrate_cycles.py"
 TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "kernels" / TABLE_NAME
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # a board each
+FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each
 BAUD = 1_000_000
-FLASH_MARGIN_BYTES = 512  # kernels of shapes that no network here has may be longer
+FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
 NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
-FIRMWARE_NETWORKS = 3  # of those that are small
-DIGITS = 4  # of a cost
+FIRMWARE_NETWORKS = 3  # number of small networks
+DIGITS = 4  # significant digits of a cost
 
 
 @dataclass
 class Firmware:
-    """What pairs of boards have shown."""
+    """Measurements on pairs of boards."""
 
     link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -86,7 +86,7 @@ def _network_layers(graph: Graph, bits: int, names: Sequence[str]) -> list[Measu
 
 
 def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findings: Firmware) -> None:
-    """Run a network on two boards of a kind and add what is found."""
+    """Run a network on two boards of a type and add the measurements."""
     graph, settings = quantized.graph, CostSettings(bits=quantized.bits, baud=BAUD)
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
@@ -121,7 +121,7 @@ def _add_link(project: Project, folder: Path, x: IntArray, board: Board, finding
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
-    """Return the table that follows from what was measured."""
+    """Return the table that is fitted to the measurements."""
     version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
     return CycleTable(
         schema_version=2,
@@ -155,12 +155,12 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
 
 
 def _whole_kb(sizes: Sequence[int]) -> int:
-    """Round up: tables of the schedule add some bytes a layer."""
+    """Round up: tables of the schedule add some bytes per layer."""
     return -(-max(sizes) // KB) * KB
 
 
 def calibrate(console: Console) -> CycleTable:
-    """Measure everything, print how far the fit is off, and return the table."""
+    """Measure everything, print the errors of the fit, and return the table."""
     measured, firmware = list(calibration_layers(console)), Firmware()
     for board in map(load_board, FAMILIES):
         for bits in (8, 16):
@@ -175,8 +175,10 @@ def calibrate(console: Console) -> CycleTable:
 def main() -> None:
     """Calibrate everything and replace the table, or check it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only say how far the table in use is off")
-    parser.add_argument("--layers", action="store_true", help="print every layer of the networks that took no part")
+    parser.add_argument("--check", action="store_true", help="only print the errors of the table in use")
+    parser.add_argument(
+        "--layers", action="store_true", help="print every layer of the networks that the table was not fitted to"
+    )
     options = parser.parse_args()
     console = Console(width=140)
     table = load_cycle_table() if options.check else calibrate(console)

@@ -1,4 +1,4 @@
-"""Cycles, arena and flash of whole networks on one core, beside what peers need, and of each layer beside its limit.
+"""Cycles, arena and flash of whole networks on one core, compared with other libraries, and of each layer.
 
     .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
                                         [--kernel NAME]
@@ -48,7 +48,7 @@ PEERS = {
     "ResNet-8": Peer({"cortex-m4": 35_800_000, "cortex-m0plus": 137_300_000}, 51_456),
 }
 
-# Cycles per MACC of the inner loop where registers are full, all loads in groups: what no other blocking undercuts.
+# Lower bound of the cycles per MAC of the inner loop: best register blocking, all loads in groups.
 LIMITS = {
     ("cortex-m4", "dual_mac", 8): (8 + 4 + 1 + 2) / 16,  # 8 SMLAD, 4 loads, the first of them longer, 2 SXTB16
     ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
@@ -63,7 +63,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer; `limit` is what its inner loop takes at least, where that is known."""
+    """One layer; `limit` is the lower bound of cycles per MAC of its inner loop, if known."""
 
     number: int
     kind: str
@@ -94,7 +94,7 @@ class Row:
 
 
 def measure(cores: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
-    """Yield all rows; networks that are not there are left out. Raises CheckFailedError for a wrong output."""
+    """Yield all rows; missing networks are skipped. Raises CheckFailedError for a wrong output."""
     for network in NETWORKS:
         if not network.model.exists():
             continue
@@ -108,7 +108,7 @@ def measure(cores: list[str], widths: list[int], level: str, name: str | None) -
 
 
 def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
-    """Return the network calibrated as benchmarks/accuracy.py does it, and one input."""
+    """Return the network, calibrated as in benchmarks/accuracy.py, and one input."""
     if network.samples:
         x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
     else:
@@ -177,13 +177,13 @@ def _print_layers(console: Console, row: Row) -> None:
 
 
 def main() -> None:
-    """Print a row a network, core and width, and a table of its layers where wanted."""
+    """Print one row per network, core and bit width, and optionally a table of its layers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print JSON, layers included, in place of tables")
-    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
-    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
-    parser.add_argument("--level", default="", help="another optimisation level: -O3")
-    parser.add_argument("--kernel", help="this kernel or scheme for every layer that allows it: winograd")
+    parser.add_argument("--json", action="store_true", help="print JSON, layers included, instead of tables")
+    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core; repeat for several")
+    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this bit width")
+    parser.add_argument("--level", default="", help="optimisation level of GCC, as in -O3")
+    parser.add_argument("--kernel", help="kernel or scheme for every layer that supports it, as in winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
     rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.kernel))
