@@ -1,6 +1,6 @@
-"""Runs the kernels of a network on a virtual core without firmware; SysTick counts the cycles.
+"""Runs the kernels of a network in order on a virtual core, without firmware; the core's SysTick counts the cycles.
 
-The board's memories are made large enough for every tensor to have a place of its own: cycles do not depend on places.
+The board's memories are enlarged so that every tensor has a buffer of its own: cycles do not depend on offsets.
 """
 
 import subprocess
@@ -58,9 +58,9 @@ CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - 
 
 @dataclass(frozen=True, eq=False)
 class BareRun:
-    """Cycles and outputs of the kernels; `code_bytes` are those of all layers and of their shared functions.
+    """Cycles and output of the kernels; `code_bytes` is the code of all layers and of the functions that they share.
 
-    Weights stand among the code, so that `sizes` counts them as that of their layers.
+    Weights are linked into .text, so `sizes` counts them as code of their layers.
     """
 
     kernels: tuple[LayerSource, ...]

@@ -1,12 +1,12 @@
-"""Measure our kernels on the virtual cores and boards, and write generator/tinysplit/data/cycles.json.
+"""Measure our kernels on the virtual cores and boards, and write generator/tinysplit/kernels/cycles.json.
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
-Every calibration network runs on each core, with the kernels that are chosen and with the others: cycles per layer
-give the costs of its kind by least squares, its symbols the bytes of code. Some of the networks are generated and built
-for two boards of each family: the time of the cut beyond that of its bits is what a board adds to a transfer, the rest
-of the ELF files is the firmware. At the end it says how far estimates are off, also for networks that took no part
-(--check: only these, by the table as it is). Takes some minutes.
+Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers
+give the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are
+generated and built for two boards of each family: a transfer's time beyond that of its bits is the overhead of the
+boards, the remainder of the ELF files is the firmware. At the end it prints the errors of estimates, also for networks
+that were not used in the fit (--check: only these, with the present table). Takes some minutes.
 """
 
 import argparse
@@ -175,9 +175,9 @@ def calibrate(console: Console) -> CycleTable:
 def main() -> None:
     """Calibrate everything and replace the table, or check it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only print the errors of the table in use")
+    parser.add_argument("--check", action="store_true", help="only print the errors of the present table")
     parser.add_argument(
-        "--layers", action="store_true", help="print every layer of the networks that the table was not fitted to"
+        "--layers", action="store_true", help="print every layer of the networks that were not used in the fit"
     )
     options = parser.parse_args()
     console = Console(width=140)

@@ -1,10 +1,10 @@
-"""Cycles, arena and flash of whole networks on one core, compared with other libraries, and of each layer.
+"""Cycles, arena and flash of whole networks on one core, compared with CMSIS-NN; cycles of layers with lower bounds.
 
     .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
                                         [--kernel NAME]
 
-Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states, boards of no special clock), with the
-flags that projects are built with, and its output is compared with the integer reference.
+Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states) and is compiled with the flags of the
+generated projects. Its output is compared with the integer reference.
 """
 
 import argparse
@@ -48,7 +48,7 @@ PEERS = {
     "ResNet-8": Peer({"cortex-m4": 35_800_000, "cortex-m0plus": 137_300_000}, 51_456),
 }
 
-# Lower bound of the cycles per MAC of the inner loop: best register blocking, all loads in groups.
+# Cycles per MAC of the inner loop with full registers and grouped loads: a lower bound for any register blocking.
 LIMITS = {
     ("cortex-m4", "dual_mac", 8): (8 + 4 + 1 + 2) / 16,  # 8 SMLAD, 4 loads, the first of them longer, 2 SXTB16
     ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
@@ -63,7 +63,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer; `limit` is the lower bound of cycles per MAC of its inner loop, if known."""
+    """One layer; `limit` is a lower bound of its cycles per MAC, None if unknown."""
 
     number: int
     kind: str
@@ -94,7 +94,7 @@ class Row:
 
 
 def measure(cores: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
-    """Yield all rows; missing networks are skipped. Raises CheckFailedError for a wrong output."""
+    """Yield all rows; skips networks whose files are missing. Raises CheckFailedError for a wrong output."""
     for network in NETWORKS:
         if not network.model.exists():
             continue

@@ -1,6 +1,6 @@
-/* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI 0403
- * for ARMv7-M). Only for builds without Arm's core_cm*.h.
- * The including header defines __CORTEX_M and __NVIC_PRIO_BITS.
+/* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI
+ * 0403 for ARMv7-M). Only for builds without Arm's core_cm*.h. The including header defines __CORTEX_M and
+ * __NVIC_PRIO_BITS.
  */
 #ifndef CORTEX_M_H
 #define CORTEX_M_H

@@ -82,7 +82,7 @@ DSP_INLINE void compute(const dsp_conv *layer, dsp_conv_pixels *pixels, int32_t 
   }
 }
 
-/* Copies the values under the kernel rows of one pixel to the beginning of the strip, one row behind the other. */
+/* Copies the values under the kernel rows of one pixel to the beginning of the strip, row after row. */
 static void join_rows(const dsp_conv_run *run, const int16_t *x, int16_t *strip) {
   for (int32_t row = 0; row <= run->rows_bytes; row += run->row_bytes) {
     for (int32_t pair = 0; pair < run->pairs; pair++) {

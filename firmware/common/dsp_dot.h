@@ -1,4 +1,4 @@
-/* Dot products of two vectors of 16-bit values, the second `distance` bytes behind the first, with the weights of four
+/* Dot products of two vectors of 16-bit values, the second `distance` bytes after the first, with the weights of four
  * output channels: for every pair of values four words of weights, one a channel.
  *
  * sums[0] to [3] are of the first vector, [4] to [7] of the second. In assembler, because the loop needs all 14

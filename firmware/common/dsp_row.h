@@ -84,8 +84,8 @@ DSP_INLINE void dsp_first_row_four(int32_t *sums, int32_t start, const int16_t *
 #endif
 }
 
-/* Adds kernel row `row`, which lies `pitch` values behind the one before it, and its weights two words. All numbers
- * must be constants, `stride` 1 or 2.
+/* Adds kernel row `row`: rows are `pitch` values apart, their weights two words. All numbers must be constants,
+ * `stride` 1 or 2.
  */
 DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, const uint32_t *w, int32_t row,
                              int32_t pitch) {

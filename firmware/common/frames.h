@@ -39,7 +39,8 @@ typedef struct {
 } frame_header_t;
 
 typedef struct {
-  uint8_t *(*begin)(void *owner, const frame_header_t *header); /* returns the payload's destination, NULL to discard it */
+  /* Returns the destination of the payload, NULL to discard it. */
+  uint8_t *(*begin)(void *owner, const frame_header_t *header);
   void (*end)(void *owner, const frame_header_t *header, bool crc_good);
   void *owner;
   uint8_t *destination;
@@ -60,7 +61,8 @@ typedef struct {
   uint8_t header[FRAME_HEADER_BYTES];
 } frame_transmitter_t;
 
-/* Updates CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected) by a byte, without a table: 10 instructions, no loads. */
+/* Updates CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected) by a byte, without a table: 10 instructions, no
+ * loads. */
 static inline uint16_t frame_crc(uint16_t crc, uint8_t byte) {
   uint32_t x = ((uint32_t)crc >> 8) ^ byte;
   x ^= x >> 4;

@@ -151,7 +151,8 @@ static void end_frame(void *owner, const frame_header_t *header, bool crc_good) 
 static bool begin_next_frame(void *owner) {
   link_t *link = owner;
   if (link->reply_type) {
-    frame_header_t header = {.type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence, .length = 0};
+    frame_header_t header = {
+        .type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence, .length = 0};
     link->reply_type = 0;
     frame_transmit(&link->transmitter, &header, NULL);
     return true;

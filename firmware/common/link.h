@@ -1,13 +1,14 @@
 /* A link to a neighbour: tensors cross it as DATA frames under a sliding window; knows no hardware.
  *
- * Frames are numbered on through all tensors of a direction from the reset of the link. So a repeated frame of the last
- * tensor, whose ACK was lost, is never taken for the first frame of the next one. An ACK acknowledges its frame and
- * all before it; a NAK names the frame that is expected and acknowledges all before it. A receiver sends at most one
- * NAK for each frame that it takes, so that one error brings one repetition; the time-out of the sender does the rest.
+ * Frames are numbered on through all tensors of a direction from the reset of the link. So a repeated frame of the
+ * last tensor, whose ACK was lost, is never taken for the first frame of the next one. An ACK acknowledges its frame
+ * and all before it; a NAK names the frame that is expected and acknowledges all before it. A receiver sends at most
+ * one NAK for each frame that it takes, so that one error brings one repetition; the time-out of the sender does the
+ * rest.
  *
- * A receiver that does not await the tensor yet, because its board computes, answers the first frame's header with WAIT.
- * Its sender is held then: it asks again with the first frame at every time-out, and as long as there is an answer it does
- * not give up. The NAK that link_receive sends lets it go on at once.
+ * A receiver that does not await the tensor yet, because its board computes, answers the first frame's header with
+ * WAIT. Its sender is held then: it asks again with the first frame at every time-out, and as long as there is an
+ * answer it does not give up. The NAK that link_receive sends lets it go on at once.
  *
  * All functions are to be called with the link's interrupts held off, or from them.
  */

@@ -32,7 +32,8 @@ int main(void) {
   schedule_run();
 }
 
-/* Once a millisecond while the firmware waits. Masks interrupts for one link at a time: at 3 Mbaud a byte takes 3 us. */
+/* Once a millisecond while the firmware waits. Masks interrupts for one link at a time: at 3 Mbaud a byte takes 3
+ * us. */
 void SysTick_Handler(void) {
   host_tick();
   for (uint8_t i = 0; i < board_link_count; i++) {

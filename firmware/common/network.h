@@ -6,9 +6,9 @@
 
 enum { NETWORK_RECEIVE, NETWORK_RUN, NETWORK_SEND };
 
-/* A step of a board, which repeats its steps in order. The steps of all boards follow the order of one list: the layers of
- * the network, each followed by the transfers of its output. Therefore a board only ever waits for an earlier step of this
- * list, and no deadlock is possible.
+/* A step of a board, which repeats its steps in order. The steps of all boards follow the order of one list: the
+ * layers of the network, each followed by the transfers of its output. Therefore a board only ever waits for an
+ * earlier step of this list, and no deadlock is possible.
  */
 typedef struct {
   uint8_t kind;

@@ -34,8 +34,8 @@ static void rest(void) {
   schedule_state = SCHEDULE_AT_REST;
 }
 
-/* Sleeps until an interrupt. Interrupts are masked: one that comes before WFI stays pending and ends it at once, so that
- * none is missed. It is served between the unlock and the next test of the flag.
+/* Sleeps until an interrupt. Interrupts are masked: one that comes before WFI stays pending and ends it at once, so
+ * that none is missed. It is served between the unlock and the next test of the flag.
  */
 static void sleep_until_interrupt(const volatile uint8_t *flag) {
   uint32_t lock = interrupts_lock();
@@ -47,8 +47,8 @@ static void sleep_until_interrupt(const volatile uint8_t *flag) {
   __ISB();
 }
 
-/* Waits until an interrupt clears `flag`; false when the host has sent a command. A wait inside a run is measured: it polls
- * a flag in RAM, since sleep stops the cycle counter (DWT) of real parts.
+/* Waits until an interrupt clears `flag`; false when the host has sent a command. A wait inside a run is measured: it
+ * polls a flag in RAM, since sleep stops the cycle counter (DWT) of real parts.
  */
 static bool wait_for(const volatile uint8_t *flag, bool is_between_runs) {
   ticker_start();
@@ -80,7 +80,8 @@ static bool run_layer(const network_step_t *step) {
   return !command;
 }
 
-/* Waits until the tensor is acknowledged or the link has failed. `start` is set to the time when the receiver is ready. */
+/* Waits until the tensor is acknowledged or the link has failed. `start` is set to the time when the receiver is
+ * ready. */
 static bool wait_until_sent(const link_t *link, uint32_t *start) {
   while (link->sending) {
     bool is_held = link->held;

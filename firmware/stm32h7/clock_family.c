@@ -3,7 +3,9 @@
 #include "device.h"
 
 /* PLL1RGE: range of the PLL's input frequency: 1 for 2..4 MHz, 2 for 4..8 MHz, 3 for 8..16 MHz. */
-static uint32_t pll_input_range(uint32_t input_hz) { return input_hz >= 8000000u ? 3u : input_hz >= 4000000u ? 2u : 1u; }
+static uint32_t pll_input_range(uint32_t input_hz) {
+  return input_hz >= 8000000u ? 3u : input_hz >= 4000000u ? 2u : 1u;
+}
 
 /* Field values: 3 for VOS1, 1 for VOS3. VOS0 is 0 on the H723, and VOS1 with over-drive on the H743. */
 static bool set_voltage_scale(const clock_settings_t *settings) {

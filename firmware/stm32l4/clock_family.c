@@ -29,7 +29,8 @@ static bool start_pll(const clock_settings_t *settings) {
   return clock_wait(&RCC->CR, RCC_CR_PLLRDY, RCC_CR_PLLRDY);
 }
 
-/* A change of the frequency across 80 MHz requires an intermediate step at half the frequency for 1 us (RM0432, PWR). */
+/* A change of the frequency across 80 MHz requires an intermediate step at half the frequency for 1 us (RM0432,
+ * PWR). */
 static bool switch_to_pll(const clock_settings_t *settings) {
   uint32_t target = RCC_CFGR_SW_PLL | clock_ahb_field(settings->ahb_divider) << RCC_CFGR_HPRE_Pos |
                     clock_apb_field(settings->apb1_divider) << RCC_CFGR_PPRE1_Pos |

@@ -1,6 +1,6 @@
 /* layer 3, add example
  *
- * 4x4x2 Q2.13, 4x4x2 Q0.15 -> 4x4x2 Q2.13, 32 MACC
+ * 4x4x2 Q2.13, 4x4x2 Q0.15 -> 4x4x2 Q2.13, 32 MACs
  * ReLU fused: outputs from 0 to 32767
  * scheme: elementwise, kernel: lanes
  */
@@ -41,7 +41,7 @@ TINYSPLIT_INLINE uint32_t lane_sums(uint32_t x_0, uint32_t x_1) {
   return y;
 }
 
-/* The output may lie where either input does: elements are read before those at their place are written. */
+/* The output may overlap either input: elements are read before those of the same index are written. */
 void layer_3(const int16_t *input_0, const int16_t *input_1, int16_t *output) {
   int32_t left = SIZE;
   for (; left >= 4; left -= 4) {

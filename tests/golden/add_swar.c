@@ -1,6 +1,6 @@
 /* layer 3, add example
  *
- * 4x4x2 Q2.5, 4x4x2 Q0.7 -> 4x4x2 Q2.5, 32 MACC
+ * 4x4x2 Q2.5, 4x4x2 Q0.7 -> 4x4x2 Q2.5, 32 MACs
  * ReLU fused: outputs from 0 to 127
  * scheme: elementwise, kernel: swar
  */
@@ -38,7 +38,7 @@ TINYSPLIT_INLINE uint32_t four_sums(uint32_t x_0, uint32_t x_1) {
   return swar_positive_sum(x_1, x_0);
 }
 
-/* The output may lie where either input does: elements are read before those at their place are written. */
+/* The output may overlap either input: elements are read before those of the same index are written. */
 void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {
   int32_t i = 0;
   for (; i < SIZE / 4 * 4; i += 4) {

@@ -1,6 +1,6 @@
 /* layer 3, average pool example
  *
- * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 32 MACC
+ * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 32 MACs
  * window 2x2, stride 2x2, dilation 1x1, padding 0/0/0/0
  * scheme: interleaved, kernel: direct
  */
@@ -27,11 +27,11 @@ enum {
 };
 
 enum {
-  MULTIPLIER = 1, /* over DIVISOR: steps of the average in one of its input */
+  MULTIPLIER = 1, /* MULTIPLIER / DIVISOR: ratio of the input's and the output's scales */
   DIVISOR = 1,
 };
 
-/* All channels of one pixel, from `rows` x `columns` kernel positions. */
+/* All channels of one pixel, for `rows` x `columns` kernel positions. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t columns, int8_t *output) {
   const int32_t count = rows * columns;
   for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {

@@ -1,6 +1,6 @@
 /* layer 3, concat example
  *
- * 4x4x2 Q2.5, 4x4x3 Q0.7 -> 4x4x5 Q2.5, 0 MACC
+ * 4x4x2 Q2.5, 4x4x3 Q0.7 -> 4x4x5 Q2.5, 0 MACs
  * ReLU fused: outputs from 0 to 127
  * scheme: copy, kernel: direct
  */

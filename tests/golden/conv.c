@@ -1,8 +1,8 @@
 /* layer 3, conv example
  *
- * 4x4x2 Q2.5 -> 4x4x3 Q2.5, 960 MACC
+ * 4x4x2 Q2.5 -> 4x4x3 Q2.5, 960 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * weights of 8 bits, in steps of 0.00879; sums * 9 >> 10
+ * 8-bit weights, scale 0.00879; requantization * 9 >> 10
  * ReLU6 fused: outputs from 0 to 127
  * scheme: interleaved, kernel: direct
  */
@@ -42,7 +42,7 @@ static const int32_t layer_3_bias[3] TINYSPLIT_WEIGHTS(layer_3_bias) = {
   1820, -910,    0,
 };
 
-/* Brings the sum of an output channel to the output's format and applies the fused activation. */
+/* Requantizes the sum of an output channel and applies the fused activation. */
 TINYSPLIT_INLINE int32_t requantize(int32_t sum, int32_t channel) {
   const int32_t factor = 9; /* of all channels */
   (void)channel;
@@ -56,7 +56,7 @@ enum {
   KERNEL_SIZE = KERNEL_HEIGHT * KERNEL_WIDTH * GROUP_INPUTS,
 };
 
-/* Two output channels of one pixel: every value that is loaded serves both. */
+/* Two output channels of one pixel: every loaded value is used for both. */
 TINYSPLIT_INLINE void compute_two(const int8_t *x, const int8_t *w, int32_t rows, int32_t columns,
                                  int32_t channel, int8_t *output) {
   int32_t sum_0 = layer_3_bias[channel];

@@ -1,8 +1,8 @@
 /* layer 3, conv example
  *
- * 4x4x2 Q2.5 -> 4x4x4 Q2.5, 1216 MACC
+ * 4x4x2 Q2.5 -> 4x4x4 Q2.5, 1216 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * weights of 8 bits, in steps of 0.00879; sums * 9 >> 10
+ * 8-bit weights, scale 0.00879; requantization * 9 >> 10
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: packed, 20 bytes of scratch
  */
@@ -40,13 +40,13 @@ static const int32_t layer_3_weights[54] TINYSPLIT_WEIGHTS(layer_3_weights) = {
 };
 
 enum {
-  INPUTS = 18, /* of one pixel */
+  INPUTS = 18, /* of an output */
   UNROLL = 18,
   GROUPS = 5, /* of inputs whose sums of products fit 16 bits */
-  CHANNELS = 4, /* of outputs at a time: all */
+  CHANNELS = 4, /* output channels at a time */
 };
 
-/* Computes CHANNELS output channels of `pixels` pixels, whose windows lie one behind the other in `x`.
+/* Computes CHANNELS output channels of `pixels` pixels, whose windows follow each other in `x`.
  *
  * A word of weights holds those of two output channels, w0 + (w1 << 16), so that one multiplication makes two products.
  * The sum over a group of inputs starts with an offset that keeps both halves between 0 and 65535. For each pair of

@@ -1,7 +1,7 @@
 /* layer 3, conv transpose example
  *
- * 4x4x2 Q2.5 -> 8x8x3 Q2.5, 576 MACC
- * weights of 8 bits, in steps of 0.00269 to 0.00806 a channel; sums * 11 to 33 >> 12
+ * 4x4x2 Q2.5 -> 8x8x3 Q2.5, 576 MACs
+ * 8-bit weights, scales 0.00269 to 0.00806 per channel; requantization * 11 to 33 >> 12
  * scheme: interleaved, kernel: direct
  */
 #include "fixed_point.h"
@@ -32,7 +32,7 @@ static const uint16_t layer_3_corrections[3] TINYSPLIT_WEIGHTS(layer_3_correctio
   33, 18, 11,
 };
 
-/* Brings the sum of an output channel to the output's format and applies the fused activation. */
+/* Requantizes the sum of an output channel and applies the fused activation. */
 TINYSPLIT_INLINE int32_t requantize(int32_t sum, int32_t channel) {
   const int32_t factor = layer_3_corrections[channel];
   return fixed_point_requantize(sum, 0, factor, 2048, 12, LOW, HIGH);

@@ -1,8 +1,8 @@
 /* layer 3, conv example
  *
- * 4x4x2 Q2.5 -> 4x4x4 Q2.5, 1216 MACC
+ * 4x4x2 Q2.5 -> 4x4x4 Q2.5, 1216 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * weights of 8 bits, in steps of 0.00879; sums * 9 >> 10
+ * 8-bit weights, scale 0.00879; requantization * 9 >> 10
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: unpacked, 268 bytes of scratch
  */
@@ -37,13 +37,13 @@ static const int32_t layer_3_weights[26] TINYSPLIT_WEIGHTS(layer_3_weights) = {
 };
 
 enum {
-  INPUTS = 18, /* of one pixel */
+  INPUTS = 18, /* of an output */
   UNROLL = 18,
   GROUPS = 5, /* of inputs whose sums of products fit 16 bits */
-  CHANNELS = 4, /* of outputs at a time, whose words are unpacked to the scratch buffer */
+  CHANNELS = 4, /* output channels at a time: their words are unpacked to the scratch buffer */
 };
 
-/* Computes CHANNELS output channels of `pixels` pixels, whose windows lie one behind the other in `x`.
+/* Computes CHANNELS output channels of `pixels` pixels, whose windows follow each other in `x`.
  *
  * A word of weights holds those of two output channels, w0 + (w1 << 16), so that one multiplication makes two products.
  * The sum over a group of inputs starts with an offset that keeps both halves between 0 and 65535. For each pair of
@@ -226,8 +226,8 @@ static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const in
 }
 #endif
 
-/* Unpacks the words of CHANNELS channels, four weights w + 128 a word, and returns what follows. The offsets of a group
- * are -w of its negative weights, times the largest value.
+/* Unpacks the weights of CHANNELS channels, which are stored as four w + 128 in a word, and returns the end of them.
+ * The offset of a group is the sum of -w over its negative weights, times the largest input.
  */
 #ifdef __ARM_ARCH_6M__
 __attribute__((naked, noipa)) static const int32_t *layer_3_unpack(
@@ -343,13 +343,13 @@ __attribute__((naked, noipa)) static const int32_t *layer_3_unpack(
   );
 }
 #else
-/* -w of two negative weights, which are there as w + 128; 0 in place of positive ones. */
+/* -w of two weights that are stored as w + 128, 0 if w is positive. */
 TINYSPLIT_INLINE uint32_t negatives(uint32_t weights) {
   const uint32_t positive = weights & 0x00800080;
   return 0x00800080 - (weights & ~(positive - (positive >> 7)));
 }
 
-/* Four weights w + 128 become two words, and -w of the negative ones is added up as in these words. */
+/* Unpacks four weights w + 128 to two words, and adds -w of the negative ones to sums of the same layout. */
 TINYSPLIT_INLINE uint32_t *unpack_one(uint32_t weights, uint32_t *to, uint32_t *even_negatives,
                                       uint32_t *odd_negatives) {
   const uint32_t even = weights & 0x00FF00FF;
@@ -375,7 +375,7 @@ static const int32_t *layer_3_unpack(const int32_t *from, uint32_t *to) {
     for (int32_t i = 2; i < layer_3_group_sizes[group]; i++) {
       to = unpack_one((uint32_t)*from++, to, &even, &odd);
     }
-    offsets[0] = odd * 255; /* the largest value */
+    offsets[0] = odd * 255; /* the largest input */
     offsets[1] = even * 255;
     input += layer_3_group_sizes[group];
   }

@@ -1,8 +1,8 @@
 /* layer 3, conv example
  *
- * 4x4x2 Q2.13 -> 4x4x4 Q2.13, 1216 MACC
+ * 4x4x2 Q2.13 -> 4x4x4 Q2.13, 1216 MACs
  * window 3x3, stride 1x1, dilation 1x1, padding 1/1/1/1
- * weights of 16 bits, in steps of 0.000145 to 0.000153 a channel; sums >> 5 * 19 to 20 >> 12
+ * 16-bit weights, scales 0.000145 to 0.000153 per channel; requantization >> 5 * 19 to 20 >> 12
  * ReLU fused: outputs from 0 to 32767
  * scheme: interleaved, kernel: wide, 36 bytes of scratch
  */
@@ -38,9 +38,9 @@ static const int32_t layer_3_weights[44] TINYSPLIT_WEIGHTS(layer_3_weights) = {
          19,        19,        19,        20,
 };
 
-enum { INPUTS = 18 }; /* of one pixel */
+enum { INPUTS = 18 }; /* of an output */
 
-/* Computes all output channels of `pixels` pixels, whose windows lie one behind the other in `x`.
+/* Computes all output channels of `pixels` pixels, whose windows follow each other in `x`.
  *
  * `weights` has blocks of four channels: biases, for each input two words with two weights each, and factors.
  */

@@ -1,7 +1,7 @@
 /* layer 3, dense example
  *
- * 1x1x4 Q2.13 -> 1x1x3 Q2.13, 15 MACC
- * weights of 16 bits, in steps of 3.24e-05 to 6.1e-05 a channel; sums >> 5 * 17 to 32 >> 14
+ * 1x1x4 Q2.13 -> 1x1x3 Q2.13, 15 MACs
+ * 16-bit weights, scales 3.24e-05 to 6.1e-05 per channel; requantization >> 5 * 17 to 32 >> 14
  * scheme: 1x1-non-interleaved, kernel: direct
  */
 #include "fixed_point.h"
@@ -32,7 +32,7 @@ static const uint16_t layer_3_corrections[3] TINYSPLIT_WEIGHTS(layer_3_correctio
   32, 24, 17,
 };
 
-/* Brings the sum of an output channel to the output's format and applies the fused activation. */
+/* Requantizes the sum of an output channel and applies the fused activation. */
 TINYSPLIT_INLINE int32_t requantize(int32_t sum, int32_t channel) {
   const int32_t factor = layer_3_corrections[channel];
   return fixed_point_requantize(sum, 5, factor, 8192, 14, LOW, HIGH);
@@ -45,7 +45,7 @@ enum {
 
 void layer_3(const int16_t *restrict input, int16_t *restrict output) {
   const int16_t *w = layer_3_weights;
-  /* Two outputs at a time: every value that is loaded serves both. */
+  /* Two outputs at a time: every loaded value is used for both. */
   const int32_t i = 0;
   int32_t sum_0 = layer_3_bias[i];
   int32_t sum_1 = layer_3_bias[i + 1];

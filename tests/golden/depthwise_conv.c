@@ -1,8 +1,8 @@
 /* layer 3, depthwise conv example
  *
- * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 80 MACC
+ * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 80 MACs
  * window 3x3, stride 2x2, dilation 1x1, padding 0/0/1/1
- * weights of 8 bits, in steps of 0.00781 to 0.0083 a channel; sums * 16 to 17 >> 11
+ * 8-bit weights, scales 0.00781 to 0.0083 per channel; requantization * 16 to 17 >> 11
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: direct
  */
@@ -43,13 +43,13 @@ static const uint16_t layer_3_corrections[2] TINYSPLIT_WEIGHTS(layer_3_correctio
   17, 16,
 };
 
-/* Brings the sum of an output channel to the output's format and applies the fused activation. */
+/* Requantizes the sum of an output channel and applies the fused activation. */
 TINYSPLIT_INLINE int32_t requantize(int32_t sum, int32_t channel) {
   const int32_t factor = layer_3_corrections[channel];
   return fixed_point_requantize(sum, 0, factor, 1024, 11, LOW, HIGH);
 }
 
-/* All channels of one pixel, from a whole window: its constant loop counts let the compiler unroll it. */
+/* All channels of one pixel whose window lies inside the input: constant loop counts let the compiler unroll. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t first, int32_t rows, int32_t columns,
                                  int8_t *output) {
   const int8_t *w = layer_3_weights + first * IN_CHANNELS;

@@ -1,8 +1,8 @@
 /* layer 3, depthwise conv example
  *
- * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 80 MACC
+ * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 80 MACs
  * window 3x3, stride 2x2, dilation 1x1, padding 0/0/1/1
- * weights of 8 bits, in steps of 0.00781 to 0.0083 a channel; sums * 16 to 17 >> 11
+ * 8-bit weights, scales 0.00781 to 0.0083 per channel; requantization * 16 to 17 >> 11
  * ReLU fused: outputs from 0 to 127
  * scheme: interleaved, kernel: sliding, 32 bytes of scratch
  */
@@ -37,16 +37,16 @@ static const int32_t layer_3_weights[22] TINYSPLIT_WEIGHTS(layer_3_weights) = {
 };
 
 enum {
-  ROWS = 3, /* in the scratch buffer, with their padding: that between two rows serves both */
-  KEPT_ROWS = 1, /* of them for the next row of outputs */
-  COLUMNS = 4, /* of the map */
-  PITCH = 5, /* columns from a row to the next */
+  ROWS = 3, /* of inputs in the line buffer; two rows share the padding between them */
+  KEPT_ROWS = 1, /* of them that the next row of outputs needs, too */
+  COLUMNS = 4, /* of inputs, without padding */
+  PITCH = 5, /* columns from one row to the next */
 };
 
 /* One row of outputs from three rows of inputs, channel by channel.
  *
- * Along a row every value is loaded once: it goes to the sums of all outputs that its column belongs to. `weights`
- * are, channel by channel, the columns 1, 0 and 2 of the kernel, then the factor, the offset with bias * factor.
+ * Every input of a row is loaded once, for the sums of all outputs whose windows it lies in. `weights` has, channel by
+ * channel, the columns 1, 0 and 2 of the kernel, then the factor, the offset with bias * factor.
  */
 #ifdef __ARM_ARCH_6M__
 __attribute__((naked, noipa)) static void layer_3_row(

@@ -1,6 +1,6 @@
 /* layer 3, lookup example
  *
- * 1x1x4 Q2.5 -> 1x1x4 Q2.5, 4 MACC
+ * 1x1x4 Q2.5 -> 1x1x4 Q2.5, 4 MACs
  * scheme: elementwise, kernel: direct
  */
 #include "fixed_point.h"
@@ -41,7 +41,7 @@ enum {
   LOWEST_INPUT = -128,
 };
 
-/* The output may lie where the input does: every element is read before it is written. */
+/* In place: every element is read before it is written. */
 void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t i = 0; i < ELEMENTS; i++) {
     const int32_t position = input[i] - LOWEST_INPUT;

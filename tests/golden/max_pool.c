@@ -1,6 +1,6 @@
 /* layer 3, max pool example
  *
- * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 32 MACC
+ * 4x4x2 Q2.5 -> 2x2x2 Q2.5, 32 MACs
  * window 2x2, stride 2x2, dilation 1x1, padding 0/0/0/0
  * scheme: interleaved, kernel: direct
  */
@@ -27,10 +27,10 @@ enum {
 };
 
 enum {
-  LOWEST = -128, /* padding never wins */
+  LOWEST = -128, /* padding is never the maximum */
 };
 
-/* All channels of one pixel, from `rows` x `columns` kernel positions. */
+/* All channels of one pixel, for `rows` x `columns` kernel positions. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t columns, int8_t *output) {
   for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
     int32_t largest = LOWEST;

@@ -1,6 +1,6 @@
 /* layer 3, mul example
  *
- * 4x4x2 Q2.5, 1x1x2 Q0.7 -> 4x4x2 Q2.5, 32 MACC
+ * 4x4x2 Q2.5, 1x1x2 Q0.7 -> 4x4x2 Q2.5, 32 MACs
  * ReLU fused: outputs from 0 to 127
  * scheme: elementwise, kernel: direct
  */
@@ -24,7 +24,7 @@ enum {
   SHIFT = 7,
 };
 
-/* The output may lie where the first input does: every element is read before it is written. */
+/* The output may overlap the first input: every element is read before it is written. */
 void layer_3(const int8_t *input_0, const int8_t *input_1, int8_t *output) {
   for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
 #pragma GCC unroll 4

@@ -1,6 +1,6 @@
 /* layer 3, pad example
  *
- * 4x4x2 Q2.5 -> 7x5x2 Q2.5, 0 MACC
+ * 4x4x2 Q2.5 -> 7x5x2 Q2.5, 0 MACs
  * scheme: copy, kernel: direct
  */
 #include "fixed_point.h"

@@ -1,6 +1,6 @@
 /* layer 3, permute example
  *
- * 4x4x2 Q2.5 -> 4x2x4 Q2.5, 0 MACC
+ * 4x4x2 Q2.5 -> 4x2x4 Q2.5, 0 MACs
  * scheme: copy, kernel: direct
  */
 #include "fixed_point.h"

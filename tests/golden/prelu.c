@@ -1,6 +1,6 @@
 /* layer 3, prelu example
  *
- * 4x4x2 Q2.5 -> 4x4x2 Q2.5, 32 MACC
+ * 4x4x2 Q2.5 -> 4x4x2 Q2.5, 32 MACs
  * scheme: elementwise, kernel: direct
  */
 #include "fixed_point.h"
@@ -29,7 +29,7 @@ enum {
   SHIFT = 2,
 };
 
-/* The output may lie where the input does: every element is read before it is written. */
+/* In place: every element is read before it is written. */
 void layer_3(const int8_t *input, int8_t *output) {
   for (int32_t pixel = 0; pixel < PIXELS; pixel++) {
     for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {

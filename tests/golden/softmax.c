@@ -1,6 +1,6 @@
 /* layer 3, softmax example
  *
- * 1x1x4 Q2.13 -> 1x1x4 Q0.15, 60 MACC
+ * 1x1x4 Q2.13 -> 1x1x4 Q0.15, 60 MACs
  * scheme: 1x1-non-interleaved, kernel: direct
  */
 #include "fixed_point.h"

@@ -1,6 +1,6 @@
 /* layer 3, upsample example
  *
- * 4x4x2 Q2.5 -> 8x12x2 Q2.5, 0 MACC
+ * 4x4x2 Q2.5 -> 8x12x2 Q2.5, 0 MACs
  * scheme: copy, kernel: direct
  */
 #include "fixed_point.h"

@@ -69,8 +69,8 @@ def test_another_split_gets_widths_of_its_own() -> None:
     found, seen = settled([A, B, B], {A: 16, B: 8})
     assert seen == [{8}, {16}, {8}]
     assert [own.converged for own in found.rounds] == [False, True]
-    assert found.to_json()["rounds"][0] == {"long_parts": 5, "parts": 5, "before": [1, 1], "after": [1, 2]}
-    assert found.to_json()["settled"]
+    assert found.to_json()["rounds"][0] == {"tensors_16_bits": 5, "tensors": 5, "before": [1, 1], "after": [1, 2]}
+    assert found.to_json()["converged"]
 
 
 def test_splits_that_alternate_end_with_the_split_of_the_widths_that_are_used() -> None:
@@ -84,7 +84,7 @@ def test_splits_that_alternate_end_with_the_split_of_the_widths_that_are_used() 
 def test_where_the_split_of_8_bits_leaves_no_room_that_of_16_does() -> None:
     found, seen = settled([A, C, C], {C: 16})
     assert seen == [{8}, {16}, {16}]
-    assert "for the split of 16 bits" in next(found.lines())
+    assert "on the 16-bit split" in next(found.lines())
     with pytest.raises(CheckFailedError, match=r"nothing for \(0, 0\)"):
         settled([A, B], {})
 

@@ -4,6 +4,8 @@ Results go to stdout (tables, or JSON with --json), messages and progress to std
 failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure, 130 interrupted.
 """
 
+import os
+import sys
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -38,10 +40,19 @@ class _ErrorsAsLines(TyperGroup):
             raise  # typer ends quietly when the reader has closed the pipe
         except OSError as error:  # a full disk, a read-only folder, a program that cannot be started
             _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
+            _drop_unwritten_output()
             raise typer.Exit(ToolError.exit_code) from None
         except KeyboardInterrupt:
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _drop_unwritten_output() -> None:
+    """Discard what stdout still buffers if it cannot be written: Python would end with exit code 120 otherwise."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_error(text: str) -> None:

@@ -14,6 +14,7 @@ from tinysplit.kernels.base import KernelContext
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.layers.joining import Joining
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class ConstantArray:
         """Lines of numbers; every index of the first axis (output channels, kernel rows) begins a new line."""
         rows = self.values.reshape(1 if self.values.ndim == 1 else len(self.values), -1)
         width = max(len(str(limit)) for limit in (rows.min(), rows.max()))
-        count = next(count for count in NUMBERS_IN_LINE if 1 + count * (width + 2) <= LINE_COLUMNS)
+        fitting = (LINE_COLUMNS - 1) // (width + 2)
+        count = next(count for count in (*NUMBERS_IN_LINE, fitting) if count <= fitting)
         for row in rows.tolist():
             for start in range(0, len(row), count):
                 yield " ".join(f"{value:{width}}," for value in row[start : start + count])
@@ -169,7 +171,7 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
     """Return the parameters of a kernel's function; the output may overlap the input."""
     formats = source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
-    if len(formats.inputs) > 1:
+    if isinstance(source.quantized.layer, Joining):
         return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
     return (f"const {x_type} *input", f"{y_type} *output", *scratch)
@@ -215,21 +217,22 @@ def _description(source: LayerSource) -> Iterator[str]:
     layer, formats = quantized.layer, quantized.formats
     window = _window(layer)
     inputs = ", ".join(f"{shape} {x}" for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
-    yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACC"
+    yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACs"
     if window:
         yield str(window)
     if formats.weight_bits and formats.requantization:
-        yield f"weights of {formats.weight_bits} bits, {_steps(formats.weight_scales)}; sums {formats.requantization}"
+        scales = _scales(formats.weight_scales)
+        yield f"{formats.weight_bits}-bit weights, {scales}; requantization {formats.requantization}"
     if str(layer.activation):
         yield f"{layer.activation} fused: outputs from {quantized.clamp[0]} to {quantized.clamp[1]}"
     scratch = f", {source.scratch_bytes} bytes of scratch" if source.scratch_bytes else ""
     yield f"scheme: {source.kernel.scheme(layer)}, kernel: {source.kernel.name}{scratch}"
 
 
-def _steps(scales: NDArray[np.float64]) -> str:
+def _scales(scales: NDArray[np.float64]) -> str:
     """Return the range of the channels' scales."""
     low, high = f"{scales.min():.3g}", f"{scales.max():.3g}"
-    return f"in steps of {low}" if low == high else f"in steps of {low} to {high} a channel"
+    return f"scale {low}" if low == high else f"scales {low} to {high} per channel"
 
 
 def _sizes(quantized: QuantizedLayer) -> dict[str, int]:
