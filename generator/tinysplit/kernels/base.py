@@ -47,7 +47,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Return the bytes of RAM, a multiple of 4, of the kernel's scratch buffer."""
+        """Return the bytes of RAM, a multiple of 4, that the kernel needs beside input and output while it runs."""
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """Return how far before input k the output must begin to share its memory; None if it must not share any.

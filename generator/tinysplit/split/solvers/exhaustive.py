@@ -23,7 +23,6 @@ from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 MAX_CANDIDATES = 2**30
 MAX_TAILS = 2**16
-LAST_TWO = 2  # layers that some problems keep on one device: both belong to the tail
 
 
 def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -109,8 +108,8 @@ class _Tails:
     @classmethod
     def enumerate(cls, problem: Problem) -> "_Tails":
         n_layers, n_devices = len(problem.layers), len(problem.devices)
-        n_tail = 1
-        while n_tail < n_layers and (n_tail < LAST_TWO or n_devices ** (n_tail + 1) <= MAX_TAILS):
+        n_tail = min(2, n_layers)  # at least the two that must not be cut apart
+        while n_tail < n_layers and n_devices ** (n_tail + 1) <= MAX_TAILS:
             n_tail += 1
         devices = np.indices((n_devices,) * n_tail).reshape(n_tail, -1)
         seconds = np.zeros(devices.shape[1])
@@ -124,7 +123,7 @@ class _Tails:
             for device in range(n_devices):
                 flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes[device], 0)
                 used[device] |= owner == device
-        if problem.keep_last_two and n_tail >= LAST_TWO:
+        if problem.keep_last_two and n_layers > 1:
             seconds[devices[-1] != devices[-2]] = inf
         timelines = Timelines.of(problem, n_layers - n_tail, devices) if problem.asks_for_period else None
         return cls(devices, seconds, flash_bytes, used, timelines)
