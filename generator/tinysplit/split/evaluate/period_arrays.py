@@ -1,4 +1,4 @@
-"""Periods of many assignments at once, as arrays; `period.py` computes them for one."""
+"""Periods of many assignments, vectorised; `period.py` computes them for one."""
 
 from dataclasses import dataclass
 

@@ -31,7 +31,7 @@ class Incumbent:
     def offer_pipelines(self, deadline: float) -> None:
         """Offer pipelines over the first one, two, three, ... devices, with balanced times as far as flash allows.
 
-        They are found at once, however many devices there are.
+        They are found quickly for any number of devices.
         """
         for n_devices in range(1, min(len(self.problem.devices), len(self.problem.layers)) + 1):
             self.offer(_pipeline(self.problem, n_devices))
