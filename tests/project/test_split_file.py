@@ -109,7 +109,7 @@ def test_other_schema(path: Path, content: str, says: str) -> None:
         ({"bits": 7}, "bits: Input should be 8 or 16"),
         ({"assignment": []}, "assignment: Tuple should have at least 1 item"),
         ({"assignment": [0] * 7}, "assignment.0: Input should be greater than or equal to 1"),
-        ({"assignment": [3] * 7}, "the assignment names board 3 of 2"),
+        ({"assignment": [3] * 7}, "the assignment has board 3 of 2"),
         ({"assignment": [1] * 7}, "cuts or sub_models contradict the assignment"),
         ({"sub_models": []}, "cuts or sub_models contradict the assignment"),
     ],

@@ -70,7 +70,7 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
 def pareto(
     model: Model,
     options: FrontOptions,
-    second_objective: Annotated[Against, typer.Option(help="Objective of the front beside latency.")],
+    second_objective: Annotated[Against, typer.Option(help="Second objective of the front, besides latency.")],
     bits: Bits = CostSettings.bits,
     as_json: Json = False,
 ) -> None:

@@ -62,7 +62,7 @@ class SplitCut(FileModel):
     after_layer: Number
     from_board: Number
     to_board: Number
-    route: tuple[Number, ...]  # boards on the way, both ends included
+    route: tuple[Number, ...]  # boards of the route, both ends included
     payload_bytes: int
     seconds: float
 
@@ -243,7 +243,7 @@ class SplitFile(FileModel):
     @model_validator(mode="after")
     def _follows_from_assignment(self) -> Self:
         if max(self.assignment) > len(self.boards):
-            raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
+            raise ValueError(f"the assignment has board {max(self.assignment)} of {len(self.boards)}")
         if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
             raise ValueError("cuts or sub_models contradict the assignment")
         return self
