@@ -1,4 +1,4 @@
-"""Arena of whole networks on one board, for cycles and for least RAM, beside the lower bound.
+"""Arena of whole networks on one board, optimised for cycles and for RAM, compared with the lower bound.
 
     .venv/bin/python benchmarks/arena.py
 

@@ -275,5 +275,7 @@ def test_names_on_the_command_line() -> None:
     assert parse_kernels(["3=direct", "1=interleaved"]) == ((0, "interleaved"), (2, "direct"))
     assert parse_kernels(None) == ()
     for wrong in ("3", "0=direct", "x=direct", "3=fast", "-1=direct"):
-        with pytest.raises(UsageError, match=f"--kernel {wrong}: name a layer's number and one of dual_mac, "):
+        with pytest.raises(
+            UsageError, match=f"--kernel {wrong}: expected LAYER=NAME as in 3=direct, NAME one of dual_mac, "
+        ):
             parse_kernels([wrong])

@@ -46,7 +46,7 @@ class Statistics:
 
     @classmethod
     def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
-        """Return the statistics of an array that is not empty; `most_bins` of its histogram lie on a side of zero."""
+        """Return the statistics of an array that is not empty; at most `most_bins` bins on each side of zero."""
         numbers = numbers.ravel().astype(np.float64)
         low, high = float(numbers.min()), float(numbers.max())
         if not (np.isfinite(low) and np.isfinite(high)):
@@ -58,7 +58,7 @@ class Statistics:
         return cls(numbers.size, low, high, float(numbers.mean()), float(numbers.var()), width, first, bins)
 
     def __add__(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of all numbers of both."""
+        """Return the statistics of the numbers of both."""
         count = self.count + other.count
         mean = (self.count * self.mean + other.count * other.mean) / count
         squares = sum(part.count * (part.variance + (part.mean - mean) ** 2) for part in (self, other))
