@@ -150,8 +150,3 @@ def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) 
             seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
             found[name] = found[name] + seen if name in found else seen
     return found
-
-
-def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, Range]:
-    """Return the value ranges whose formats of `bits` bits have the least mean squared error."""
-    return {name: values.clipped(bits) for name, values in statistics.items()}

@@ -48,11 +48,6 @@ class IntegerLayer(ABC):
         """Smallest and largest integer of the first input."""
         return self.bounds[0] if self.bounds else (self.formats.x.low, self.formats.x.high)
 
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes of all constants."""
-        return sum(array.nbytes for array in self.constants.values())
-
     def requantize(self, sums: IntArray) -> IntArray:
         """Requantize accumulators (... x channels) to integers of `y`, clamped.
 
