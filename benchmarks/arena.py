@@ -1,10 +1,12 @@
-"""Arena of whole networks on one board, for cycles and for least RAM, beside the lower bound.
+"""Arena bytes of whole networks on one board, by optimisation goal, with their lower bound.
 
     .venv/bin/python benchmarks/arena.py
 
 Arena bytes include the network's input and output. Lower bound: the live buffers of the step that needs most.
 Moved bytes: per inference.
 """
+
+import argparse
 
 from rich.console import Console
 
@@ -25,6 +27,7 @@ PLENTY_BYTES = 1 << 30
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     numbers = ("bits", "arena bytes", "lower bound", "moved bytes", "fused pairs")
     table = plain_table("network", "core", "optimize", numbers=numbers)
     for network in (each for each in NETWORKS if each.model.exists()):

@@ -1,4 +1,4 @@
-"""Measure our kernels on the virtual cores and boards, and write generator/tinysplit/kernels/cycles.json.
+"""Measure the kernels on virtual cores and boards, and write the cost table kernels/cycles.json.
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
@@ -6,7 +6,7 @@ Every calibration network runs on each core, with the chosen kernels and with al
 give the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are
 generated and built for two boards of each family: a transfer's time beyond that of its bits is the overhead of the
 boards, the remainder of the ELF files is the firmware. At the end it prints the errors of estimates, also for networks
-that were not used in the fit (--check: only these, with the present table). Takes some minutes.
+that were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
 import argparse
@@ -58,7 +58,7 @@ DIGITS = 4  # of a cost
 
 @dataclass
 class Firmware:
-    """What pairs of boards have shown."""
+    """Measurements on pairs of boards: cycles of links by core, flash and RAM bytes by family, compiler flags."""
 
     link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -86,7 +86,7 @@ def _network_layers(graph: Graph, bits: int, names: Sequence[str]) -> list[Measu
 
 
 def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findings: Firmware) -> None:
-    """Run a network on two boards of a kind and add what is found."""
+    """Run a network on two boards of the same type and add the measurements to `findings`."""
     graph, settings = quantized.graph, CostSettings(bits=quantized.bits, baud=BAUD)
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
@@ -121,7 +121,7 @@ def _add_link(project: Project, folder: Path, x: IntArray, board: Board, finding
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
-    """Return the table that follows from what was measured."""
+    """Return the cost table fitted to the measurements."""
     version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
     return CycleTable(
         schema_version=2,
@@ -155,12 +155,12 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
 
 
 def _whole_kb(sizes: Sequence[int]) -> int:
-    """Round up: tables of the schedule add some bytes a layer."""
+    """Return the largest size rounded up to whole KB: schedule tables add some bytes per layer."""
     return -(-max(sizes) // KB) * KB
 
 
 def calibrate(console: Console) -> CycleTable:
-    """Measure everything, print how far the fit is off, and return the table."""
+    """Measure everything, print the errors of the fit, and return the table."""
     measured, firmware = list(calibration_layers(console)), Firmware()
     for board in map(load_board, FAMILIES):
         for bits in (8, 16):
@@ -173,11 +173,15 @@ def calibrate(console: Console) -> CycleTable:
 
 
 def main() -> None:
-    """Calibrate everything and replace the table, or check it."""
+    """Calibrate and replace the cost table, or check the existing one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only print the errors of the present table")
     parser.add_argument(
-        "--layers", action="store_true", help="print every layer of the networks that were not used in the fit"
+        "--check", action="store_true", help="only print the estimation errors of the existing cost table"
+    )
+    parser.add_argument(
+        "--layers",
+        action="store_true",
+        help="also print the error of every layer of the networks that were not used in the fit",
     )
     options = parser.parse_args()
     console = Console(width=140)

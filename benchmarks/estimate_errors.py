@@ -1,4 +1,4 @@
-"""How far estimated cycles are off: on the layers that the costs were fitted to, and on networks that took no part."""
+"""Errors of estimated cycles: on the layers that the costs were fitted to, and on networks not used in the fit."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

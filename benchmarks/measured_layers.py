@@ -1,4 +1,4 @@
-"""Cycles and bytes of code of every layer of a network, with the kernels that are chosen or with those of a name."""
+"""Cycles and code bytes of every layer of a network, with the kernels chosen automatically or one named."""
 
 import tempfile
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def _range(clamp: Activation, largest: float) -> tuple[float, float]:
 
 
 def _code_bytes(sizes: ElfSizes, number: int, source: LayerSource) -> int:
-    """Return a layer's code with the largest function that it may bring along: promised to each, there once."""
+    """Return a layer's code bytes with its largest shared function, which is counted for each layer but linked once."""
     prefix = source.kernel.shared_code(source.quantized.layer)
     shared = (size for name, size in sizes.shared_code_bytes.items() if prefix and name.startswith(prefix))
     return sizes.layer_code_bytes[number] - source.weights_bytes + max(shared, default=0)

@@ -46,7 +46,10 @@ class Statistics:
 
     @classmethod
     def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
-        """Return the statistics of an array that is not empty; `most_bins` of its histogram lie on a side of zero."""
+        """Return the statistics of an array that is not empty (any shape).
+
+        Its histogram has at most `most_bins` bins on each side of zero.
+        """
         numbers = numbers.ravel().astype(np.float64)
         low, high = float(numbers.min()), float(numbers.max())
         if not (np.isfinite(low) and np.isfinite(high)):
@@ -75,7 +78,7 @@ class Statistics:
         )
 
     def places(self, width: float) -> NDArray[np.int64]:
-        """Return the numbers of all bins in a histogram with wider bins."""
+        """Return the bin number of each bin (n_bins) in a histogram with bins of `width`, at least as wide."""
         numbers = self.first_bin + np.arange(len(self.bins))
         places: NDArray[np.int64] = np.floor(numbers * (self.bin_width / width)).astype(np.int64)
         return places

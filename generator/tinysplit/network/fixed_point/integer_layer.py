@@ -59,6 +59,6 @@ class IntegerLayer(ABC):
         return self.clamped(requantization.apply(sums, self.formats.y.zero_point))
 
     def clamped(self, values: IntArray) -> IntArray:
-        """Saturate integers of the output's format and apply the fused activation."""
+        """Saturate integers (... x channels) of the output's format and apply the fused activation."""
         low, high = self.clamp
         return values.clip(low, high).astype(self.formats.y.dtype)

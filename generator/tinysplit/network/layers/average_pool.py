@@ -32,7 +32,7 @@ class AveragePool(Pool):
     count_include_pad: bool = False  # ONNX: whether padded elements count in the divisor
 
     def __post_init__(self) -> None:
-        """Refuse a window without any element to divide by."""
+        """Raise InputError for a window over padding alone: it has no element to divide by."""
         if not self.count_include_pad and not self.window.counts(self.in_shape).all():
             raise InputError(f"layer {self.name!r}: a window covers nothing but padding; make the padding smaller")
 

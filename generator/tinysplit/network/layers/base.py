@@ -205,7 +205,7 @@ class WeightedLayer(Layer):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Weights and bias."""
+        """Float `weights` and `bias`."""
         return {"weights": self.weights, "bias": self.bias}
 
 
