@@ -67,7 +67,7 @@ class Row(NamedTuple):
 
 
 def measure() -> Iterator[Row]:
-    """Yield all rows; networks that are not there are left out."""
+    """Yield all rows; missing networks are skipped."""
     limits = Limits(Goal(), (load_board(BOARD),))
     for network in NETWORKS:
         if not network.model.exists():
@@ -88,7 +88,7 @@ def _nearest(model: Path, graph: Graph, calibration: Samples) -> QuantizedGraph:
 
 
 def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
-    """Return samples to calibrate on, and to measure."""
+    """Return the calibration samples and the test samples."""
     if network.samples:
         samples = load_samples(network.samples, graph)
         return samples.first(CALIBRATION_COUNT), samples
@@ -103,7 +103,7 @@ def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
 def main() -> None:
     """Print a row per network and bit width."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     as_json = parser.parse_args().json
     rows = list(measure())
     if as_json:

@@ -1,4 +1,4 @@
-"""Arena bytes of whole networks on one board, by optimisation goal, with their lower bound.
+"""Arena of whole networks on one board, optimised for cycles and for RAM, compared with the lower bound.
 
     .venv/bin/python benchmarks/arena.py
 

@@ -47,18 +47,18 @@ from tinysplit_hil.rig import open_rig
 
 COMMAND = "benchmarks/calibrate_cycles.py"
 TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "kernels" / TABLE_NAME
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # a board each
+FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each
 BAUD = 1_000_000
-FLASH_MARGIN_BYTES = 512  # kernels of shapes that no network here has may be longer
+FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
 NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
-FIRMWARE_NETWORKS = 3  # of those that are small
-DIGITS = 4  # of a cost
+FIRMWARE_NETWORKS = 3  # number of small networks
+DIGITS = 4  # significant digits of a cost
 
 
 @dataclass
 class Firmware:
-    """Measurements on pairs of boards: cycles of links by core, flash and RAM bytes by family, compiler flags."""
+    """Measurements on pairs of boards."""
 
     link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -86,7 +86,7 @@ def _network_layers(graph: Graph, bits: int, names: Sequence[str]) -> list[Measu
 
 
 def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findings: Firmware) -> None:
-    """Run a network on two boards of the same type and add the measurements to `findings`."""
+    """Run a network on two boards of a type and add the measurements."""
     graph, settings = quantized.graph, CostSettings(bits=quantized.bits, baud=BAUD)
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
@@ -121,7 +121,7 @@ def _add_link(project: Project, folder: Path, x: IntArray, board: Board, finding
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
-    """Return the cost table fitted to the measurements."""
+    """Return the table that is fitted to the measurements."""
     version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
     return CycleTable(
         schema_version=2,
@@ -155,7 +155,7 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
 
 
 def _whole_kb(sizes: Sequence[int]) -> int:
-    """Return the largest size rounded up to whole KB: schedule tables add some bytes per layer."""
+    """Round up: tables of the schedule add some bytes per layer."""
     return -(-max(sizes) // KB) * KB
 
 

@@ -1,4 +1,4 @@
-"""Networks whose layers are many shapes of every kind; none of them is a network that anybody measures."""
+"""Networks for the calibration of the cost table, with layers of many shapes of every kind; benchmarks use others."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Shape
 from tinysplit.reproduce.network_builder import RELU, NetworkBuilder
 
-RANDOM_NETWORKS = range(12)  # seeds of those that take part
-UNSEEN_NETWORKS = range(100, 106)  # and of those that do not
+RANDOM_NETWORKS = range(12)  # seeds of the networks of the fit
+UNSEEN_NETWORKS = range(100, 106)  # seeds of the networks for validation
 ACTIVATIONS = (RELU, RELU, Activation(0, 6), Activation(0, 6), Activation())
 KERNELS = ((1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (2, 2), (3, 1))
 FIRST_KERNELS = ((3, 3), (3, 3), (5, 5), (10, 4), (7, 7), (3, 1))
-WIDTHS = (2.0, 2.0, 1.0, 1.0, 1.25)  # of a block, in that of the one before
-ODD_WIDTHS = (0, 0, 0, 2, -1)  # added to that
+WIDTHS = (2.0, 2.0, 1.0, 1.0, 1.25)  # channels of a block, relative to the block before
+ODD_WIDTHS = (0, 0, 0, 2, -1)  # added to these channels
 MOST_CHANNELS = 160
 LARGEST_MAP = 14000  # values
-LARGEST_FIRST = 32  # rows of a map that the first layer may keep
+LARGEST_FIRST = 32  # rows of the output of the first layer
 SMALLEST_POOLED = 6
-MOST_MACC = 1_600_000  # of a layer: counters of cycles have 24 bits
+MOST_MACC = 1_600_000  # per layer: cycle counters have 24 bits
 
 
 def calibration_networks() -> tuple[Graph, ...]:
@@ -79,31 +79,31 @@ def _spatial_networks() -> tuple[Graph, ...]:
 
 
 def _joined() -> Graph:
-    """Return a network of branches that join in every way, over maps of several sizes."""
+    """Return a network with branches and all joining layers, on maps of several sizes."""
     net = NetworkBuilder("joined", Shape(20, 20, 3))
     large = net.conv(9, (3, 3)).value
     gate = net.average_pool().conv(9).value
-    twice = net.behind(large).mul(gate).add(large).value
+    twice = net.after(large).mul(gate).add(large).value
     wide = net.depthwise().concat(twice).max_pool(2, 2).conv(24).value
     second = net.depthwise().mul(wide).add(wide).value
-    net.behind(wide).concat(second, wide).conv(40, (1, 1), 2)
+    net.after(wide).concat(second, wide).conv(40, (1, 1), 2)
     small = net.value
     net.conv(40).add(small, small).mul(small)
     return net.concat(small).average_pool().dense(10).softmax().graph()
 
 
 def _residual() -> Graph:
-    """Return a network whose values join in whole words, and whose pools have them."""
+    """Return a network whose joining layers and pools process whole words."""
     net = NetworkBuilder("residual", Shape(16, 16, 8)).conv(16, (3, 3))
     first = net.value
     gate = net.average_pool().conv(16).value
-    second = net.behind(first).mul(gate).add(first).max_pool(2, 2).value
+    second = net.after(first).mul(gate).add(first).max_pool(2, 2).value
     net.conv(16).mul(second).conv(16).add(second).conv(16).concat(second).conv(24).max_pool(3, 2).conv(36)
     return net.add(net.value).average_pool(3).dense(10).graph()
 
 
 def _moved() -> Graph:
-    """Return a network of the layers that enlarge, move or bend values."""
+    """Return a network of layers that upsample, move or transform values elementwise."""
     net = NetworkBuilder("moved", Shape(6, 8, 5)).conv(10).tanh().pad(1).prelu().upsample(2).transpose().tanh()
     net.max_pool(2, 2).conv_transpose(9, (3, 3), 2).prelu().max_pool(3, 3).pad(2).conv_transpose(6, (2, 2), 3)
     net.max_pool(2, 2).transpose().conv(8).upsample(3).tanh().max_pool(4, 4).transpose().prelu().conv(12)
@@ -113,7 +113,7 @@ def _moved() -> Graph:
 
 
 def random_network(seed: int) -> Graph:
-    """Return a network of random layers on maps that become smaller and deeper, as they do in networks for images."""
+    """Return a network of random layers on maps with decreasing size and increasing depth."""
     rng = np.random.default_rng(seed)
     size, channels = int(rng.integers(16, 64)), int(rng.choice((1, 1, 2, 3, 3, 4)))
     net = NetworkBuilder(f"random {seed}", Shape(size, max(8, size - int(rng.integers(12))), channels))

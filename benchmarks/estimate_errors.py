@@ -1,4 +1,4 @@
-"""Errors of estimated cycles: on the layers that the costs were fitted to, and on networks not used in the fit."""
+"""Errors of estimated cycles: on the layers that the costs were fitted to, and on other networks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +18,11 @@ from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 
-SMALL_CYCLES = 10_000  # layers below take so little time that their errors are shown apart
+SMALL_CYCLES = 10_000  # layers with fewer cycles are reported separately
 
 
 def unseen_layers() -> Iterator[MeasuredLayer]:
-    """Yield the layers of the networks of benchmarks/accuracy.py, and of random ones, none of which takes part."""
+    """Yield the layers of the networks of benchmarks/accuracy.py, and of random ones, not used for the fit."""
     for bits in (8, 16):
         for quantized, x in _unseen_networks(bits):
             for core in BOARDS:
@@ -39,7 +39,7 @@ def _unseen_networks(bits: int) -> Iterator[tuple[QuantizedGraph, IntArray]]:
 
 
 def print_kinds(console: Console, table: CycleTable, measured: Iterable[MeasuredLayer]) -> None:
-    """Print a row a kind with the errors of its layers."""
+    """Print one row per kind with the errors of its layers."""
     numbers = ("bits", "layers", "cycles a MACC", "worst %", "mean %")
     shown = plain_table("core", "kind", numbers=numbers)
     kinds: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
@@ -56,7 +56,7 @@ def print_kinds(console: Console, table: CycleTable, measured: Iterable[Measured
 def print_networks(
     console: Console, table: CycleTable, measured: Iterable[MeasuredLayer], every_layer: bool = False
 ) -> None:
-    """Print a row a network with the errors of its layers, and those of each of them where wanted."""
+    """Print one row per network with the errors of its layers, and optionally those of every layer."""
     numbers = ("bits", "cycles", "error %", "worst layer %", "small layer %")
     shown = plain_table("network", "core", numbers=numbers)
     groups = [list(group) for _, group in groupby(measured, lambda layer: (layer.network, layer.core, layer.bits))]

@@ -108,7 +108,7 @@ def measure(cores: list[str], widths: list[int], level: str, name: str | None) -
 
 
 def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
-    """Return the network calibrated as benchmarks/accuracy.py does it, and one input."""
+    """Return the network, calibrated as in benchmarks/accuracy.py, and one input."""
     if network.samples:
         x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
     else:
@@ -177,13 +177,13 @@ def _print_layers(console: Console, row: Row) -> None:
 
 
 def main() -> None:
-    """Print a row a network, core and width, and a table of its layers where wanted."""
+    """Print one row per network, core and bit width, and optionally a table of its layers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print JSON, layers included, in place of tables")
-    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core (more than one may be given)")
-    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this width")
-    parser.add_argument("--level", default="", help="another optimisation level: -O3")
-    parser.add_argument("--kernel", help="kernel or scheme of every layer that it fits, for example winograd")
+    parser.add_argument("--json", action="store_true", help="print JSON, layers included, instead of tables")
+    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core; repeat for several")
+    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this bit width")
+    parser.add_argument("--level", default="", help="optimisation level of GCC, as in -O3")
+    parser.add_argument("--kernel", help="kernel or scheme for every layer that supports it, as in winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
     rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.kernel))

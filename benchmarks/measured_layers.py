@@ -1,4 +1,4 @@
-"""Cycles and code bytes of every layer of a network, with the kernels chosen automatically or one named."""
+"""Cycles and bytes of code of every layer of a network, with the selected kernels or those of a given name."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
-LARGEST_VALUES = (3.0, 14.0)  # so that formats differ as they do in trained networks
+LARGEST_VALUES = (3.0, 14.0)  # so that formats differ as in trained networks
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,25 +36,25 @@ class MeasuredLayer:
 
     @property
     def layer(self) -> Layer:
-        """What was computed."""
+        """Description of the layer."""
         return self.source.quantized.layer
 
     @property
     def kind(self) -> str:
-        """The key of its costs."""
+        """The key of the layer in the cost table."""
         return self.source.kernel.cost_kind(self.layer)
 
     @property
     def work(self) -> Work:
-        """How often the parts of the kernel ran."""
+        """Executions of each part of the kernel."""
         return self.source.kernel.work(self.layer, Widths.of(self.source.quantized.formats))
 
     def error(self, table: CycleTable) -> float:
-        """Return how far the estimate is off, relative to what was measured."""
+        """Return the relative error of the estimate."""
         return self.estimate(table) / self.cycles - 1
 
     def estimate(self, table: CycleTable) -> float:
-        """Return the cycles by the table."""
+        """Return the cycles that the cost table predicts."""
         return table.kernel(self.core, self.bits, self.kind).of(self.work)
 
 
@@ -76,7 +76,7 @@ def measure_layers(
 
 
 def quantize_randomly(graph: Graph, bits: int) -> tuple[QuantizedGraph, IntArray]:
-    """Return a network with random ranges of values, since its weights are random, too, and a random input."""
+    """Return a network with random ranges of values, since its weights are also random, and a random input."""
     rng = np.random.default_rng(1)
     clamps = {graph.input_name: Activation()} | {layer.output: layer.activation for layer in graph.layers}
     ranges = {name: _range(clamp, rng.uniform(*LARGEST_VALUES)) for name, clamp in clamps.items()}
@@ -90,7 +90,7 @@ def _range(clamp: Activation, largest: float) -> tuple[float, float]:
 
 
 def _code_bytes(sizes: ElfSizes, number: int, source: LayerSource) -> int:
-    """Return a layer's code bytes with its largest shared function, which is counted for each layer but linked once."""
+    """Return the code bytes of a layer with the largest shared function that it may need."""
     prefix = source.kernel.shared_code(source.quantized.layer)
     shared = (size for name, size in sizes.shared_code_bytes.items() if prefix and name.startswith(prefix))
     return sizes.layer_code_bytes[number] - source.weights_bytes + max(shared, default=0)

@@ -24,19 +24,19 @@ METHODS = (CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMe
 
 
 class _Reader(CalibrationDataReader):  # type: ignore[misc]
-    """Gives the samples one by one."""
+    """Iterator over the samples."""
 
     def __init__(self, name: str, x: NDArray[np.float32]) -> None:
         self._rest = iter([{name: sample[np.newaxis]} for sample in x])
 
     def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-        """Return the next sample, None behind the last one."""
+        """Return the next sample, None after the last one."""
         return next(self._rest, None)
 
 
 def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Accuracy:
-    """Return the quality of the network as ONNX Runtime quantizes and runs it."""
-    logging.getLogger().setLevel(logging.ERROR)  # it advises what is done here anyway
+    """Return the accuracy of the network as quantized and run by ONNX Runtime."""
+    logging.getLogger().setLevel(logging.ERROR)  # its warnings recommend what is already done here
     return max(_accuracies(graph, model, calibration, floats), key=lambda found: found.sqnr_db)
 
 

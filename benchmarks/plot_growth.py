@@ -16,14 +16,14 @@ class Growth:
 
 
 def plot(growths: Mapping[str, Growth], path: Path) -> None:
-    """Draw a panel for each of `growths`, or say that matplotlib is missing."""
+    """Draw one panel per item of `growths`, or print that matplotlib is missing."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 (an optional extra)
     except ImportError:
         print("not drawn: pip install 'tinysplit[plots]'", file=sys.stderr)
         return
-    plt.rcParams["svg.fonttype"] = "none"  # text stays text: small files
-    plt.rcParams["svg.hashsalt"] = "growth"  # and the same ones for the same numbers
+    plt.rcParams["svg.fonttype"] = "none"  # text is not converted to paths: smaller files
+    plt.rcParams["svg.hashsalt"] = "growth"  # reproducible output
     figure, panels = plt.subplots(1, len(growths), figsize=(8, 3), layout="constrained", sharey=True)
     for panel, (what, grown) in zip(panels, growths.items(), strict=True):
         panel.loglog(grown.sizes, grown.seconds, "o-")

@@ -1,17 +1,17 @@
-"""Instances for the solvers, each generated from its seed alone."""
+"""Instances for the solvers, generated from seeds."""
 
 import random
 from dataclasses import dataclass
 
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 
-ROOM = 1.2  # flash of all boards together, of what the layers need
+ROOM = 1.2  # total flash of the boards, relative to that of the layers
 SLOW, FAST = 115200, 3_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """An instance by what it is generated from."""
+    """The parameters that an instance is generated from."""
 
     n_layers: int
     n_devices: int
@@ -21,11 +21,11 @@ class Case:
     time_limit_s: float = 10.0
 
     def problem(self) -> Problem:
-        """Return a network that looks like MobileNet on boards that just hold it.
+        """Return a network like MobileNet on boards with little free flash.
 
         Depthwise and pointwise layers take turns; from the first layer to the last tensors shrink from 32 KB to 1 KB
         and pointwise weights grow from 1.5 KB to 48 KB, all within a random half; boards differ by up to 25 times in
-        speed and 3 times in flash, and have RAM for everything. A cut costs 10 bit times a byte.
+        speed and 3 times in flash, and have RAM for everything. A cut costs 10 bit times per byte.
         """
         rng = random.Random(self.seed)  # noqa: S311 (no secret)
         cycles_a_second = [10 ** rng.uniform(6.5, 7.9) for _ in range(self.n_devices)]

@@ -36,7 +36,7 @@ RESULTS, PLOT = DOCS / "benchmarks_splitting.md", DOCS / "growth.svg"
 BEGIN, END = "<!-- benchmarks/splitters.py writes from here -->", "<!-- to here -->"
 REPEATS = 5
 SEEDS = range(3)
-HIGHS_PROVES = 1e-6  # its gap: it lets rows be broken by as much
+HIGHS_PROVES = 1e-6  # its gap, equal to its feasibility tolerance
 THROUGHPUT = Objective.THROUGHPUT
 PEERS = [
     *(Case(30, 4, SLOW, seed) for seed in SEEDS),
@@ -54,15 +54,15 @@ BY_DEVICES = [[Case(80, d, SLOW, seed) for seed in SEEDS] for d in (2, 3, 4, 6, 
 
 @dataclass(frozen=True)
 class Row:
-    """What one solver did on one instance."""
+    """The result of one solver on one instance."""
 
     case: Case
     solver: str
     seconds: float  # median
-    objective_s: float  # infinite where nothing was found
+    objective_s: float  # infinite without a split
     gap: float
     proved: bool
-    memory_mb: float  # most that a process held, above what it had before
+    memory_mb: float  # peak of the process, above its start
 
 
 def measure(case: Case, name: str) -> Row:
@@ -70,13 +70,13 @@ def measure(case: Case, name: str) -> Row:
     problem = case.problem()
     times: list[float] = []
     solver = partial(solve, solver=name)
-    solver(WARM_UP.problem(), time_limit_s=1)  # imports and first calls are no part of it
+    solver(WARM_UP.problem(), time_limit_s=1)  # imports and first calls are not measured
     before_mb = _peak_mb()
     objective_s, gap, proved = math.inf, 1.0, False
     while len(times) < REPEATS and (not times or times[-1] < case.time_limit_s):
         start = time.perf_counter()
         try:
-            split = solver(replace(problem), time_limit_s=case.time_limit_s)  # a copy has nothing cached
+            split = solver(replace(problem), time_limit_s=case.time_limit_s)  # a copy has no cached results
             objective_s, gap, proved = split.objective, split.gap, split.gap < HIGHS_PROVES
         except CheckFailedError:
             pass
@@ -86,7 +86,7 @@ def measure(case: Case, name: str) -> Row:
 
 
 def in_own_process(case: Case, name: str) -> Row:
-    """Return `measure` from a process that has done nothing else."""
+    """Return the result of `measure` in a new process."""
     print(f"{case} {name}", file=sys.stderr)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure, case, name).result()
@@ -108,7 +108,7 @@ def growth(groups: Iterable[list[Case]], size_of: Callable[[Case], int]) -> Grow
 
 @dataclass(frozen=True)
 class Pairs:
-    """MobileNet v1 0.25 (8 bits, 115200 baud, both boards used) on all pairs of boards, doubles included."""
+    """MobileNet v1 0.25 (8 bits, 115200 baud, both boards used) on all pairs of boards, also two of a type."""
 
     n_pairs: int
     n_problems: int  # both objectives
@@ -131,7 +131,7 @@ def measure_pairs() -> Pairs:
         start, n_feasible, n_proved = time.perf_counter(), 0, 0
         for problem in problems:
             try:
-                n_proved += solve(replace(problem)).proved  # a copy has nothing cached
+                n_proved += solve(replace(problem)).proved  # a copy has no cached results
                 n_feasible += 1
             except CheckFailedError:
                 continue

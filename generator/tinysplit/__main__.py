@@ -1,4 +1,4 @@
-"""Entry point of the command `tinysplit`. The import takes a moment, in which Ctrl-C must end it cleanly, too."""
+"""Entry point of the command `tinysplit`. Ctrl-C also ends it cleanly during the import, which takes some time."""
 
 import sys
 

@@ -57,7 +57,7 @@ DEFAULT_SAMPLE_COUNT = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What all stages work on: a network, the boards that run it, the settings of the costs, and a console."""
+    """Input of all stages: a network, the boards that run it, the settings of the costs, and a console."""
 
     model: Path  # the ONNX file of `graph`
     graph: Graph
@@ -87,7 +87,7 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """Arguments of `run`. Without `calibration`, the first of `samples` calibrate.
+    """Arguments of `run`. Without `calibration`, the first of `samples` are used for calibration.
 
     With a `goal`, the widths of weights and values are chosen together with the split (mixed precision).
     """
@@ -120,7 +120,7 @@ class RunReport:
         self.measurement.check()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the measurement's JSON with `split` and `build` beside it."""
+        """Return the measurement's JSON with the keys `split` and `build` added."""
         return {
             **self.measurement.to_json(),
             "split": self.split_file.model_dump(mode="json"),
@@ -156,7 +156,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
 
 
 def split_network(context: Context, search: Search) -> Split:
-    """Find the best assignment of layers to boards, and print where not splitting would be better.
+    """Find the best assignment of layers to boards, and print better alternatives to splitting.
 
     Raises CheckFailedError where no split is feasible or none was found in time.
     """
@@ -167,7 +167,7 @@ def split_network(context: Context, search: Search) -> Split:
 
 
 def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> JointSplit:
-    """Find the split, and the widths with which the network meets `goal`, that follow from each other.
+    """Find a split and bit widths with which the network meets `goal`, each consistent with the other.
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
@@ -316,7 +316,7 @@ def measure_boards(
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:
-    """Return the best split in the settings' bits, or in `widths`; an infeasible one is explained."""
+    """Return the best split in the settings' bits, or in `widths`. An infeasible problem is explained."""
     problem = make_problem(context.graph, context.boards, context.settings, widths)
     try:
         return _solver(context, search)(problem, search.time_limit_s)
@@ -328,14 +328,14 @@ def _solve(context: Context, search: Search, widths: BitWidths | None = None) ->
 
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:
-    """Return a function that solves a problem of the context's boards, with their link UARTs, in so many seconds."""
+    """Return a function that solves a problem of the context's boards and link UARTs within a time limit in seconds."""
     boards = context.boards
     links = [len(boards) if context.settings.paper else len(board.link_uarts) for board in boards]
     return lambda problem, time_limit_s: solve_within_links(problem, links, search.solver, time_limit_s=time_limit_s)
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
-    """Print where one board, or copies of the network, are better than the split; published tables have no such."""
+    """Print whether one board or replication is better than the split; not for published tables."""
     notes = () if context.settings.paper else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)

@@ -359,7 +359,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ('tx = "PA2"', 'tx = "PA4"', "stm32g071rbt6: PA4 does not carry USART2 TX; these pins do: PA2, PA14, PD5"),
         ('tx = "PA2"', 'tx = "A2"', "broken.toml: host_uart.tx: "),
         ('name = "USART2"', 'name = "USART6"', "stm32g0.toml does not describe USART6"),
-        ("sleep_ma = 3.14", "sleep_ma = 31.4", "power: Value error, Sleep mode with 31.4 mA draws more than 5.07 mA"),
+        ("sleep_ma = 3.14", "sleep_ma = 31.4", "power: Sleep mode with 31.4 mA draws more than 5.07 mA"),
         ("run_ma = 5.07", "run_ma = nan", "broken.toml: power.run_ma: "),
         ("cpm = 307", "cpm = 307\ncolour = 1", "broken.toml: published.colour: Extra inputs are not permitted"),
         ('source = "UM2324 STM32', '# source = "', "broken.toml: source: Field required"),

@@ -210,7 +210,7 @@ def test_a_network_that_fits_nowhere(tmp_path: Path) -> None:
     onnx.save(model, path)
     line = run("split", str(path), "-b", "nucleo_g071rb", "-o", str(tmp_path / "s.json"), expect=CHECK_FAILED)
     assert "flash" in line
-    assert "bytes short" in line
+    assert "the smallest shortfall is" in line
     assert "board 1 (nucleo_g071rb)" in line
 
 

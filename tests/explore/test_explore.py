@@ -186,7 +186,7 @@ def test_a_cluster_whose_workers_are_killed_loses_nothing(tmp_path: Path, expect
 @pytest.mark.slow
 def test_no_scheduler_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers_module, "CONNECT_TIMEOUT_S", 0.5)
-    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+    with pytest.raises(ToolError, match=r"no Dask scheduler responds at tcp://127\.0\.0\.1:1"):
         DaskCluster("tcp://127.0.0.1:1")
 
 

@@ -146,7 +146,7 @@ def test_rows_slide_and_are_kept() -> None:
 def test_what_a_first_input_is_clamped_to() -> None:
     net = network(Shape(8, 8, 4)).conv(4, activation=RELU6)
     clamped = net.value
-    graph = net.max_pool(2, 2).conv(4, activation=NO_ACTIVATION).conv(4).behind(clamped).conv(4).graph()
+    graph = net.max_pool(2, 2).conv(4, activation=NO_ACTIVATION).conv(4).after(clamped).conv(4).graph()
     assert [layer.x_clamp.low for layer in graph.layers] == [-np.inf, 0, 0, -np.inf, 0]
     assert graph.layers[1].x_clamp == graph.layers[4].x_clamp == RELU6
 

@@ -246,7 +246,7 @@ def golden_layers_without_weights() -> list[tuple[Layer, int]]:
         (Add(**joined, other_shapes=(SMALL_SHAPE,), signs=(1, -1)), 8),
         (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
         (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
-        (Lookup(**vector, operator="Tanh", function=np.tanh), 8),
+        (Lookup(**vector, function=np.tanh), 8),
         (PRelu(**SMALL, slopes=np.array([0.25, -0.5], np.float32)), 8),
         (Upsample(**SMALL, factors=(2, 3)), 8),
         (Pad(**SMALL, pads=Pads(1, 0, 2, 1), value=1.5), 8),

@@ -60,7 +60,7 @@ def test_round_trip(path: Path) -> None:
 
 def test_what_people_read(path: Path) -> None:
     data = json.loads(path.read_text())
-    assert data["schema_version"] == 1
+    assert data["schema_version"] == 2
     assert data["model"] == {"name": "tiny_cnn", "sha256": GRAPH.sha256}
     assert len(data["assignment"]) == 7
     assert set(data["assignment"]) == {1, 2}
@@ -94,11 +94,11 @@ def test_not_json(path: Path, content: bytes) -> None:
     assert message(path) == " is not JSON: make it with `tinysplit split`"
 
 
-@pytest.mark.parametrize(("content", "says"), [("[]", "None"), ("{}", "None"), ('{"schema_version": 2}', "2")])
+@pytest.mark.parametrize(("content", "says"), [("[]", "None"), ("{}", "None"), ('{"schema_version": 1}', "1")])
 def test_other_schema(path: Path, content: str, says: str) -> None:
     path.write_text(content)
     assert message(path) == (
-        f" is not a split file of schema version 1 (its version is {says}): make it again with `tinysplit split`"
+        f" is not a split file of schema version 2 (its version is {says}): make it again with `tinysplit split`"
     )
 
 
@@ -109,7 +109,7 @@ def test_other_schema(path: Path, content: str, says: str) -> None:
         ({"bits": 7}, "bits: Input should be 8 or 16"),
         ({"assignment": []}, "assignment: Tuple should have at least 1 item"),
         ({"assignment": [0] * 7}, "assignment.0: Input should be greater than or equal to 1"),
-        ({"assignment": [3] * 7}, "the assignment names board 3 of 2"),
+        ({"assignment": [3] * 7}, "the assignment has board 3 of 2"),
         ({"assignment": [1] * 7}, "cuts or sub_models contradict the assignment"),
         ({"sub_models": []}, "cuts or sub_models contradict the assignment"),
     ],

@@ -135,7 +135,7 @@ def test_limits_that_contradict_each_other() -> None:
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_limits_that_are_none(limit: float) -> None:
-    with pytest.raises(UsageError, match=r"a maximum period of .* s excludes every split: give a positive one"):
+    with pytest.raises(UsageError, match=r"a maximum period of .* s excludes every split: it must be positive"):
         replace(THERE_AND_BACK, max_period_s=limit)
 
 

@@ -44,7 +44,7 @@ class Device:
 
     @property
     def largest_ram(self) -> Memory:
-        """The memory that takes the largest arena."""
+        """The memory for the largest arena."""
         return max(self.ram, key=lambda memory: memory.size_bytes)
 
 
@@ -217,7 +217,7 @@ class Board:
 
     @property
     def near_memory(self) -> Memory:
-        """The RAM of level 1. It holds the firmware's variables and stack, and the arena if it fits, too."""
+        """The RAM of level 1. It holds the firmware's variables and stack, and the arena if it also fits."""
         name = next(level.name for level in self.memory_levels if level.level == 1)
         return next(memory for memory in self.device.ram if memory.name == name)
 

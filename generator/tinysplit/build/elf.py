@@ -113,7 +113,7 @@ def _symbols(elf: ELFFile) -> Iterator[Symbol]:
 
 
 def _is_loaded(section: Section) -> bool:
-    """Return whether a section takes flash, as .data does, too: the start-up code copies it into RAM."""
+    """Return whether a section is stored in flash. This includes .data, which the start-up code copies into RAM."""
     return bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC) and section["sh_type"] != "SHT_NOBITS"
 
 

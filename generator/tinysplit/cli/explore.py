@@ -44,7 +44,7 @@ class ExploreOptions(SearchOptions):
         """Return all combinations for networks given by their SHA-256. Raises UsageError or InputError for none."""
         return Space(
             models=models,
-            boards=load_all(board_names() if self.board == [ALL] else self.board),
+            boards=load_all(board_names() if ALL in self.board else self.board),
             max_boards=self.max_boards,
             bauds=tuple(dict.fromkeys(self.baud or [CostSettings.baud])),
             bits=tuple(dict.fromkeys(map(check_bits, self.bits or [CostSettings.bits]))),

@@ -36,16 +36,21 @@ BitsOrAuto = Annotated[
     ),
 ]
 MaxAccuracyDrop = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--max-accuracy-drop",
-        help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples.",
+        help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples "
+        f"(default: {Goal.max_drop}).",
         min=0,
     ),
 ]
 MinSqnr = Annotated[
-    float,
-    typer.Option("--min-sqnr", help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples."),
+    float | None,
+    typer.Option(
+        "--min-sqnr",
+        help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples "
+        f"(default: {Goal.min_sqnr_db}).",
+    ),
 ]
 KernelOption = Annotated[
     list[str] | None,
@@ -90,14 +95,22 @@ def check_bits(bits: int) -> int:
     return bits
 
 
-def bits_or_goal(bits: str, max_accuracy_drop: float, min_sqnr_db: float) -> int | Goal:
-    """Return 8 or 16, or for auto the goal of mixed precision. Raises UsageError for any other value."""
-    if isnan(min_sqnr_db):
+def bits_or_goal(bits: str, max_accuracy_drop: float | None, min_sqnr_db: float | None) -> int | Goal:
+    """Return 8 or 16, or for auto the goal of mixed precision.
+
+    Raises UsageError for any other number of bits, and for a goal without mixed precision.
+    """
+    if min_sqnr_db is not None and isnan(min_sqnr_db):
         raise UsageError("--min-sqnr nan: expected a number of dB")
     if bits == AUTO_BITS:
-        return Goal(max_accuracy_drop, min_sqnr_db)
+        return Goal(
+            Goal.max_drop if max_accuracy_drop is None else max_accuracy_drop,
+            Goal.min_sqnr_db if min_sqnr_db is None else min_sqnr_db,
+        )
     if bits not in {"8", "16"}:
         raise UsageError(f"--bits {bits}: expected 8, 16 or {AUTO_BITS}")
+    if max_accuracy_drop is not None or min_sqnr_db is not None:
+        raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
     return int(bits)
 
 

@@ -33,8 +33,8 @@ def quantize(
     board: Annotated[
         str, typer.Option("--board", "-b", help="Mixed precision: board whose latency and memories count.")
     ] = "nucleo_f446re",
-    max_accuracy_drop: MaxAccuracyDrop = Goal.max_drop,
-    min_sqnr: MinSqnr = Goal.min_sqnr_db,
+    max_accuracy_drop: MaxAccuracyDrop = None,
+    min_sqnr: MinSqnr = None,
     statistics: Annotated[
         bool,
         typer.Option("--statistics", help="Print the statistics of weights and values; --json always has them."),

@@ -21,7 +21,7 @@ from tinysplit.pipeline import Search
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solvers.dispatch import AUTO, SOLVERS
+from tinysplit.split.solvers.dispatch import AUTO, SOLVERS, check_solver
 
 COSTS, SEARCH = "Costs and limits", "Search"  # headings of --help
 
@@ -50,7 +50,7 @@ class SearchOptions:
         typer.Option(
             help="Definition of the period, the time between two outputs. load: time that the busiest board is "
             "occupied (default); span: a board is occupied from its first layer to its last; paper and old: the two "
-            "definitions of Santamaria 2021 (paper is the default with --paper).",
+            "definitions of Santamaria 2021.",
             rich_help_panel=COSTS,
         ),
     ] = None
@@ -114,7 +114,7 @@ class SplitOptions(SearchOptions):
     use_all: Annotated[
         bool | None,
         typer.Option(
-            help="Run at least one layer on every board. By default boards may be left out, except with --paper.",
+            help="Run at least one layer on every board. By default boards may be left out.",
         ),
     ] = None
     baud: Annotated[int, typer.Option(help="Baud rate of the links between boards.", min=1)] = CostSettings.baud
@@ -128,6 +128,7 @@ class SplitOptions(SearchOptions):
     solver: Annotated[
         str,
         typer.Option(
+            callback=check_solver,
             help=f"Solver: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective.",
             rich_help_panel=SEARCH,
         ),

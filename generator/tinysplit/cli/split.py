@@ -35,7 +35,7 @@ def split(
         typer.Option(
             "--paper",
             help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
-            "byte, whole memories, and all boards.",
+            "byte, whole memories, all boards, and its period.",
         ),
     ] = False,
     as_json: Json = False,
@@ -70,7 +70,7 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
 def pareto(
     model: Model,
     options: FrontOptions,
-    second_objective: Annotated[SecondObjective, typer.Option(help="Objective of the front beside latency.")],
+    second_objective: Annotated[SecondObjective, typer.Option(help="Second objective of the front, besides latency.")],
     bits: Bits = CostSettings.bits,
     as_json: Json = False,
 ) -> None:

@@ -45,7 +45,7 @@ class BoardContext:
 
 @dataclass(frozen=True)
 class Vector:
-    """An entry of the vector table; the position counts from 0 behind the entries of the core."""
+    """An entry of the vector table; the position counts from 0 after the entries of the core."""
 
     name: str
     handler: str

@@ -95,7 +95,7 @@ def function_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class LayerContext:
-    """What the template of every layer knows; `kernel` has the facts of its kernel alone."""
+    """Template context of every layer; `kernel` is the context of its kernel."""
 
     title: str
     description: tuple[str, ...]
@@ -111,7 +111,7 @@ class LayerContext:
     sizes: Mapping[str, int]
     low: int  # limits of the fused activation
     high: int
-    offset: int  # what requantization adds before its last shift
+    offset: int  # added by the requantization before its last shift
     constants: Mapping[str, ConstantArray]
 
     @classmethod
@@ -149,7 +149,7 @@ class Prototype:
 
 @dataclass(frozen=True)
 class HeaderContext:
-    """What the template of `layers.h` knows."""
+    """Template context of `layers.h`."""
 
     layers: tuple[Prototype, ...]
 
@@ -193,7 +193,7 @@ def c_type(values: ValueFormat) -> str:
 
 
 def _offset(quantized: QuantizedLayer) -> int:
-    """Return what requantization adds before its last shift, 0 for a layer that does not requantize."""
+    """Return added by the requantization before its last shift, 0 for a layer that does not requantize."""
     formats = quantized.formats
     return formats.requantization.offset(formats.y.zero_point) if formats.requantization else 0
 

@@ -1,4 +1,4 @@
-"""What the manifest says about a layer's memory: scheme, kernel, offsets, memory traffic, and the reasons for them."""
+"""Memory of a layer for the manifest: scheme, kernel, offsets, memory traffic, and the reasons for them."""
 
 from collections.abc import Iterator
 

@@ -12,5 +12,5 @@ class FileModel(BaseModel):
 def first_mistake(error: ValidationError) -> str:
     """Return the first validation error with its location: "boards.0.name: Field required"."""
     first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "the file"
-    return f"{where}: {first['msg']}"
+    where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{where}: {what}" if where else what

@@ -1,4 +1,4 @@
-"""Jinja2 as all templates use it: undefined names are errors, `%%` starts a line statement."""
+"""The Jinja2 environment of all templates: undefined names are errors, `%%` starts a line statement."""
 
 import re
 from dataclasses import fields
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, context: "DataclassInstance") -> str:
-    """Return the text of `templates/<template>`, which knows the fields of `context`, a frozen dataclass, by name.
+    """Return the text of `templates/<template>`, with the fields of `context`, a frozen dataclass, as variables.
 
     Templates only print and loop: Python computes every fact. Raises jinja2.UndefinedError for a name without a field.
     """

@@ -27,7 +27,7 @@ class CostSettings:
 
     `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` selects the
     conventions of Santamaria 2021, Tables 2 to 4: float32, the memory of the whole chip, Table 3's cycles per MAC,
-    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None stands for `load`,
+    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None means `load`,
     or with `paper` for the period of Table 4.
     """
 

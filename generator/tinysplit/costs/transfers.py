@@ -65,7 +65,7 @@ def direct_seconds(
 ) -> Table:
     """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
 
-    The first link UART of each board stands for all of them. Raises UsageError if it cannot generate a link's baud
+    The first link UART of each board is used for all of them. Raises UsageError if it cannot generate a link's baud
     rate.
     """
 
@@ -92,7 +92,7 @@ def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], 
 
 
 def links_left(settings: LinkSettings, links: Links | None) -> tuple[LinkSetting, ...]:
-    """Return the links that `settings` names, and as absent those that a search removed because UARTs are scarce."""
+    """Return the links that `settings` names, and as absent those that a search removed to meet the number of UARTs."""
     table = links.direct[0] if links else ()
     removed = [(i, h) for i, row in enumerate(table) for h in range(i + 1, len(row)) if row[h] == inf]
     named = (link for link in settings.named if link.boards not in removed)

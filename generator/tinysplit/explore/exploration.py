@@ -124,7 +124,7 @@ def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
 def _tables(
     graphs: Sequence[Graph], space: Space, settings: CostSettings
 ) -> Iterator[tuple[tuple[str, int, int], ProblemTable]]:
-    """Yield the cost tables by network, bits and baud rate; 0 stands for single boards."""
+    """Yield the cost tables by network, bits and baud rate; 0 means single boards."""
     for graph in graphs:
         for bits in space.bits:
             for baud in (0, *space.bauds):

@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 
 
 class Journal:
-    """Outcomes by candidate, written to disk at once; a context manager that closes the file."""
+    """Outcomes by candidate, written to disk immediately; a context manager that closes the file."""
 
     def __init__(self, path: Path, conditions: dict[str, Any]) -> None:
         """Open `path`, a new file or one started under the same `conditions`.

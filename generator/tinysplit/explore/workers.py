@@ -15,7 +15,7 @@ from itertools import islice
 from multiprocessing import active_children, get_context
 from typing import Any, Protocol
 
-from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.errors import ToolError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Tables, evaluate_candidates
 
@@ -96,7 +96,7 @@ class DaskCluster:
     def __init__(self, scheduler: str, work: Work = evaluate_candidates) -> None:
         """Connect to a scheduler ("tcp://host:8786").
 
-        Raises ToolError if Dask is not installed, InputError if no scheduler answers.
+        Raises ToolError if Dask is not installed or no scheduler responds.
         """
         try:
             self._distributed = import_module("distributed")  # an optional extra
@@ -106,7 +106,7 @@ class DaskCluster:
         try:
             self._client = self._distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, ValueError):
-            raise InputError(f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`") from None
+            raise ToolError(f"no Dask scheduler responds at {scheduler}: start one with `dask scheduler`") from None
 
     def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose workers always die."""

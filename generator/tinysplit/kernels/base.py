@@ -38,7 +38,7 @@ class Kernel(ABC):
     name: ClassVar[str]
     is_automatic: ClassVar[bool] = True  # selected without a request on the command line
     unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
-    suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time takes no longer than all at once
+    suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time needs no more cycles than the whole layer
 
     @abstractmethod
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:

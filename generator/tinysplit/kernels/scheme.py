@@ -64,7 +64,7 @@ class SchemeRule:
         return cls(scheme, sizes[scheme] if scheme else min(sizes.values()), near_bytes)
 
     def __str__(self) -> str:
-        """Return the scheme and the comparison behind it, as text."""
+        """Return the scheme and the comparison that gave it, as text."""
         fits = "fit" if self.scheme else "do not fit"
         return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
 

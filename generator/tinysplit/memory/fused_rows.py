@@ -125,7 +125,7 @@ class FusedRows:
 
     @cached_property
     def _fresh(self) -> IntArray:
-        """The first row of every tile behind its halo, counted in the producer's output: `tiles` numbers."""
+        """The first row of every tile after its halo, counted in the producer's output: `tiles` numbers."""
         return self._begins + np.where(np.arange(self.tiles) > 0, self.halo_rows, 0)
 
 

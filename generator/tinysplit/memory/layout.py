@@ -132,7 +132,7 @@ class Schedule:
 
     @cached_property
     def _ticks(self) -> tuple[Sequence[int], Mapping[Move, int]]:
-        """The ticks of all steps and of the end behind them, and those of the moves."""
+        """The ticks of all steps and of the end after them, and those of the moves."""
         runs, moves, tick = [], {}, 0
         for step in range(len(self.steps) + 1):
             for move in self.moves:

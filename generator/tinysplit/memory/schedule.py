@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class StepKind(StrEnum):
-    """What a board does in a step: receive a tensor over a link, run a layer, send a tensor over a link."""
+    """Kind of a step: receive a tensor over a link, run a layer, send a tensor over a link."""
 
     RECEIVE = "receive"
     RUN = "run"

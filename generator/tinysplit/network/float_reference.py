@@ -53,7 +53,7 @@ def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[F
 
 
 def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
-    """Open the model with `names` as outputs beside its own."""
+    """Open the model with `names` as additional outputs."""
     proto = onnx.load(model)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)

@@ -23,7 +23,7 @@ class _Order:
 
 
 def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer, ...]:
-    """Return `layers`, which are in topological order, in a topological order with few elements alive at once.
+    """Return `layers`, which are in topological order, in a topological order with a small peak of live elements.
 
     A beam search over sets of executed layers; of several orders of one set, only the best can be part of the best
     order. Ties keep the order of `layers`.

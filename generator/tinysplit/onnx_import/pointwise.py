@@ -103,7 +103,7 @@ class Clamp:
 
 
 def _per_channel(values: FloatArray, shape: Shape) -> FloatArray | None:
-    """Return one value a channel, None where pixels differ."""
+    """Return one value per channel, None where pixels differ."""
     pixels = values.reshape(-1, shape.channels)
     return pixels[0] if (pixels == pixels[0]).all() else None
 

@@ -136,7 +136,7 @@ class _Network:
         scale = self._array(node, 1)
         zero = self._array(node, 2) if len(node.input) > 2 and node.input[2] else np.zeros(1, np.uint8)  # noqa: PLR2004
         if scale.size != 1:
-            raise InputError(f"{node.op_type} '{node.name}' has a scale a channel for an activation: not supported")
+            raise InputError(f"{node.op_type} '{node.name}' has per-channel scales for an activation: not supported")
         if zero.dtype.name not in BITS:
             raise InputError(f"{node.op_type} '{node.name}' makes {zero.dtype.name}: 8 and 16 bits are supported")
         bits, signed = BITS[zero.dtype.name]
@@ -149,7 +149,7 @@ class _Network:
         return np.asarray(numpy_helper.to_array(self.constants[name]))
 
     def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
-        """Return the scale of a node's 8-bit weights, an output channel or for all, None where they have none.
+        """Return the scale of a node's 8-bit weights, per output channel or one for all, None where they have none.
 
         Weights of ConvTranspose have an axis of the channels of a group alone, so that all groups share scales.
         """

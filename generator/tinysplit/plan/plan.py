@@ -30,7 +30,7 @@ class BoardPlan:
     memory: BoardMemory
     links: tuple[BoardLink, ...]
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
-    optimize: Optimize  # objective of the other kernels
+    optimize: Optimize  # objective for all other kernels
 
     @property
     def arena(self) -> Arena[BufferId]:

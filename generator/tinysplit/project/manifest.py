@@ -169,7 +169,7 @@ class ProjectBoard(FileModel):
 class Project(FileModel):
     """The whole manifest."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]

@@ -23,7 +23,7 @@ from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split
 from tinysplit.split.topology import Cut
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 HASH_DIGITS = 12  # of a SHA-256, in messages
 
 Number = Annotated[int, Field(ge=1)]
@@ -62,7 +62,7 @@ class SplitCut(FileModel):
     after_layer: Number
     from_board: Number
     to_board: Number
-    route: tuple[Number, ...]  # boards on the way, both ends included
+    route: tuple[Number, ...]  # boards of the route, both ends included
     payload_bytes: int
     seconds: float
 
@@ -137,7 +137,7 @@ class SplitFigures(FileModel):
 class SplitFile(FileModel):
     """The whole file. `assignment` has the number of the board of every layer."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     bits: Literal[8, 16]
@@ -243,7 +243,7 @@ class SplitFile(FileModel):
     @model_validator(mode="after")
     def _follows_from_assignment(self) -> Self:
         if max(self.assignment) > len(self.boards):
-            raise ValueError(f"the assignment names board {max(self.assignment)} of {len(self.boards)}")
+            raise ValueError(f"the assignment has board {max(self.assignment)} of {len(self.boards)}")
         if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
             raise ValueError("cuts or sub_models contradict the assignment")
         return self

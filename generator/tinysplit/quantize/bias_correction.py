@@ -1,7 +1,8 @@
-"""Bias correction: takes the mean error of every output channel away.
+"""Bias correction: removes the mean error of every output channel.
 
-Rounding, clipping and the layers before shift the mean of a channel; the bias makes up for it (M. Nagel, M. van Baalen,
-T. Blankevoort, M. Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction", 2019).
+Rounding, clipping and errors of earlier layers shift the mean of a channel; the bias compensates for that (M. Nagel,
+M. van Baalen, T. Blankevoort, M. Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction",
+2019).
 """
 
 import numpy as np

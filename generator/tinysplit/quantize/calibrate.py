@@ -50,7 +50,7 @@ class Calibration:
         return quantize(self.graph, formats, widest(formats))
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
-        """Return the same with calibrated weight rounding and bias correction, where weights have few bits.
+        """Return the network with calibrated weight rounding and bias correction, where weights have few bits.
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """

@@ -1,7 +1,7 @@
-"""Calibrated weight rounding and bias correction for a whole network; boards do nothing more for it.
+"""Calibrated weight rounding and bias correction for a whole network; they cost nothing at run time.
 
 The network runs layer by layer in its own integers, beside the same network in 16 bits. In each layer, weights are
-rounded so that their errors cancel on the inputs (`rounding`), and the bias takes the mean error away
+rounded so that their errors cancel on the inputs (`rounding`), and the bias removes the mean error
 (`bias_correction`). In a network of 16 bits this is done where 32-bit accumulators leave the weights of a layer no more
 than 8 bits.
 """
@@ -54,7 +54,7 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
 
 
 class _Run:
-    """A network on its way through the layers: what later layers read, all samples at once."""
+    """Execution layer by layer: the tensors that later layers read, for all samples."""
 
     def __init__(self, quantized: QuantizedGraph, x: FloatArray) -> None:
         self.graph = quantized.graph
@@ -67,7 +67,7 @@ class _Run:
         return [value.reshape(len(value), *shape) for value, shape in zip(read, shapes, strict=True)]
 
     def step(self, index: int, layer: QuantizedLayer) -> None:
-        """Compute a layer, and forget what no later one reads."""
+        """Compute a layer, and delete tensors that no later layer reads."""
         inputs = self.inputs(index)
         parts = (
             layer.layer.integer_reference(layer, *(value[start : start + CHUNK] for value in inputs))

@@ -1,4 +1,4 @@
-"""Means and covariances of what the weights of a layer multiply, from the integers that it reads."""
+"""Means and covariances of the values that the weights of a layer multiply, from its integer inputs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

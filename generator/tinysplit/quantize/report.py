@@ -47,7 +47,7 @@ class QuantizeReport:
         """Warnings about the values and weights of layers, and about the whole network."""
         found, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
         if sqnr_db < LOW_SQNR_DB:
-            found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise, try more bits")
+            found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def measure_accuracy(quantization: Quantization, samples: Samples, messages: Con
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:
-    """Print the formats of layers and weights, with `analysis` the statistics behind them, and the accuracy."""
+    """Print the formats of layers and weights, with `analysis` their statistics, and the accuracy."""
     console.print(_formats(report.quantized), "", _weights(report.quantized), sep="\n")
     if analysis:
         console.print()
@@ -134,7 +134,7 @@ def _range(numbers: NDArray[np.float64]) -> str:
 def _print_mixed_precision(mixed: MixedPrecision, console: Console) -> None:
     if not mixed.choices:
         console.print("mixed precision: 8 bits suffice everywhere")
-    table = plain_table("tensor", numbers=("bits", "SQNR dB if only it has 8 bits", "extra ms of 16 bits"))
+    table = plain_table("tensor", numbers=("bits", "SQNR dB with only this in 8 bits", "added ms in 16 bits"))
     for choice in mixed.choices:
         table.add_row(str(choice.tensor)[-48:], str(choice.bits), f"{choice.sqnr_db:.1f}", f"{MS * choice.extra_s:.3f}")
     if mixed.choices:

@@ -61,7 +61,7 @@ class Statistics:
         return cls(numbers.size, low, high, float(numbers.mean()), float(numbers.var()), width, first, bins)
 
     def __add__(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of all numbers of both."""
+        """Return the statistics of the numbers of both."""
         count = self.count + other.count
         mean = (self.count * self.mean + other.count * other.mean) / count
         squares = sum(part.count * (part.variance + (part.mean - mean) ** 2) for part in (self, other))

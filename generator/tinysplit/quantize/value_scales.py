@@ -1,7 +1,7 @@
-"""Scales of 8-bit values that need not be powers of two, where that costs the boards nothing.
+"""Scales of 8-bit values that need not be powers of two, where they cost nothing at run time.
 
-A layer with weights requantizes to any scale of its output: it only changes the scale of its weights. So values between
-such layers have the scale of least error in place of a Q format. Values that are added or concatenated keep powers of
+A layer with weights requantizes to any scale of its output: it only changes the scale of its weights. Values between
+such layers have the scale with the least error. Values that are added or concatenated keep powers of
 two, for which kernels need only shifts. The network's input, which the host quantizes, may have a zero point as well;
 so may the inputs of fully connected layers, which use each value once per weight.
 """

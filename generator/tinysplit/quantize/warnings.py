@@ -26,7 +26,7 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
     makes_channels = [
         True,
         *("weights" in layer.parameters for layer in graph.layers),
-    ]  # others repeat those of their inputs
+    ]  # channels of other layers are those of their inputs
     for owner, name, shape, values, is_new in zip(
         owners, graph.value_names, shapes, formats, makes_channels, strict=True
     ):

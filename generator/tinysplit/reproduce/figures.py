@@ -28,7 +28,7 @@ class Table4Row:
     latency_parts: str  # "# Splits", which counts sub-models
     throughput: str  # 1/s
     throughput_parts: str
-    drop_percent: str  # the arrow behind the throughput
+    drop_percent: str  # the arrow after the throughput
     full_steps: str
     dichotomic_steps: str
     branch_and_bound_steps: str

@@ -38,7 +38,7 @@ RELU = Activation(0.0)
 class NetworkBuilder:
     """Builder of a network with random weights. `value` is the current output, which the next layer reads.
 
-    `behind` starts a branch at an earlier value; `add`, `mul` and `concat` join branches.
+    `after` starts a branch at an earlier value; `add`, `mul` and `concat` join branches.
     """
 
     name: str
@@ -93,7 +93,7 @@ class NetworkBuilder:
 
     def tanh(self) -> Self:
         """Add a tanh, computed from a lookup table."""
-        return self._add(Lookup, operator="Tanh", function=np.tanh)
+        return self._add(Lookup, function=np.tanh)
 
     def prelu(self) -> Self:
         """Add a PRelu with one slope per channel."""
@@ -124,7 +124,7 @@ class NetworkBuilder:
             growth=(0, 0),
         )
 
-    def behind(self, value: str) -> Self:
+    def after(self, value: str) -> Self:
         """Continue after an earlier value."""
         self.value, self.shape = value, self.shapes[value]
         return self

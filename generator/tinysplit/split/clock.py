@@ -1,8 +1,8 @@
-"""The clock of all time limits of a split. Tests replace `now` by a clock of their own."""
+"""The clock of all time limits of solvers; tests replace `now`."""
 
 from time import perf_counter
 
 
 def now() -> float:
-    """Return seconds from some fixed moment."""
+    """Return seconds since an arbitrary instant."""
     return perf_counter()

@@ -52,7 +52,7 @@ class LayerCosts:
 
     Kernels of different cores pack weights differently and need different scratch memory. `seconds` are infinite on
     a device that cannot run the layer. `inputs` are the 0-based layers whose outputs this one reads, or NETWORK_INPUT;
-    None stands for the previous layer (for the first layer: the network's input), as in a chain.
+    None means the previous layer (for the first layer: the network's input), as in a chain.
     """
 
     name: str

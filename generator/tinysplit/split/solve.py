@@ -1,4 +1,4 @@
-"""Solving a splitting problem, with a reason in words where there is no split."""
+"""Solves a splitting problem, and explains why a problem is infeasible."""
 
 from tinysplit.split.explain.infeasible import explain
 from tinysplit.split.problem import Problem

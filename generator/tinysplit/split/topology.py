@@ -6,14 +6,14 @@ from functools import cached_property
 from math import inf, isfinite
 from typing import NamedTuple, Self
 
-NETWORK_INPUT = -1  # in place of a layer's index: the tensor that the host sends
+NETWORK_INPUT = -1  # index of the network's input, instead of a layer index
 
 Pair = tuple[int, int]  # two devices, the smaller index first
 Table = tuple[tuple[tuple[float, ...], ...], ...]  # seconds by [layer][sender][receiver]
 
 
 class Hop(NamedTuple):
-    """A transfer over one link. A device between two hops receives the whole tensor before it sends it on."""
+    """A transfer over one link. A device between two hops receives the whole tensor before it relays it."""
 
     sender: int
     receiver: int

@@ -70,6 +70,6 @@ def check_limits(max_latency_s: float, max_period_s: float, max_energy_j: float,
         ("energy of {:g} J", max_energy_j),
     ):
         if not limit > 0:  # also true for NaN
-            raise UsageError(f"a maximum {what.format(limit)} excludes every split: give a positive one")
+            raise UsageError(f"a maximum {what.format(limit)} excludes every split: it must be positive")
     if not 0 <= frame_period_s < inf:
-        raise UsageError(f"an input every {frame_period_s:g} s: give a finite, positive time")
+        raise UsageError(f"an input every {frame_period_s:g} s: the time must be finite and positive")

@@ -88,12 +88,12 @@ def is_signed(quantized: QuantizedLayer) -> bool:
 
 
 def may_be_signed(layer: Layer, widths: Widths) -> bool:
-    """Return whether inputs are copied as x + 128, as far as the graph tells."""
+    """Return whether inputs are copied as x + 128, from the information in the graph."""
     return widths.x == BITS and layer.x_clamp.low < 0
 
 
 def expected_high(layer: Layer) -> int:
-    """Return the largest unsigned input, as far as the graph tells."""
+    """Return the largest unsigned input, from the information in the graph."""
     return 2 * _SIGN - 1 if layer.x_clamp.low < 0 else _SIGN - 1
 
 

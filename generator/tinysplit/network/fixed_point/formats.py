@@ -74,7 +74,7 @@ class QFormat(ValueFormat):
 
     @property
     def fraction_bits(self) -> int:
-        """Bits behind the point."""
+        """Number of fraction bits."""
         return 1 - frexp(self.scale)[1]
 
     @classmethod

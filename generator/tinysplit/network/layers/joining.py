@@ -108,7 +108,7 @@ def product_requantization(ratio: float, y: ValueFormat, largest: int) -> Requan
 
 
 def _shifted_product(ratio: float, y: ValueFormat, largest: int, pre_shift: int) -> Requantization:
-    """Return the factor with most bits behind a first shift; its other shift is below 0 where there is none."""
+    """Return the factor with most bits after a first shift; its other shift is below 0 where there is none."""
     shifted, step = (largest >> pre_shift) + 2, ratio * 2.0**pre_shift
     room = max(ACCUMULATOR_MAX - shifted, 1) / (shifted * step + abs(y.zero_point) + 1)
     shift = min(floor(log2(min(room, (MAX_FACTOR - 1) / step))), MAX_SHIFT)

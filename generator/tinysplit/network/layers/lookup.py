@@ -26,7 +26,6 @@ class Lookup(Layer):
 
     kind: ClassVar[str] = "lookup"
 
-    operator: str  # ONNX's name of it
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
     @property

@@ -14,7 +14,7 @@ from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
 
 MACC_PER_ELEMENT = 15  # X-CUBE-AI 7.1's count for exp, sum and division
 TABLE_SIZE = 256
-ONE = (1 << 15) - 1  # what stands for exp(0) in the tables: the common factor cancels in the division
+ONE = (1 << 15) - 1  # exp(0) in the tables: the common factor cancels in the division
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -60,7 +60,6 @@ def _lookup(node: Node, builder: GraphBuilder, function: Callable[[FloatArray], 
         inputs=(builder.source(producer),),
         output=node.output,
         in_shape=shape,
-        operator=node.op_type,
         function=function,
     )
     return Tensor(Layout(order), builder.append(layer))

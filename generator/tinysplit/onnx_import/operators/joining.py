@@ -70,7 +70,7 @@ def _operands(node: Node, builder: GraphBuilder) -> list[_Operand]:
 
 
 def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> list[_Operand]:
-    """Return the operands, a largest one first, such that all others have its order, or one value a channel."""
+    """Return the operands, a largest one first, such that all others have its order, or one value per channel."""
     try:
         shape = np.broadcast_shapes(*(operand.order.shape for operand in operands))
     except ValueError:
@@ -89,7 +89,7 @@ def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> lis
 def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
     """Return the largest operand as pixels of as many channels as a smaller one has values, where its order is theirs.
 
-    The layer goes by elements, so that any cut of them into pixels will do.
+    The layer is elementwise, so that any division into pixels is valid.
     """
     sizes = {operand.order.size for operand in operands} - {first.order.size}
     channels = sizes.pop() if len(sizes) == 1 else first.shape.channels

@@ -121,7 +121,7 @@ def _flooring_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
 def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     """Return the window, for ceil_mode with as much more padding at the end as the last window needs.
 
-    A last window that would begin behind the map and the padding in front of it is left out (ONNX operators, MaxPool).
+    A last window that would begin after the map and the padding in front of it is left out (ONNX operators, MaxPool).
     """
     window = _flooring_window(node, in_shape, padded)
     if not node.attributes.get("ceil_mode", 0):

@@ -21,8 +21,8 @@ from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.split.problem import Assignment
 
-TOLERANCE = 1e-9  # of points and decibels
-LEAST_S = 1e-8  # so that tensors which cost nothing are ordered by their noise
+TOLERANCE = 1e-9  # percentage points and dB
+LEAST_S = 1e-8  # lower limit of the added time, so that tensors without cost are ordered by noise
 
 
 @dataclass(frozen=True)

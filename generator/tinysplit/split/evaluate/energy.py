@@ -1,8 +1,8 @@
 """Energy of one inference, which Santamaria 2021, section 6, names as future work.
 
 A powered device, which runs a layer or relays a tensor, draws idle power for the whole period. While it computes, sends
-or receives, it draws the power of that activity instead; for two activities at once, their differences to idle power
-add up. The other devices are switched off.
+or receives, it draws the power of that activity instead; for two simultaneous activities, their differences to idle
+power add up. The other devices are switched off.
 """
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers, powered_devices

@@ -1,6 +1,6 @@
 """Flash and RAM that an assignment needs on every device.
 
-A tensor is alive on its producer until the last layer that reads it there has run and it has been sent; on a receiver
+A tensor is live on its producer until the last layer that reads it there has run and it has been sent; on a receiver
 from its arrival, right after it was computed, until the last layer that reads it there has run; on a relay while it is
 relayed.
 """
@@ -22,7 +22,7 @@ def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 
 
 def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return the peak bytes of RAM on each device: the running layer, and all other tensors that are alive."""
+    """Return the peak bytes of RAM on each device: the running layer, and all other live tensors."""
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
     most = [0] * len(problem.devices)
@@ -69,7 +69,7 @@ def within_ram(problem: Problem) -> Problem:
 
 
 def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return `ram_bytes` of a chain, where no tensors are alive but the input and output of the running layer."""
+    """Return `ram_bytes` of a chain, where only the input and output of the running layer are live."""
     most = [0] * len(problem.devices)
     for layer, device in zip(problem.layers, assignment, strict=True):
         most[device] = max(most[device], layer.ram_bytes[device])
@@ -77,7 +77,7 @@ def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 
 
 def _last_readers(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
-    """Return for each device the tensors that it keeps, with the last layer that needs each of them."""
+    """Return for each device its live tensors, with the last layer that reads each of them."""
     alive: list[dict[int, int]] = [{} for _ in problem.devices]
     for layer, device in enumerate(assignment):
         alive[device].setdefault(layer, layer)

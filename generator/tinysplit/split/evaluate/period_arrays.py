@@ -1,4 +1,4 @@
-"""Periods of many assignments at once, as arrays; `period.py` computes them for one."""
+"""Periods of many assignments, vectorised; `period.py` computes them for one."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ class Timelines:
             end[owner, columns] = clock
         return cls(clock, computing, busy, start, end)
 
-    def behind(self, head: "Timelines", last_device: int, sending: Floats) -> "Timelines":
+    def after(self, head: "Timelines", last_device: int, sending: Floats) -> "Timelines":
         """Return these timelines after `head`, one column, whose `last_device` sends for `sending` [column] seconds."""
         sending = np.where(np.isfinite(sending), sending, 0.0)
         shift = head.clock + sending

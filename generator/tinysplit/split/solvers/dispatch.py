@@ -38,12 +38,17 @@ def find_split(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DE
         UsageError: the name is unknown, or the solver does not support the problem.
         NoSplitError: the problem is infeasible, or no split was found in time.
     """
-    if solver in SOLVERS:
+    if check_solver(solver) in SOLVERS:
         return SOLVERS[solver](problem, time_limit_s=time_limit_s)
-    if solver != AUTO:
-        raise UsageError(f"unknown solver {solver!r}: use one of {', '.join((AUTO, *SOLVERS))}")
     chosen, why = choose_solver(problem)
     return replace(SOLVERS[chosen](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
+
+
+def check_solver(name: str) -> str:
+    """Return `name`. Raises UsageError unless it is a solver or `auto`."""
+    if name not in (AUTO, *SOLVERS):
+        raise UsageError(f"unknown solver {name!r}: use one of {', '.join((AUTO, *SOLVERS))}")
+    return name
 
 
 def choose_solver(problem: Problem) -> tuple[str, str]:

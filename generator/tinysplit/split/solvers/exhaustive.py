@@ -138,7 +138,7 @@ def _values(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.flo
         return latencies
     if head:
         sending = np.array(problem.transfer_seconds[len(head) - 1][head[-1]])[tails.devices[0]]
-        timelines = timelines.behind(Timelines.of(problem, 0, np.array(head)[:, None]), head[-1], sending)
+        timelines = timelines.after(Timelines.of(problem, 0, np.array(head)[:, None]), head[-1], sending)
     periods = timelines.periods(problem.period_definition)
     values = periods if problem.objective is Objective.THROUGHPUT else latencies
     return np.where(np.isfinite(latencies) & (periods <= problem.longest_period_s * (1 + ROUNDING)), values, inf)

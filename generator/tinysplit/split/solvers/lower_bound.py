@@ -33,7 +33,7 @@ def _computing_seconds(problem: Problem) -> list[list[float]]:
 def _least_energy_j(problem: Problem) -> float:
     """Return the joules of computation, and where the input period is given, of one device that is idle otherwise.
 
-    A device computes for at most the period, so the power of computing counts in place of the idle power.
+    A device computes for at most the period, so the power of computing replaces the idle power.
     """
     idle = [device.idle_w if problem.frame_period_s else 0.0 for device in problem.devices]
     running_j = sum(

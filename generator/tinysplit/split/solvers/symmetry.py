@@ -1,4 +1,4 @@
-"""Interchangeable devices: swapping two of them in any assignment changes no cost, so one order of them is enough."""
+"""Symmetry: devices are interchangeable if swapping them changes no cost, so that one order of them suffices."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from tinysplit.split.topology import Hop, Links, pair_of
 
 
 def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:
-    """Return for each device the lower-numbered ones that it could be swapped with.
+    """Return for each device the interchangeable ones with lower numbers.
 
     Solvers use a device only after those: every other assignment has a symmetric one of the same cost.
     """

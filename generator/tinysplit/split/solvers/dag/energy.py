@@ -43,7 +43,7 @@ class LabelEnergy:
 
     @property
     def depends_on_powered_set(self) -> bool:
-        """Whether it matters which devices are powered."""
+        """Whether the energy depends on the set of powered devices."""
         return bool(self.idle_w.any())
 
     def first_use_j(self, before: Masks, powered: Masks) -> Floats:
@@ -69,6 +69,6 @@ class LabelEnergy:
         return np.asarray(values @ self.without_waiting.weights)
 
     def _idle(self, devices: Masks) -> Floats:
-        """Return the idle power of some devices together."""
+        """Return the total idle power of a set of devices."""
         bits = (devices[:, None] >> np.arange(len(self.idle_w), dtype=np.uint64)) & np.uint64(1)
         return np.asarray(bits @ self.idle_w)

@@ -1,4 +1,4 @@
-"""The incumbent: the best split that a search has found so far."""
+"""The incumbent: the best split found by a search."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -8,12 +8,12 @@ from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 
-ROUNDING = 1e-12  # relative: sums of the same times in another order are no improvement
+ROUNDING = 1e-12  # relative: smaller differences are rounding errors of sums
 
 
 @dataclass(eq=False)
 class Incumbent:
-    """The best split so far, and how many labels were created."""
+    """The best split found, and the number of labels created."""
 
     problem: Problem
     assignment: Assignment = ()
@@ -22,16 +22,16 @@ class Incumbent:
     _improved_from: Assignment = ()
 
     def offer(self, assignment: Assignment) -> None:
-        """Keep `assignment` where it is better."""
+        """Replace the incumbent by `assignment` if that is better."""
         if len(assignment) == len(self.problem.layers):
             figures = evaluate(self.problem, assignment)
             if figures.is_feasible and figures.value < self.value:
                 self.assignment, self.value = assignment, figures.value
 
     def offer_pipelines(self, deadline: float) -> None:
-        """Offer pipelines over the first one, two, three, ... devices, balanced in time as far as flash allows.
+        """Offer pipelines over the first one, two, three, ... devices, with balanced times as far as flash allows.
 
-        They are found at once, however many devices there are.
+        They are found quickly for any number of devices.
         """
         for n_devices in range(1, min(len(self.problem.devices), len(self.problem.layers)) + 1):
             self.offer(_pipeline(self.problem, n_devices))
@@ -48,7 +48,7 @@ class Incumbent:
                     return
 
     def is_proved_by(self, lower_bound: float) -> bool:
-        """Return whether nothing better is left, but for rounding."""
+        """Return whether the lower bound proves the incumbent optimal, up to rounding."""
         return lower_bound >= self.value * (1 - ROUNDING)
 
 
@@ -60,7 +60,7 @@ def _pipeline(problem: Problem, n_devices: int) -> Assignment:
     for number, (layer, seconds) in enumerate(zip(problem.layers, least, strict=True)):
         is_full = taken_bytes + layer.flash_bytes[device] > problem.devices[device].flash_bytes
         is_late = taken_s + seconds / 2 > (device + 1) * share_s
-        has_to = len(problem.layers) - number <= n_devices - 1 - device  # each of the others gets a layer
+        has_to = len(problem.layers) - number <= n_devices - 1 - device  # every other device needs a layer
         if assignment and assignment[-1] == device and device + 1 < n_devices and (is_full or is_late or has_to):
             device, taken_bytes = device + 1, 0
         taken_s, taken_bytes = taken_s + seconds, taken_bytes + layer.flash_bytes[device]

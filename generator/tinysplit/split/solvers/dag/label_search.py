@@ -1,7 +1,7 @@
-"""Beam search with labels over the state graph, widened until nothing was pruned by width.
+"""Beam search with labels over the state graph, with increasing width until no label is pruned by width.
 
-A pass goes through the layers in their order and keeps at most `width` labels behind each: of those in the same state
-none that another one dominates, and of the others those with the smallest lower bounds. A pass that dropped nothing
+A pass extends labels layer by layer and keeps at most `width` after each: it drops labels that another one of the same
+state dominates, and keeps those with the smallest lower bounds. A pass that dropped nothing
 below the incumbent has proved it; otherwise the smallest bound dropped is a lower bound, and a wider pass follows with
 Lagrangian bounds fitted to what was dropped.
 """
@@ -25,7 +25,7 @@ from tinysplit.split.solvers.dag.state_graph import Ints, StateGraph
 FIRST_WIDTH = 64
 WIDENING = 6
 LABEL_MEMORY_BYTES = 100_000_000
-ARCS_A_BLOCK = 100_000  # that are followed between two readings of the clock
+ARCS_A_BLOCK = 100_000  # between two readings of the clock
 LEARNED_A_PASS = 4
 
 History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # by layer: parent and device of every label
@@ -47,14 +47,14 @@ def search_state_graph(
 
 @dataclass(eq=False)
 class _Pass:
-    """What one pass leaves behind."""
+    """The result of one pass."""
 
     deadline: float
-    dropped: list[State] = field(default_factory=list)  # of each layer the one with the smallest bound
-    lower_bound: float = inf  # of all that was dropped or, out of time, not opened
+    dropped: list[State] = field(default_factory=list)  # by layer: the one with the smallest bound
+    lower_bound: float = inf  # of all labels that were dropped or, out of time, not extended
 
     def leave(self, labels: Labels) -> None:
-        """Note that `labels` are dropped."""
+        """Record that `labels` are dropped."""
         self.lower_bound = min(self.lower_bound, float(labels.bounds.min()))
 
 
@@ -65,7 +65,7 @@ class _Search:
         self.lower_bound = -inf
 
     def run(self, most_passes: float) -> None:
-        """Widen passes until one drops nothing that matters, or it is enough."""
+        """Run wider passes until one proves the incumbent, or a limit is reached."""
         n_columns = self.graph.entry.shape[1]
         max_width = LABEL_MEMORY_BYTES // (5 * len(self.graph.steps) + 40 * (n_columns + 5))
         width, n_passes = FIRST_WIDTH, 0
@@ -84,7 +84,7 @@ class _Search:
             width = min(width * WIDENING, max_width)
 
     def _learn(self, states: Sequence[State]) -> None:
-        """Fit Lagrangian bounds to some states, and offer the splits that this meets."""
+        """Fit Lagrangian bounds to some states, and offer the shortest paths as splits."""
         for state in states[:LEARNED_A_PASS]:
             if clock.now() < self.deadline:
                 self.incumbent.offer(self.bounds.learn(state, self.incumbent.value, self.deadline))
@@ -108,7 +108,7 @@ class _Search:
         return result
 
     def _open(self, done: int, labels: Labels, width: int, result: _Pass) -> tuple[Ints, Labels] | None:
-        """Return parents and labels one layer on, at most `width`, or None when the time is over."""
+        """Return parents and at most `width` labels extended by a layer, or None if the time is over."""
         first = self.graph.steps[done].first
         blocks = np.cumsum(first[labels.node + 1] - first[labels.node]) // ARCS_A_BLOCK
         parents, children = np.zeros(0, dtype=np.intp), labels.take(np.zeros(0, dtype=np.intp))
@@ -118,7 +118,7 @@ class _Search:
             rows = np.flatnonzero(blocks == block)
             opened, found = self.bounds.children(done, labels.take(rows), self.incumbent.value)
             parents, children = np.append(parents, rows[opened]), join([children, found])
-            # Half of the labels are seldom dominated; more need not be compared, nor kept in memory.
+            # Rarely are more than half of the labels dominated: the others need neither comparison nor memory.
             kept = _narrow(done + 1, children, 2 * width, result)
             parents, children = parents[kept], children.take(kept)
         undominated = self.bounds.undominated(children)
@@ -148,7 +148,7 @@ def _devices(history: History, row: int) -> Assignment:
 
 
 def _narrow(done: int, labels: Labels, width: int, result: _Pass) -> Ints:
-    """Return the rows of the `width` smallest bounds; note what is dropped."""
+    """Return the rows of the `width` smallest bounds; record what is dropped."""
     if len(labels) <= width:
         return np.arange(len(labels))
     order = np.argpartition(labels.bounds, width)

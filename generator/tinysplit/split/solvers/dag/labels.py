@@ -1,4 +1,4 @@
-"""Labels: partial assignments that end in a state of the graph, one a row, and dominance between them."""
+"""Labels: partial assignments that end in a state of the graph, one per row, and dominance between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks
 
-LEADERS = 8  # of each group that the others are compared with
+LEADERS = 8  # labels of each group that the others are compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,7 @@ class Labels:
     node: Ints
     values: Floats  # label x resource
     used: Masks  # devices that run a layer, a bit each
-    powered: Masks  # devices that run a layer or pass a tensor on
+    powered: Masks  # devices that run a layer or relay a tensor
     device: Ints  # of the last layer
     begun: Floats  # label x device: when it began, infinite for not yet
     longest_s: Floats  # span of a device so far
@@ -28,16 +28,16 @@ class Labels:
         return len(self.node)
 
     def take(self, rows: Ints) -> "Labels":
-        """Return some of them."""
+        """Return the labels of `rows`."""
         return Labels(*(getattr(self, resource.name)[rows] for resource in fields(self)))
 
     def with_bounds(self, bounds: Floats) -> "Labels":
-        """Return them with other bounds."""
+        """Return the labels with other bounds."""
         return replace(self, bounds=bounds)
 
 
 def join(parts: Sequence[Labels]) -> Labels:
-    """Return all of them."""
+    """Return the concatenated labels."""
     return Labels(*(np.concatenate([getattr(part, resource.name) for part in parts]) for resource in fields(Labels)))
 
 
@@ -54,11 +54,11 @@ def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
         starts = _starts([group[rows] for group in groups])
         position = np.arange(len(rows))
         leads = position[starts][np.cumsum(starts) - 1] + leader
-        behind = np.flatnonzero(leads < position)
-        if not len(behind):
+        later = np.flatnonzero(leads < position)
+        if not len(later):
             break
-        dominated = (values[rows[leads[behind]]] <= values[rows[behind]]).all(axis=1)
-        rows = np.delete(rows, behind[dominated])
+        dominated = (values[rows[leads[later]]] <= values[rows[later]]).all(axis=1)
+        rows = np.delete(rows, later[dominated])
     return rows
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from tinysplit.split import clock
 from tinysplit.split.solvers.dag.state_graph import Floats, Ints, StateGraph
 
-PATIENCE = 4  # steps that did not raise the bound before steps become shorter
+PATIENCE = 4  # steps without a higher bound, after which the step length is reduced
 SHORTENING = 0.7
-CANCELLED = 1e-13  # of what the limits allow: what rounding may add when large multipliers nearly cancel
-AIM_WITHOUT_INCUMBENT = 1.3  # of the bound
+CANCELLED = 1e-13  # relative rounding error of the limits, where large multipliers nearly cancel
+AIM_WITHOUT_INCUMBENT = 1.3  # times the bound
 FIRST_TURN = 1.0  # of the weights, in their logarithm
 
 
@@ -34,7 +34,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is bounded: the largest of the resources of `is_objective`, under limits on the others."""
+    """The bounded problem: minimise the largest of the resources of `is_objective`, with limits on the others."""
 
     limits: Floats
     is_objective: NDArray[np.bool_]
@@ -70,7 +70,7 @@ class LagrangianBound:
         return np.asarray(values @ self.weights + self.rest[done][nodes] - self.offset)
 
     def of_state(self, state: State) -> float:
-        """Return the same for one."""
+        """Return a lower bound of the objective for one label."""
         return float(state.values @ self.weights + self.rest[state.done][state.node] - self.offset)
 
 

@@ -1,4 +1,4 @@
-"""Pending tensors: which devices still read a tensor. They make up the state of a partial assignment."""
+"""Pending tensors: which devices still read a tensor. They are the state of a partial assignment."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations

@@ -1,4 +1,4 @@
-"""Lower bounds of labels, the rules that they have to obey, and dominance between them."""
+"""Pruning of labels by lower bounds, rules and dominance."""
 
 from math import isfinite
 
@@ -15,8 +15,8 @@ from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks, StateGr
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 STEPS = 40
-MOST_BOUNDS = 8  # the last ones learned
-IMPROVED = 1 - 1e-12  # relative: sums of the same times in another order are no improvement
+MOST_BOUNDS = 8  # the most recent ones
+IMPROVED = 1 - 1e-12  # relative: smaller differences are rounding errors of sums
 
 
 class LabelBounds:
@@ -63,7 +63,7 @@ class LabelBounds:
         return float(self.start().bounds.min())
 
     def children(self, done: int, labels: Labels, best: float) -> tuple[Ints, Labels]:
-        """Return the rows of the parents, and all labels one layer on that can lead to something below `best`."""
+        """Return the rows of the parents, and all labels extended by a layer with bounds below `best`."""
         step = self.graph.steps[done]
         rows, arcs = _arcs_of(step.first, labels.node)
         device = step.device[step.move[arcs]]
@@ -85,9 +85,9 @@ class LabelBounds:
         return rows[good], children.take(good)
 
     def undominated(self, labels: Labels) -> Ints:
-        """Return the rows of the labels that no compared one dominates."""
+        """Return the rows of the labels that no compared label dominates."""
         if self.problem.asks_for_period and self.problem.period_definition in {Period.PAPER, Period.OLD}:
-            return np.arange(len(labels))  # these periods may get shorter where a device has more to do
+            return np.arange(len(labels))  # no dominance: these periods may decrease with more work on a device
         groups: list[Ints | Masks] = [labels.node]
         if self.problem.must_use_all or self.earlier_masks.any():
             groups.append(labels.used)
@@ -109,7 +109,7 @@ class LabelBounds:
         return np.asarray(good)
 
     def _bounded(self, done: int, labels: Labels) -> Labels:
-        """Return the labels with lower bounds, infinite where a limit cannot be kept."""
+        """Return the labels with lower bounds, infinite where a limit is violated."""
         lower = labels.values + self.least[done][labels.node]
         bounds = np.maximum(labels.bounds, lower[:, self.resources.is_objective].max(axis=1))
         for bound in self.lagrangian_bounds:

@@ -51,7 +51,7 @@ class Resources:
         return row
 
     def of_layer(self, layer: int, device: int, cuts: Iterable[Cut]) -> list[float]:
-        """Return what `layer` on `device` adds, with `cuts` behind it and the host's reading of the last output."""
+        """Return what `layer` on `device` adds, with `cuts` after it and the host's reading of the network's output."""
         row = [0.0] * len(self.number)
         costs = self.problem.layers[layer]
         self._add(row, FLASH, device, costs.flash_bytes[device])

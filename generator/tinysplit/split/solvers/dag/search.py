@@ -1,6 +1,6 @@
 """Exact label setting for networks of any shape, every objective and limit, over the states of pending tensors.
 
-At first few states are kept behind each layer: what is found there prunes most of the others. Then more are kept, until
+At first few states are kept after each layer: what is found there prunes most of the others. Then more are kept, until
 every path that could be better has been considered.
 """
 
@@ -17,9 +17,9 @@ from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
-MOST_NODES = (128, 1_500, 15_000)  # behind each layer
-TRIAL_PASSES = 2  # while states are missing, a proof is worth little
-LOAD_SHARE = 0.5  # of the time, for the best split of the period `load`
+MOST_NODES = (128, 1_500, 15_000)  # after each layer
+TRIAL_PASSES = 2  # with an incomplete graph, a proof has little value
+LOAD_SHARE = 0.5  # share of the time limit for the best split of the period `load`
 
 
 def dag_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -47,7 +47,7 @@ def dag_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
 
 
 def start_from_load(problem: Problem, incumbent: Incumbent, deadline: float) -> None:
-    """Offer the best split for the period `load`, which is never less than `old`: computation alone guides poorly."""
+    """Offer the best split for the period `load`, which is never less than `old` and guides the search better."""
     by_load = Incumbent(replace(problem, period_definition=Period.LOAD))
     _search(by_load.problem, by_load, deadline)
     incumbent.explored += by_load.explored

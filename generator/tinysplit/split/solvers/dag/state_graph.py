@@ -18,10 +18,10 @@ Masks = NDArray[np.uint64]  # devices, a bit each
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One layer: its moves (a device, and the receivers of its output), and arcs from nodes before to nodes behind."""
+    """One layer: its moves (a device, and the receivers of its output), and the arcs of the state graph."""
 
     origin: Ints  # [arc]: node before, ascending; every node has an arc
-    target: Ints  # [arc]: node behind
+    target: Ints  # [arc]: node after the layer
     move: Ints  # [arc]
     costs: Floats  # [move][resource]
     device: Ints  # [move]
@@ -41,7 +41,7 @@ class StateGraph:
 
     entry: Floats  # [node before the first layer][resource]: what the host sends there
     begun_s: Floats  # [node before the first layer][device]: when that begins, infinite for nothing
-    steps: tuple[Step, ...]  # none where there is no path
+    steps: tuple[Step, ...]  # empty if there is no path
     left_out: float
 
     def rest(self, weights: Floats, start: int = 0) -> list[Floats]:
@@ -61,10 +61,10 @@ class StateGraph:
         `rest` are the lengths for the one weighting `weights`, [layers done][node].
         """
         total, devices = np.zeros(len(weights)), []
-        for step, behind in zip(self.steps[start:], rest[start + 1 :], strict=True):
+        for step, remaining in zip(self.steps[start:], rest[start + 1 :], strict=True):
             arcs = slice(step.first[node], step.first[node + 1])
             moves, targets = step.move[arcs], step.target[arcs]
-            best = int(np.argmin((step.costs @ weights)[moves] + behind[targets]))
+            best = int(np.argmin((step.costs @ weights)[moves] + remaining[targets]))
             total += step.costs[moves[best]]
             devices.append(int(step.device[moves[best]]))
             node = int(targets[best])
@@ -74,7 +74,7 @@ class StateGraph:
 def without_dead_ends(graph: StateGraph) -> StateGraph:
     """Return the graph without nodes that do not reach the end, the others numbered anew."""
     steps: list[Step] = []
-    is_alive = np.ones(1, dtype=bool)  # the one node behind the last layer
+    is_alive = np.ones(1, dtype=bool)  # the single node after the last layer
     n_before = [len(graph.entry), *(int(step.target.max()) + 1 for step in graph.steps[:-1])]
     for step, n_nodes in zip(reversed(graph.steps), reversed(n_before), strict=True):
         arcs = is_alive[step.target]

@@ -35,7 +35,7 @@ class StateGraphBuilder:
 
     def __init__(self, problem: Problem, resources: Resources) -> None:
         self.problem, self.resources = problem, resources
-        alone = problem.is_chain and problem.links is None  # nothing is alive beside the layer that runs
+        alone = problem.is_chain and problem.links is None  # only the tensors of the running layer are live
         layers = range(len(problem.layers))
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
         sees_order = problem.asks_for_period and problem.period_definition in {Period.SPAN, Period.PAPER}
@@ -45,7 +45,7 @@ class StateGraphBuilder:
         self.least_left = np.zeros(0)
 
     def build(self, most_nodes: int, best: float, deadline: float) -> StateGraph | None:
-        """Return the paths that may be better than `best`, through at most `most_nodes` nodes behind each layer.
+        """Return the paths that may be better than `best`, through at most `most_nodes` nodes after each layer.
 
         None where the time is over first.
         """
@@ -68,10 +68,10 @@ class StateGraphBuilder:
             most = min(most_nodes, ARCS_A_LAYER * len(self.problem.devices) // max(1, len(self.moves[layer])))
             kept = self._most_promising(nodes, alive, np.where(bounds < best, bounds, inf), most)
             left_out = min(left_out, np.delete(bounds, list(kept.values())).min(initial=inf))
-            behind = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
-            numbers = _Numbers(self.problem, behind, layer)
+            live_after = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
+            numbers = _Numbers(self.problem, live_after, layer)
             arcs: list[tuple[int, int, int]] = []
-            for count, (origin, node, move) in enumerate(self._arcs(layer, alive, behind, kept)):
+            for count, (origin, node, move) in enumerate(self._arcs(layer, alive, live_after, kept)):
                 if (target := numbers.of(node)) is not None:
                     arcs.append((origin, target, move))
                 if not count % ARCS_A_READING and clock.now() > deadline:
@@ -79,7 +79,7 @@ class StateGraphBuilder:
             if not arcs:
                 return StateGraph(entry, begun, (), left_out)
             steps.append(self._step(layer, arcs))
-            nodes, alive = numbers.number, behind
+            nodes, alive = numbers.number, live_after
             scores = _scores(scores, steps[-1], self.resources.average, len(nodes))
         return without_dead_ends(StateGraph(entry, begun, tuple(steps), left_out))
 
@@ -115,9 +115,9 @@ class StateGraphBuilder:
         return sum(reader > layer for reader in self.problem.readers[tensor])
 
     def _arcs(
-        self, layer: int, alive: Sequence[int], behind: Sequence[int], nodes: Mapping[Node, int]
+        self, layer: int, alive: Sequence[int], live_after: Sequence[int], nodes: Mapping[Node, int]
     ) -> Iterator[tuple[int, Node, int]]:
-        """Yield node before, node behind and move of every arc."""
+        """Yield node before, node after and move of every arc."""
         inputs = self.problem.predecessors[layer]
         left = [self._readers_left(tensor, layer) for tensor in inputs]
         binds = self.problem.keep_last_two and layer == len(self.problem.layers) - 2
@@ -133,7 +133,7 @@ class StateGraphBuilder:
                 fitting = [(number, move) for number, move in on_device[device] if self._fits(held, move)]
                 for after in product(*(need_of[t].read_on(device, n) for t, n in zip(inputs, left, strict=True))):
                     later = need_of | dict(zip(inputs, after, strict=True))
-                    kept = tuple(later[tensor] for tensor in behind if tensor != layer)
+                    kept = tuple(later[tensor] for tensor in live_after if tensor != layer)
                     for number, move in fitting:
                         yield origin, ((*kept, *move.needs), device if binds else FREE), number
 
@@ -178,14 +178,14 @@ class StateGraphBuilder:
 
 
 class _Numbers:
-    """Numbers of the nodes behind a layer from which the end may be reached."""
+    """Numbers of the nodes after a layer from which the end may be reached."""
 
-    def __init__(self, problem: Problem, behind: Sequence[int], layer: int) -> None:
+    def __init__(self, problem: Problem, live_after: Sequence[int], layer: int) -> None:
         self.number: dict[Node, int] = {}
         self._dead_ends = set[Node]()
         self._readers: list[tuple[int, list[int]]] = []  # devices that can run a later layer, and which inputs it has
         for reader in range(layer + 1, len(problem.layers)):
-            known = [place for place, tensor in enumerate(behind) if tensor in problem.predecessors[reader]]
+            known = [place for place, tensor in enumerate(live_after) if tensor in problem.predecessors[reader]]
             runs = sum(1 << device for device, s in enumerate(problem.usable_seconds[reader]) if isfinite(s))
             if known:
                 self._readers.append((runs, known))
@@ -214,7 +214,7 @@ class _Numbers:
 
 
 def _scores(scores: Floats, step: Step, weights: Floats, n_nodes: int) -> Floats:
-    """Return the least weighted costs from the input to each node behind `step`."""
-    behind = np.full(n_nodes, inf)
-    np.minimum.at(behind, step.target, scores[step.origin] + (step.costs @ weights)[step.move])
-    return behind
+    """Return the least weighted costs from the input to each node after `step`."""
+    live_after = np.full(n_nodes, inf)
+    np.minimum.at(live_after, step.target, scores[step.origin] + (step.costs @ weights)[step.move])
+    return live_after

@@ -15,7 +15,7 @@ class Move:
     """A layer on a device, its output sent to all that read it."""
 
     device: int
-    needs: tuple[PendingTensor, ...]  # for the output; one, none behind the last layer
+    needs: tuple[PendingTensor, ...]  # for the output; one, none after the last layer
     arriving: tuple[tuple[int, int], ...]  # (device, bytes): RAM that it needs meanwhile
     costs: tuple[float, ...]  # by resource
     powered: int  # devices that compute or relay, a bit each
