@@ -6,6 +6,8 @@ Arena bytes include the network's input and output. Lower bound: the live buffer
 Moved bytes: per inference.
 """
 
+import argparse
+
 from rich.console import Console
 
 from accuracy import NETWORKS
@@ -25,6 +27,7 @@ PLENTY_BYTES = 1 << 30
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     numbers = ("bits", "arena bytes", "lower bound", "moved bytes", "fused pairs")
     table = plain_table("network", "core", "optimize", numbers=numbers)
     for network in (each for each in NETWORKS if each.model.exists()):

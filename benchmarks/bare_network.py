@@ -16,7 +16,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, read_elf
 from tinysplit.codegen.layer_source import LayerSource, c_type, file_name, function_name, render_header, render_layer
 from tinysplit.codegen.platformio_ini import COMPILER, render_platformio_ini
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -142,10 +142,10 @@ def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> P
     elf, script = folder / "bare.elf", folder / "bare.ld"
     device: Device = board.device
     script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.largest_ram.start, size=MEMORY_BYTES))
-    includes = (f"-I{resources.firmware() / 'common'}", f"-I{folder}")
+    includes = (f"-I{package_files.firmware() / 'common'}", f"-I{folder}")
     link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
     flags = (*build_flags(board), *([level] if level else []), *link)
-    shared = resources.firmware().glob("common/dsp_*.c")
+    shared = package_files.firmware().glob("common/dsp_*.c")
     subprocess.run([COMPILER, *flags, *includes, *map(str, (*sources, *shared)), "-o", str(elf)], check=True)
     return elf
 

@@ -1,4 +1,4 @@
-"""Measure our kernels on the virtual cores and boards, and write generator/tinysplit/kernels/cycles.json.
+"""Measure the kernels on virtual cores and boards, and write the cost table kernels/cycles.json.
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
@@ -6,7 +6,7 @@ Every calibration network runs on each core, with the chosen kernels and with al
 give the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are
 generated and built for two boards of each family: a transfer's time beyond that of its bits is the overhead of the
 boards, the remainder of the ELF files is the firmware. At the end it prints the errors of estimates, also for networks
-that were not used in the fit (--check: only these, with the present table). Takes some minutes.
+that were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
 import argparse
@@ -173,11 +173,15 @@ def calibrate(console: Console) -> CycleTable:
 
 
 def main() -> None:
-    """Calibrate everything and replace the table, or check it."""
+    """Calibrate and replace the cost table, or check the existing one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only print the errors of the present table")
     parser.add_argument(
-        "--layers", action="store_true", help="print every layer of the networks that were not used in the fit"
+        "--check", action="store_true", help="only print the estimation errors of the existing cost table"
+    )
+    parser.add_argument(
+        "--layers",
+        action="store_true",
+        help="also print the error of every layer of the networks that were not used in the fit",
     )
     options = parser.parse_args()
     console = Console(width=140)

@@ -14,6 +14,7 @@ from tinysplit.common.tables import plain_table
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input
+from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 
@@ -77,7 +78,7 @@ def _worst(layers: Sequence[MeasuredLayer], table: CycleTable, *, is_small: bool
 def _print_layers(console: Console, table: CycleTable, layers: Sequence[MeasuredLayer]) -> None:
     shown = plain_table("kind", "input", "output", "window", numbers=("#", "cycles", "error %"))
     for layer in layers:
-        window = getattr(layer.layer, "window", None)
+        window = layer_window(layer.layer)
         shapes = (layer.kind, str(layer.layer.in_shape), str(layer.layer.out_shape), str(window or ""))
         shown.add_row(*shapes, str(layer.number), f"{layer.cycles:,}", f"{100 * layer.error(table):+.1f}")
     console.print(f"\n{layers[0].network}, {layers[0].core}, {layers[0].bits} bits", highlight=False)

@@ -1,11 +1,12 @@
-"""Times of finding and proving splits, with HiGHS on the same instances in the same run; writes the tables.
+"""Solution and proof times of the solvers and of HiGHS; writes the tables of docs/benchmarks_splitting.md.
 
-python benchmarks/splitters.py [--json]
+    python benchmarks/splitters.py [--json]
 
 Every (instance, solver) runs in a process of its own, so that its peak memory is its own; a run that takes up its
 time limit is not repeated, of others the median of 5 counts.
 """
 
+import argparse
 import json
 import math
 import resource
@@ -160,13 +161,16 @@ def tables(rows: list[Row], layers: Growth, devices: Growth, pairs: Pairs) -> st
 
 def main() -> None:
     """Measure everything, print it, and write the tables into the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    options = parser.parse_args()
     rows = [in_own_process(case, name) for case in PEERS for name in (AUTO, CHAIN_LABELS, HIGHS)]
     layers = growth(BY_LAYERS, lambda case: case.n_layers)
     devices = growth(BY_DEVICES, lambda case: case.n_devices)
     pairs = measure_pairs()
     plot({"layers, 4 boards": layers, "boards, 80 layers": devices}, PLOT)
     text = tables(rows, layers, devices, pairs)
-    if "--json" in sys.argv[1:]:
+    if options.json:
         found = {"rows": rows, "layers": layers, "devices": devices, "pairs": pairs}
         print(json.dumps(found, default=asdict, indent=2))
     else:

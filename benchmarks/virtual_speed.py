@@ -3,6 +3,7 @@
 .venv/bin/python benchmarks/virtual_speed.py
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -32,6 +33,7 @@ void reset(void) {{
 
 def main() -> None:
     """Print the speed of every core."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"):
             board = load_board(name)

@@ -18,7 +18,7 @@ from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import MODEL_NAME, SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.costs.suggestions import remedies
+from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.float_reference import run_float
@@ -36,10 +36,10 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allo
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
-from tinysplit.split.explain.alternatives import not_splitting
+from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import Against, Front
+from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
@@ -107,13 +107,13 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """The results of all stages of `run`; `auto` tells how widths and split were chosen in mixed precision."""
+    """The results of all stages of `run`; `mixed_precision` has the search for bit widths and split together."""
 
     split: Split
     split_file: SplitFile
     build: BuildReport
     measurement: MeasureReport
-    auto: JointSplit | None
+    mixed_precision: JointSplit | None
 
     def check(self) -> None:
         """Raise CheckFailedError unless all outputs are bit-exact."""
@@ -125,7 +125,7 @@ class RunReport:
             **self.measurement.to_json(),
             "split": self.split_file.model_dump(mode="json"),
             "build": self.build.to_json(),
-            **({"mixed_precision": self.auto.to_json()} if self.auto else {}),
+            **({"mixed_precision": self.mixed_precision.to_json()} if self.mixed_precision else {}),
         }
 
 
@@ -137,14 +137,14 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
-    auto = None
+    joint = None
     if request.goal is None:
         split = split_network(context, request.search)
         quantized = quantize_network(context, calibration)
     else:
-        auto = split_in_mixed_precision(context, request.search, calibration, request.goal)
-        split, quantized = auto.split, auto.quantized
-    split_file = describe_split(context, split, auto.widths if auto else None)
+        joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
+        split, quantized = joint.split, joint.quantized
+    split_file = describe_split(context, split, joint.widths if joint else None)
     plan = plan_boards(context, quantized, split.problem, split.assignment)
     project = write_projects(context, quantized, plan, split_file, len(calibration.x), request.out)
     build = build_folder(project, request.out, messages)
@@ -152,7 +152,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     measurement = measure_boards(
         project, request.out, quantized, samples, rig=request.rig, sample_count=request.sample_count, messages=messages
     )
-    return RunReport(split=split, split_file=split_file, build=build, measurement=measurement, auto=auto)
+    return RunReport(split=split, split_file=split_file, build=build, measurement=measurement, mixed_precision=joint)
 
 
 def split_network(context: Context, search: Search) -> Split:
@@ -174,14 +174,14 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
-        auto = search_jointly(
+        joint = search_jointly(
             graph,
             lambda widths: _solve(context, search, widths),
             lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
         )
-    print_warnings(auto.quantized, calibration.statistics, messages)
-    _print_alternatives(context, auto.split, search)
-    return auto
+    print_warnings(joint.quantized, calibration.statistics, messages)
+    _print_alternatives(context, joint.split, search)
+    return joint
 
 
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
@@ -191,7 +191,7 @@ def describe_split(context: Context, split: Split, widths: BitWidths | None = No
     return SplitFile.of(split, context.graph, context.boards, replace(settings, links=links), widths)
 
 
-def pareto_front(context: Context, against: Against, search: Search) -> Front:
+def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
     """Find the Pareto front of latency and energy or throughput.
 
     Raises CheckFailedError where no split is feasible or none was found in time.
@@ -321,7 +321,9 @@ def _solve(context: Context, search: Search, widths: BitWidths | None = None) ->
     try:
         return _solver(context, search)(problem, search.time_limit_s)
     except InfeasibleError as error:
-        suggestions = "" if context.settings.paper else remedies(context.graph, context.boards, context.settings)
+        suggestions = (
+            "" if context.settings.paper else sufficient_changes(context.graph, context.boards, context.settings)
+        )
         raise CheckFailedError(f"{error}{suggestions}") from None
 
 
@@ -334,7 +336,7 @@ def _solver(context: Context, search: Search) -> Callable[[Problem, float], Spli
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
     """Print whether one board or replication is better than the split; not for published tables."""
-    notes = () if context.settings.paper else not_splitting(split, _solver(context, search))
+    notes = () if context.settings.paper else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board, Uart, check_baud
 from tinysplit.boards.catalog import board_names, boards_to_json, load_board, load_boards, print_boards
 from tinysplit.boards.devices import uart_pins
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
 
 KB = 1024
@@ -342,12 +342,12 @@ def test_arenas_are_in_level_1_if_they_fit() -> None:
 def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a folder of boards with a copy of nucleo_g071rb named broken."""
     (tmp_path / "families").mkdir()
-    real = resources.boards()
+    real = package_files.boards()
     family = (real / "families" / "stm32g0.toml").read_text(encoding="utf-8")
     (tmp_path / "families" / "stm32g0.toml").write_text(family, encoding="utf-8")
     path = tmp_path / "broken.toml"
     path.write_text((real / "nucleo_g071rb.toml").read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(resources, "boards", lambda: tmp_path)
+    monkeypatch.setattr(package_files, "boards", lambda: tmp_path)
     load_board.cache_clear()
     yield path
     load_board.cache_clear()

@@ -13,7 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs import suggestions as module
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.costs.suggestions import remedies
+from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.kernels import Optimize
 from tinysplit.network.graph import Graph
 from tinysplit.pipeline import Context, Search, split_network
@@ -50,7 +50,7 @@ def test_one_more_board_or_just_enough_flash(monkeypatch: pytest.MonkeyPatch) ->
     layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
     largest, total = (f([layer.flash_bytes[0] for layer in layers]) for f in (max, sum))
     graph = shrunk(monkeypatch, largest, 32000)
-    text = remedies(graph, boards(1), CostSettings())
+    text = sufficient_changes(graph, boards(1), CostSettings())
     assert "1 more nucleo_g071rb" in text
     kilobytes = -(-(total - largest) // 1024)
     assert f"{kilobytes} KB more flash on board 1 (nucleo_g071rb)" in text
@@ -62,14 +62,14 @@ def test_two_more_boards_where_one_is_not_enough(monkeypatch: pytest.MonkeyPatch
     layers = make_problem(graph, boards(1), CostSettings()).layers
     total = sum(layer.flash_bytes[0] for layer in layers)
     shrunk(monkeypatch, int(0.4 * total), 10**6)
-    assert "2 more nucleo_g071rb" in remedies(graph, boards(1), CostSettings())
+    assert "2 more nucleo_g071rb" in sufficient_changes(graph, boards(1), CostSettings())
 
 
 def test_just_enough_ram(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = make_problem(tiny_cnn(), boards(2), CostSettings()).layers
     needed = max(layer.ram_bytes[0] for layer in layers)
     graph = shrunk(monkeypatch, 100_000, needed - 100)
-    text = remedies(graph, boards(2), CostSettings())
+    text = sufficient_changes(graph, boards(2), CostSettings())
     assert "more nucleo_g071rb" not in text, "another board is as small"
     assert "100 bytes more RAM on board 1 (nucleo_g071rb)" in text
     assert "100 bytes more RAM on board 2 (nucleo_g071rb)" in text
@@ -84,23 +84,23 @@ def test_smaller_kernels_where_these_are_enough(monkeypatch: pytest.MonkeyPatch)
     )
     assert small_bytes < fast_bytes
     graph = shrunk(monkeypatch, small_bytes, 32000)
-    assert remedies(graph, boards(1), CostSettings()).startswith("; sufficient: --optimize flash, or ")
+    assert sufficient_changes(graph, boards(1), CostSettings()).startswith("; sufficient: --optimize flash, or ")
     graph = shrunk(monkeypatch, small_bytes - 1, 32000)
-    assert "--optimize" not in remedies(graph, boards(1), CostSettings())
-    assert "--optimize" not in remedies(graph, boards(1), small)
+    assert "--optimize" not in sufficient_changes(graph, boards(1), CostSettings())
+    assert "--optimize" not in sufficient_changes(graph, boards(1), small)
 
 
 def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = make_problem(tiny_cnn(), boards(1), CostSettings()).layers
     flash, ram = sum(layer.flash_bytes[0] for layer in layers), max(layer.ram_bytes[0] for layer in layers)
     graph = shrunk(monkeypatch, flash - 1024, ram - 40)
-    text = remedies(graph, boards(1), CostSettings())
+    text = sufficient_changes(graph, boards(1), CostSettings())
     assert text == "; sufficient: 1 KB more flash and 40 bytes more RAM on board 1 (nucleo_g071rb)"
 
 
 def test_only_verified_changes_are_suggested() -> None:
     """No number of boards and no memory makes a board answer in a microsecond."""
-    assert remedies(tiny_cnn(), boards(1), CostSettings(max_latency_s=1e-6)) == ""
+    assert sufficient_changes(tiny_cnn(), boards(1), CostSettings(max_latency_s=1e-6)) == ""
 
 
 def test_one_more_board_may_keep_a_limit() -> None:

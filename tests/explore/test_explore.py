@@ -22,12 +22,12 @@ from tinysplit.common.errors import CheckFailedError, InputError, ToolError, Usa
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.explore import workers as workers_module
 from tinysplit.explore.candidates import Candidate, Space
-from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
+from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 from tinysplit.split.evaluate.evaluation import evaluate
 
@@ -85,7 +85,7 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
 
 @pytest.mark.parametrize("names", [("nucleo_f401re",), ("nucleo_g071rb", "nucleo_g071rb", "nucleo_l412kb")])
 def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> None:
-    picked = CostTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
+    picked = ProblemTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
     assert picked == make_problem(GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True))
 
 

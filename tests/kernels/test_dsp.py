@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import address_of, build
 
@@ -105,7 +105,7 @@ OTHERS = (
 
 def checks() -> list[str]:
     """Return a check of every function that dsp.h defines by an instruction, and of the others that have a twin."""
-    header = (resources.firmware() / "common" / "dsp.h").read_text()
+    header = (package_files.firmware() / "common" / "dsp.h").read_text()
     defined = re.findall(r"^DSP_(ONE|TWO|PRODUCT)\((\w+),", header, re.MULTILINE)
     assert len(defined) > 10
     calls = [(name, CALLS[kind]) for kind, name in defined] + list(OTHERS)

@@ -17,7 +17,7 @@ from layer_cases import (
 )
 from profiles import cases
 from tinysplit.codegen.layer_source import LayerSource, render_layer
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.kernels import Direct, candidates
 from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
@@ -53,7 +53,7 @@ CASES_A_KIND = cases(quick=2, full=8, nightly=64)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
-    templates = {path.name.removesuffix(".c.j2") for path in (resources.templates() / "layers").glob("*.j2")}
+    templates = {path.name.removesuffix(".c.j2") for path in (package_files.templates() / "layers").glob("*.j2")}
     assert templates == set(KINDS) == set(MAKERS)
 
 
@@ -246,7 +246,7 @@ def golden_layers_without_weights() -> list[tuple[Layer, int]]:
         (Add(**joined, other_shapes=(SMALL_SHAPE,), signs=(1, -1)), 8),
         (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
         (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),
-        (Lookup(**vector, operator="Tanh", function=np.tanh), 8),
+        (Lookup(**vector, function=np.tanh), 8),
         (PRelu(**SMALL, slopes=np.array([0.25, -0.5], np.float32)), 8),
         (Upsample(**SMALL, factors=(2, 3)), 8),
         (Pad(**SMALL, pads=Pads(1, 0, 2, 1), value=1.5), 8),

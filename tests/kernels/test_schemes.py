@@ -120,7 +120,7 @@ def test_what_kernels_read() -> None:
 
 def test_tables_are_read_an_entry_a_value() -> None:
     shape = Shape(4, 4, 8)
-    lookup = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
+    lookup = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, function=np.tanh)
     assert loads(lookup, "cortex-m4", "direct") == Loads(128, 128)
     assert loads(lookup, "cortex-m4", "direct", Widths.all(16)) == Loads(2 * 2 * 128, 2 * 128)  # two neighbours
     softmax = Softmax(name="softmax", inputs=("x",), output="y", in_shape=shape)
@@ -240,7 +240,7 @@ def described(*layers: Layer) -> list[ProjectMemory]:
 
 def test_elementwise_layers_say_whether_they_work_in_place() -> None:
     shape = Shape(4, 4, 8)
-    tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, operator="Tanh", function=np.tanh)
+    tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, function=np.tanh)
     [alone] = described(tanh)
     assert (alone.scheme, alone.why) == (
         "elementwise",

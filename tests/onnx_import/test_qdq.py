@@ -17,7 +17,8 @@ from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.quantize.statistics import clipped_ranges, value_statistics
+from tinysplit.quantize.statistics import value_statistics
+from value_ranges import clipped_ranges
 
 X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
 

@@ -74,7 +74,7 @@ def test_wheel_holds_two_packages_and_nothing_else(wheel: Path) -> None:
 
 def test_installed_resources_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
     script = (
-        "from tinysplit.common import resources as r\n"
+        "from tinysplit.common import package_files as r\n"
         "import tinysplit; print(tinysplit.__file__)\n"
         "for folder in (r.templates(), r.firmware(), r.boards()): print(folder)"
     )

@@ -12,7 +12,8 @@ from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.quantize.statistics import Statistics, clipped_ranges, value_statistics
+from tinysplit.quantize.statistics import Statistics, value_statistics
+from value_ranges import clipped_ranges
 
 floats = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=50)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinysplit.split.explain.alternatives import not_splitting
+from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -19,7 +19,7 @@ def notes(problem: Problem) -> list[str]:
     def again(other: Problem, time_limit_s: float) -> Split:
         return solve(other, time_limit_s=time_limit_s)
 
-    return list(not_splitting(solve(problem), again))
+    return list(better_alternatives(solve(problem), again))
 
 
 @pytest.mark.parametrize("n_devices", [2, 3, 5, 6, 7])

@@ -15,7 +15,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.pareto import STEP, Against, Front, pareto_front
+from tinysplit.split.pareto import STEP, Front, SecondObjective, pareto_front
 from tinysplit.split.problem import Problem
 from tinysplit.split.report.front import print_front
 from tinysplit.split.solution import Split
@@ -31,13 +31,13 @@ def searched(problem: Problem, time_limit_s: float) -> Split:
     return solve(problem, "exhaustive", time_limit_s=time_limit_s)
 
 
-def front_of_all(problem: Problem, against: Against) -> list[Pair]:
+def front_of_all(problem: Problem, against: SecondObjective) -> list[Pair]:
     """Return the best compromises of all assignments and copies, sorted by latency."""
     found = [
-        (outcome.latency_s, outcome.energy_j if against is Against.ENERGY else outcome.period_s)
+        (outcome.latency_s, outcome.energy_j if against is SecondObjective.ENERGY else outcome.period_s)
         for _, outcome in BruteForce(problem).feasible()
     ]
-    found += copies(problem) if against is Against.THROUGHPUT and found else []
+    found += copies(problem) if against is SecondObjective.THROUGHPUT and found else []
     best: list[Pair] = []
     for pair in sorted(found):
         if not best or pair[1] < best[-1][1] * (1 - STEP):
@@ -58,8 +58,8 @@ def copies(problem: Problem) -> Iterator[Pair]:
                 yield seconds[count - 1], period_s
 
 
-@pytest.mark.parametrize("against", Against)
-def test_the_front_is_that_of_all_assignments(against: Against) -> None:
+@pytest.mark.parametrize("against", SecondObjective)
+def test_the_front_is_that_of_all_assignments(against: SecondObjective) -> None:
     n_points = []
     for seed in range(N_PROBLEMS):
         problem = random_problem(seed)
@@ -79,14 +79,14 @@ def test_the_front_is_that_of_all_assignments(against: Against) -> None:
     assert max(n_points) >= 2
 
 
-def example(against: Against) -> Front:
+def example(against: SecondObjective) -> Front:
     boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi")]
     problem = make_problem(tiny_cnn(), boards, CostSettings(baud=2_000_000, frame_period_s=0.2))
     return pareto_front(problem, against, lambda p, s: solve(p, time_limit_s=s))
 
 
 def test_a_slow_board_may_need_less_energy() -> None:
-    front = example(Against.ENERGY)
+    front = example(SecondObjective.ENERGY)
     latencies = [point.latency_s for point in front.points]
     energies = [point.energy_j for point in front.points]
     assert len(front.points) >= 2
@@ -96,7 +96,7 @@ def test_a_slow_board_may_need_less_energy() -> None:
 
 
 def test_json_and_table() -> None:
-    front = example(Against.THROUGHPUT)
+    front = example(SecondObjective.THROUGHPUT)
     data = front.to_json()
     assert (data["against"], data["complete"]) == ("throughput", True)
     assert data["boards"] == ["nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi"]
@@ -125,7 +125,7 @@ def test_what_is_not_proved_is_flagged() -> None:
 
     boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
     problem = make_problem(tiny_cnn(), boards, CostSettings())
-    front = pareto_front(problem, Against.ENERGY, late)
+    front = pareto_front(problem, SecondObjective.ENERGY, late)
     assert not front.complete
     assert not any(point.proved for point in front.points)
 
@@ -133,4 +133,4 @@ def test_what_is_not_proved_is_flagged() -> None:
 def test_no_split_at_all() -> None:
     problem = make_problem(tiny_cnn(), [load_board("nucleo_g071rb")], CostSettings(max_latency_s=1e-6))
     with pytest.raises(CheckFailedError, match="no split meets the latency limit"):
-        pareto_front(problem, Against.ENERGY, searched)
+        pareto_front(problem, SecondObjective.ENERGY, searched)

@@ -13,7 +13,7 @@ import numpy as np
 
 from layer_cases import hard_inputs
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
@@ -23,7 +23,7 @@ RUN_LAYERS = Path(__file__).parents[1] / "c" / "run_layers.c"
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 # Not optimized: most of the time goes into compiling. test_optimized_kernels.py compiles at -O3.
 SANITIZED = ("gcc", "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-COMMON = resources.firmware() / "common"
+COMMON = package_files.firmware() / "common"
 CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 MAX_INPUTS = 4  # of a layer
 COMPILER_TIMEOUT_S, RUN_TIMEOUT_S = 120, 120

@@ -246,7 +246,7 @@ def _concat(rng: np.random.Generator) -> Layer:
 def _lookup(rng: np.random.Generator) -> Layer:
     functions = (np.tanh, np.sin, np.abs, np.negative)
     function = functions[rng.integers(len(functions))]
-    return Lookup(**_common(rng, int(rng.integers(1, 9))), operator="Test", function=function)
+    return Lookup(**_common(rng, int(rng.integers(1, 9))), function=function)
 
 
 def _prelu(rng: np.random.Generator) -> Layer:

@@ -24,8 +24,6 @@ class Kinds:
 
 
 ALL_KINDS = Kinds()
-CHAINS = Kinds(branches=False)
-PLAIN_CHAINS = Kinds(branches=False, links=False, host=False)
 
 
 def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:

@@ -1,14 +1,19 @@
-"""Whole ranges of values, for tests that choose formats without clipping."""
+"""Value ranges for tests that choose formats: whole ones, and those that calibration would clip to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.quantize.statistics import value_statistics
+from tinysplit.quantize.statistics import Statistics, value_statistics
 
 
 def value_ranges(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> dict[str, tuple[float, float]]:
     """Return minimum and maximum of the named values of the float network over all samples."""
     return {name: values.range for name, values in value_statistics(model, names, x).items()}
+
+
+def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, tuple[float, float]]:
+    """Return the value ranges whose formats of `bits` bits have the least mean squared error."""
+    return {name: values.clipped(bits) for name, values in statistics.items()}

@@ -14,14 +14,14 @@ from tinysplit.boards.clocks import clock_tree
 from tinysplit.boards.devices import load_device, uart_pins, wait_state_limits
 from tinysplit.boards.memory_system import caches, memory_levels
 from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.units import KB, MILLI
 
 
 def board_names() -> list[str]:
     """Return the names of all boards, sorted."""
-    return sorted(path.stem for path in resources.boards().glob("*.toml"))
+    return sorted(path.stem for path in package_files.boards().glob("*.toml"))
 
 
 def load_boards() -> tuple[Board, ...]:
@@ -46,9 +46,9 @@ def load_board(name: str) -> Board:
         raise UsageError(
             f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
         )
-    file = read_toml(resources.boards() / f"{name}.toml", BoardFile)
+    file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
     device = load_device(file.part, file.corrections)
-    family = read_toml(resources.boards() / "families" / f"{device.family}.toml", FamilyFile)
+    family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)

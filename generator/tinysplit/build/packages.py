@@ -12,7 +12,7 @@ from pathlib import Path
 
 from platformio.dependencies import get_core_dependencies
 
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.common.cache import cache_directory
 
 
@@ -33,7 +33,7 @@ def environment() -> dict[str, str]:
 
 def _prepared_directory() -> Path:
     """Return PlatformIO's core folder; its name depends on its contents, so that installations do not share it."""
-    platform = resources.boards() / "platform"
+    platform = package_files.boards() / "platform"
     contents = (str(platform), sys.prefix, version("platformio"), version("scons"))
     key = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:12]
     directory = cache_directory() / f"platformio-{key}"

@@ -80,8 +80,8 @@ def explore(
     for note in space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
     settings, limit_s = options.settings(), options.time_limit_s
-    crew = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
+    processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
     with progress(messages) as show:
-        exploration = explore_space(graphs, space, settings, known_prices, journal, crew, limit_s, show)
+        exploration = explore_space(graphs, space, settings, known_prices, journal, processes, limit_s, show)
     emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
     exploration.check()

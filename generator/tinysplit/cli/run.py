@@ -139,7 +139,7 @@ def run(
 
 def _print_run(report: pipeline.RunReport, console: Console) -> None:
     """Print the tables of all stages; the last one has L, T and I."""
-    for line in report.auto.lines() if report.auto else ():
+    for line in report.mixed_precision.lines() if report.mixed_precision else ():
         console.print(line, highlight=False, soft_wrap=True)
     print_split(report.split, console)
     console.print()

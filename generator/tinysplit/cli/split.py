@@ -13,7 +13,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.split_file import read_split, write_split
-from tinysplit.split.pareto import Against
+from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
@@ -70,7 +70,7 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
 def pareto(
     model: Model,
     options: FrontOptions,
-    second_objective: Annotated[Against, typer.Option(help="Second objective of the front, besides latency.")],
+    second_objective: Annotated[SecondObjective, typer.Option(help="Second objective of the front, besides latency.")],
     bits: Bits = CostSettings.bits,
     as_json: Json = False,
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, Device, Memory, Pin, Uart, check_baud
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.common.templates import render
 
 STACK_BYTES = 2048
@@ -110,7 +110,7 @@ def _with_parent(path: Path) -> Path:
 
 def firmware_sources(board: Board) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy."""
-    folder = resources.firmware()
+    folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
     return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in sorted(sources))]
 

@@ -15,6 +15,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class LayerContext:
             layer=quantized.layer,
             formats=formats,
             kernel=source.kernel.context(quantized),
-            window=_window(quantized.layer),
+            window=layer_window(quantized.layer),
             function=function,
             signature=_signature(function, _parameters(source)),
             x_type=c_type(formats.x),
@@ -187,12 +188,6 @@ def _signature(function: str, parameters: Sequence[str]) -> str:
     return f"void {function}(\n    {', '.join(first)},\n    {', '.join(last)})"
 
 
-def _window(layer: "Layer") -> "Window | None":
-    """Return the window of a layer that has one."""
-    window: Window | None = getattr(layer, "window", None)
-    return window
-
-
 def c_type(values: ValueFormat) -> str:
     """Return the C type of values."""
     return f"int{values.bits}_t"
@@ -216,7 +211,7 @@ def _description(source: LayerSource) -> Iterator[str]:
     """Yield the lines of the C file's first comment: shapes, formats, kernel."""
     quantized = source.quantized
     layer, formats = quantized.layer, quantized.formats
-    window = _window(layer)
+    window = layer_window(layer)
     inputs = ", ".join(f"{shape} {x}" for shape, x in zip(layer.in_shapes, formats.inputs, strict=True))
     yield f"{inputs} -> {layer.out_shape} {formats.y}, {layer.macc} MACs"
     if window:
@@ -244,7 +239,7 @@ def _sizes(quantized: QuantizedLayer) -> dict[str, int]:
         for side, shape in (("IN", layer.in_shape), ("OUT", layer.out_shape))
         for axis, size in shape._asdict().items()
     }
-    window = _window(layer)
+    window = layer_window(layer)
     if window:
         for name, pair in (("KERNEL", window.kernel), ("STRIDE", window.stride), ("DILATION", window.dilation)):
             sizes |= {f"{name}_HEIGHT": pair[0], f"{name}_WIDTH": pair[1]}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board
-from tinysplit.common import resources
+from tinysplit.common import package_files
 from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 from tinysplit.common.templates import render
 
@@ -35,7 +35,7 @@ def render_platformio_ini(board: Board) -> str:
             board=board,
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
-            system_platform=resources.boards() / "platform",
+            system_platform=package_files.boards() / "platform",
             default_environment=SYSTEM_ENVIRONMENT if shutil.which(COMPILER) else STOCK_ENVIRONMENT,
         ),
     )

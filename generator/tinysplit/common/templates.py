@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tinysplit.common import resources
+from tinysplit.common import package_files
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -28,7 +28,7 @@ def render(template: str, context: "DataclassInstance") -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(resources.templates()),
+        loader=FileSystemLoader(package_files.templates()),
         undefined=StrictUndefined,
         line_statement_prefix="%%",
         trim_blocks=True,

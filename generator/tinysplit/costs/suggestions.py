@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.catalog import load_board
@@ -11,19 +10,20 @@ from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
 from tinysplit.network.graph import Graph
+from tinysplit.split import clock
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.validate import MAX_DEVICES
 
-REMEDIES_LIMIT_S = 5.0
+CHANGES_LIMIT_S = 5.0
 TRIAL_LIMIT_S = 1.0
 MORE_BOARDS = 3  # of one type, at most
 
 
-def remedies(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
-    """Return a clause that lists sufficient changes; empty if none is found within `REMEDIES_LIMIT_S` seconds."""
-    search = _Search(graph, tuple(boards), settings, perf_counter() + REMEDIES_LIMIT_S)
+def sufficient_changes(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
+    """Return a clause that lists sufficient changes; empty if none is found within `CHANGES_LIMIT_S` seconds."""
+    search = _Search(graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
     found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
     return f"; sufficient: {', or '.join(found)}" if found else ""
 
@@ -92,7 +92,7 @@ class _Search:
         return _least_enough(most, needed) if most else 0
 
     def _tried(self, problem: Problem, boards: Sequence[Board]) -> Split | None:
-        left_s = min(self.deadline - perf_counter(), TRIAL_LIMIT_S)
+        left_s = min(self.deadline - clock.now(), TRIAL_LIMIT_S)
         if left_s <= 0:
             return None
         links = [len(board.link_uarts) for board in boards]

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.cost_table import CostTable
+from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import Against, pareto_front
+from tinysplit.split.pareto import SecondObjective, pareto_front
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dispatch import AUTO
 
 TableKey = tuple[str, int, int]  # model, bits, baud
-Tables = Mapping[TableKey, CostTable]
+Tables = Mapping[TableKey, ProblemTable]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _outcome(tables: Tables, candidate: Candidate, time_limit_s: float) -> Outco
         return solve_within_links(problem, links, AUTO, time_limit_s=left_s)
 
     try:
-        front = pareto_front(table.problem_of(candidate.boards), Against.ENERGY, solve, time_limit_s)
+        front = pareto_front(table.problem_of(candidate.boards), SecondObjective.ENERGY, solve, time_limit_s)
     except CheckFailedError as error:
         return Outcome(candidate, why_not=str(error))
     points = (

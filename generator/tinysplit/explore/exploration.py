@@ -11,10 +11,10 @@ from typing import Any
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.explore.candidates import Candidate, Space, boards_with_baud
-from tinysplit.explore.cost_table import CostTable
 from tinysplit.explore.evaluate import Outcome, Point
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
+from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.workers import Batch, Workers
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
@@ -123,7 +123,7 @@ def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
 
 def _tables(
     graphs: Sequence[Graph], space: Space, settings: CostSettings
-) -> Iterator[tuple[tuple[str, int, int], CostTable]]:
+) -> Iterator[tuple[tuple[str, int, int], ProblemTable]]:
     """Yield the cost tables by network, bits and baud rate; 0 means single boards."""
     for graph in graphs:
         for bits in space.bits:
@@ -132,7 +132,7 @@ def _tables(
                 boards = [board for board in space.boards if board.name in names]
                 if boards:
                     adapted = replace(settings, bits=bits, baud=baud or settings.baud)
-                    yield (graph.sha256, bits, baud), CostTable.of(graph, boards, adapted)
+                    yield (graph.sha256, bits, baud), ProblemTable.of(graph, boards, adapted)
 
 
 def _conditions(space: Space, settings: CostSettings, time_limit_s: float) -> dict[str, Any]:

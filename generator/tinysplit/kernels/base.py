@@ -14,10 +14,9 @@ from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
 from tinysplit.kernels.scheme import Scheme, usual_scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.lookup import Lookup
-from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -98,7 +97,7 @@ class Kernel(ABC):
 
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """Return how often each part of the kernel runs for `layer`; the cost table has the cycles of each part."""
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
 

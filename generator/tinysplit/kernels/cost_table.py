@@ -12,7 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.network.layers.base import Layer
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.window import Window, layer_window
 
 Work = Mapping[str, float]  # executions of each part of a kernel, by the part's name
 
@@ -83,7 +83,7 @@ def plain_work(layer: Layer) -> Work:
     extends beyond the input; `pixel`; `signed`: outputs of inputs that may be negative.
     """
     height, width, channels = layer.out_shape
-    window: Window | None = getattr(layer, "window", None)
+    window = layer_window(layer)
     size = layer.out_shape.size
     work = {
         "macc": float(layer.operator_macc),

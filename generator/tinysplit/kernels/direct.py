@@ -6,11 +6,10 @@ from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.in_place import Lead, channelwise_lead, window_lead
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
-from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.pool import Pool
 
 
 class Direct(Kernel):
@@ -31,7 +30,7 @@ class Direct(Kernel):
         """See `Kernel.lead`: windows are read pixel by pixel, in pools and depthwise layers channel by channel."""
         if isinstance(layer, Conv):
             return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
-        if isinstance(layer, DepthwiseConv | MaxPool | AveragePool):
+        if isinstance(layer, DepthwiseConv | Pool):
             return channelwise_lead(layer, layer.window, widths)
         copied = copies_lead(layer, k, widths)
         if copied is not None:

@@ -8,6 +8,7 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.softmax import Softmax
+from tinysplit.network.layers.window import layer_window
 
 BYTE_BITS = 8
 
@@ -43,7 +44,7 @@ def table_loads(layer: Lookup | Softmax, widths: Widths) -> Loads:
 
 def window_values(layer: Layer) -> int:
     """Return the number of input values that an output is computed from."""
-    weights, window = layer.parameters.get("weights"), getattr(layer, "window", None)
+    weights, window = layer.parameters.get("weights"), layer_window(layer)
     if weights is not None:
         return int(layer.by_channel(weights).shape[1])
-    return int(window.elements) if window else len(layer.inputs)
+    return window.elements if window else len(layer.inputs)

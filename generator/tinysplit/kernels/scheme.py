@@ -14,7 +14,7 @@ from tinysplit.network.layers.conv_transpose import ConvTranspose
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.softmax import Softmax
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.window import layer_window
 
 SUM_BYTES = 4
 
@@ -33,7 +33,7 @@ def usual_scheme(layer: Layer) -> Scheme:
     """Return the scheme of a layer whose values are stored as height x width x channels."""
     if isinstance(layer, Dense | Softmax) or (isinstance(layer, Conv) and layer.window.elements == 1):
         return Scheme.POINTWISE
-    if isinstance(layer, ConvTranspose) or _window(layer):
+    if isinstance(layer, ConvTranspose) or layer_window(layer):
         return Scheme.INTERLEAVED
     return Scheme.ELEMENTWISE if layer.is_elementwise(0) else Scheme.COPY
 
@@ -69,11 +69,6 @@ class SchemeRule:
         return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
 
 
-def _window(layer: Layer) -> Window | None:
-    window: Window | None = getattr(layer, "window", None)
-    return window
-
-
 def _pixels_bytes(layer: Layer, widths: Widths, near_bytes: int) -> int:
     """Return the bytes of as many pixels as fit, at least of one."""
     pixels, elements = layer.in_shape.height * layer.in_shape.width, layer.in_shape.channels
@@ -93,7 +88,7 @@ def _rows(layer: Layer) -> int:
     if isinstance(layer, ConvTranspose):
         extent: int = 1 + (layer.weights.shape[1] - 1) * layer.dilation[0]
         return -(-extent // layer.stride[0])
-    window = _window(layer)
+    window = layer_window(layer)
     return 1 + (window.kernel[0] - 1) * window.dilation[0] if window else 1
 
 

@@ -16,7 +16,8 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Pads, Window
+from tinysplit.network.layers import Conv, DepthwiseConv, Layer, Pads, Window
+from tinysplit.network.layers.pool import Pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +48,10 @@ class FusedRows:
         """
         if not isinstance(producer, Conv | DepthwiseConv) or _pads_rows(producer.window):
             return None
-        if not isinstance(consumer, MaxPool | AveragePool | Conv | DepthwiseConv):
+        if not isinstance(consumer, Pool | Conv | DepthwiseConv):
             return None
         first, second, out = producer.window, consumer.window, consumer.out_shape
-        if isinstance(consumer, MaxPool | AveragePool) and _pads_rows(second):
+        if isinstance(consumer, Pool) and _pads_rows(second):
             return None
         if out.height % out_rows or out.height == out_rows:
             return None

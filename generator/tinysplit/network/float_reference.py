@@ -36,7 +36,10 @@ def run_float_values(model: Path, x: Floats, names: Iterable[str]) -> dict[str, 
 
 
 def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
-    """Yield the named values (the network's input among them, if named) of one sample after the other."""
+    """Yield the named values (the network's input among them, if named) of one sample after the other.
+
+    Raises InputError if ONNX Runtime cannot run the model.
+    """
     session = _session(model, names)
     (input_name,) = (value.name for value in session.get_inputs())
     computed = [name for name in names if name != input_name]

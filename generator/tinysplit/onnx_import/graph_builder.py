@@ -32,12 +32,12 @@ class GraphBuilder:
         return producer.output if producer else self.input_name
 
     def append(self, layer: Layer) -> Layer:
-        """Add `layer` and return it."""
+        """Add `layer` and return it. Raises InputError if a parameter is not finite."""
         self.layers.append(_checked(layer))
         return layer
 
     def replace(self, layer: Layer, fused: Layer) -> Layer:
-        """Replace `layer` by `fused` and return it."""
+        """Replace `layer` by `fused` and return it. Raises InputError if a parameter is not finite."""
         self.layers = [_checked(fused) if other is layer else other for other in self.layers]
         return fused
 
@@ -52,6 +52,8 @@ class GraphBuilder:
         """Return the producer of the node's activation, its height x width x channels, and the Pad before the node.
 
         Where the elements have another memory order, a layer that reorders them is added.
+
+        Raises InputError if the activation is not a map.
         """
         found = node.tensor.layout.unpadded_map()
         if found is None:
@@ -86,7 +88,10 @@ class GraphBuilder:
         return layer
 
     def padded(self, node: Node, tensor: Tensor) -> Tensor:
-        """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad."""
+        """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad.
+
+        Raises InputError if other axes than height and width are padded.
+        """
         name = node.name_of(tensor)
         if name not in self.pads:
             if tensor.layout.unpadded_map() is None:

@@ -80,7 +80,10 @@ class Node:
         return replace(self, operands=(tensor,), names=(self.name_of(self.tensor),))
 
     def optional(self, index: int) -> Constant | None:
-        """Return the constant operand `index`, None when the node does not give it."""
+        """Return the constant operand `index`, None when the node does not give it.
+
+        Raises InputError if an activation gives it.
+        """
         operand = self.operands[index] if index < len(self.operands) else None
         if isinstance(operand, Tensor):
             raise self.error(
@@ -89,7 +92,7 @@ class Node:
         return operand
 
     def constant(self, index: int) -> Constant:
-        """Return the constant operand `index`."""
+        """Return the constant operand `index`. Raises InputError if the node lacks it or an activation gives it."""
         operand = self.optional(index)
         if operand is None:
             raise self.error(f"lacks its operand {index}")

@@ -64,7 +64,7 @@ class Affine:
         )
 
     def reordered(self, order: NDArray[np.int64]) -> "Affine":
-        """Return the same operation on an activation that is stored in `order`."""
+        """Return the same operation on an activation stored in `order`: the former index of each element."""
         return replace(self, scale=self.scale[order], shift=self.shift[order])
 
 

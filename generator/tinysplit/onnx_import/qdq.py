@@ -117,7 +117,11 @@ class _Network:
         return name
 
     def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
-        """Return the format of an activation between the two nodes."""
+        """Return the format of an activation between the two nodes.
+
+        Raises InputError if the two differ in scale or zero point, have these per channel, or another type than 8 or 16
+        bits, and if `quantize` is no QuantizeLinear.
+        """
         if quantize.op_type != "QuantizeLinear":
             raise InputError(f"DequantizeLinear '{dequantize.name}' reads a {quantize.op_type}: not supported")
         written, read = (self._scale_and_zero(node) for node in (quantize, dequantize))

@@ -61,7 +61,7 @@ class _Run:
         self.values = {NETWORK_INPUT: quantize_input(quantized, x)}
 
     def inputs(self, index: int) -> list[IntArray]:
-        """Return the inputs of layer `index`."""
+        """Return the integer inputs of layer `index` (N x H x W x C each)."""
         shapes = self.graph.layers[index].in_shapes
         read = (self.values[source] for source in self.graph.predecessors[index])
         return [value.reshape(len(value), *shape) for value, shape in zip(read, shapes, strict=True)]

@@ -41,7 +41,7 @@ class InputMoments:
 
 
 def input_means(layer: WindowLayer, values: IntArray, zero_point: int) -> Floats:
-    """Return the means of `InputMoments` alone, which take less time and memory."""
+    """Return `InputMoments.means` (groups x weights of a channel) without the covariances: less time and memory."""
     sums = [(windows.sum(axis=1), windows.shape[1]) for windows in _windows(layer, values, zero_point)]
     means: Floats = sum(part for part, _ in sums) / sum(count for _, count in sums)
     return means

@@ -46,7 +46,10 @@ class Statistics:
 
     @classmethod
     def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
-        """Return the statistics of an array that is not empty; at most `most_bins` bins on each side of zero."""
+        """Return the statistics of an array that is not empty (any shape).
+
+        Its histogram has at most `most_bins` bins on each side of zero.
+        """
         numbers = numbers.ravel().astype(np.float64)
         low, high = float(numbers.min()), float(numbers.max())
         if not (np.isfinite(low) and np.isfinite(high)):
@@ -75,7 +78,7 @@ class Statistics:
         )
 
     def places(self, width: float) -> NDArray[np.int64]:
-        """Return the numbers of all bins in a histogram with wider bins."""
+        """Return the bin number of each bin (n_bins) in a histogram with bins of `width`, at least as wide."""
         numbers = self.first_bin + np.arange(len(self.bins))
         places: NDArray[np.int64] = np.floor(numbers * (self.bin_width / width)).astype(np.int64)
         return places
@@ -150,8 +153,3 @@ def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) 
             seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
             found[name] = found[name] + seen if name in found else seen
     return found
-
-
-def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, Range]:
-    """Return the value ranges whose formats of `bits` bits have the least mean squared error."""
-    return {name: values.clipped(bits) for name, values in statistics.items()}

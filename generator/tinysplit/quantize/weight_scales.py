@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
-from tinysplit.network.fixed_point.clipping import CLIPPED_SHARES
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
+from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES, Bounds, LayerFormats
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 

@@ -93,7 +93,7 @@ class NetworkBuilder:
 
     def tanh(self) -> Self:
         """Add a tanh, computed from a lookup table."""
-        return self._add(Lookup, operator="Tanh", function=np.tanh)
+        return self._add(Lookup, function=np.tanh)
 
     def prelu(self) -> Self:
         """Add a PRelu with one slope per channel."""

@@ -26,7 +26,7 @@ STEP = 1e-6  # relative: points that are closer are equal
 Solve = Callable[[Problem, float], Split]
 
 
-class Against(StrEnum):
+class SecondObjective(StrEnum):
     """The second objective of the front."""
 
     ENERGY = "energy"
@@ -48,9 +48,9 @@ class Point:
     copies: tuple[int, ...]
     proved: bool
 
-    def other(self, against: Against) -> float:
+    def other(self, against: SecondObjective) -> float:
         """Return the second objective: joules per inference, or the period in seconds."""
-        return self.energy_j if against is Against.ENERGY else self.period_s
+        return self.energy_j if against is SecondObjective.ENERGY else self.period_s
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Front:
     """The points by latency; `complete`: it is proved that there are no more."""
 
     problem: Problem
-    against: Against
+    against: SecondObjective
     points: tuple[Point, ...]
     complete: bool
 
@@ -84,7 +84,7 @@ class Front:
 
 
 def pareto_front(
-    problem: Problem, against: Against, solve: Solve, time_limit_s: float = DEFAULT_FRONT_LIMIT_S
+    problem: Problem, against: SecondObjective, solve: Solve, time_limit_s: float = DEFAULT_FRONT_LIMIT_S
 ) -> Front:
     """Return the front of `problem`, whose limits hold for every point and whose objective is ignored.
 
@@ -106,13 +106,13 @@ def pareto_front(
     return Front(problem, against, _best([*points, *_copies(problem, against)], against), complete)
 
 
-def _limited(problem: Problem, against: Against, limit: float) -> Problem:
-    if against is Against.ENERGY:
+def _limited(problem: Problem, against: SecondObjective, limit: float) -> Problem:
+    if against is SecondObjective.ENERGY:
         return replace(problem, max_energy_j=limit)
     return replace(problem, max_period_s=limit)
 
 
-def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) -> Point:
+def _fastest(problem: Problem, against: SecondObjective, solve: Solve, deadline: float) -> Point:
     """Return the split with the least latency, ties broken by the second objective."""
     fast = solve(replace(problem, objective=Objective.LATENCY), deadline - clock.now())
     asked = replace(problem, objective=Objective(against.value), max_latency_s=max(fast.figures.i_s, NO_TIME_S))
@@ -127,9 +127,9 @@ def _fastest(problem: Problem, against: Against, solve: Solve, deadline: float) 
     return Point(best.figures.i_s, best.period_s, best.energy_j, best.assignment, (), proved)
 
 
-def _copies(problem: Problem, against: Against) -> list[Point]:
+def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
     """Return the whole network replicated on the two, three, ... fastest feasible devices; none against energy."""
-    if against is Against.ENERGY:
+    if against is SecondObjective.ENERGY:
         return []
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0)
     whole = {device: (device,) * len(problem.layers) for device in range(len(problem.devices))}
@@ -154,7 +154,7 @@ def _copies(problem: Problem, against: Against) -> list[Point]:
     return [point for point in points if point.period_s <= problem.longest_period_s]
 
 
-def _best(points: list[Point], against: Against) -> tuple[Point, ...]:
+def _best(points: list[Point], against: SecondObjective) -> tuple[Point, ...]:
     """Return the points that are not dominated, by latency."""
     best: list[Point] = []
     for point in sorted(points, key=lambda point: (point.latency_s, point.other(against), point.copies)):

@@ -5,7 +5,7 @@ bias then subtracts 128 * sum(w).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.cost_table import Work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
-
-if TYPE_CHECKING:
-    from tinysplit.network.layers.window import Window
 
 BITS = 8
 _SIGN = 1 << (BITS - 1)
@@ -119,7 +117,7 @@ def windows_work(layer: Layer, widths: Widths, passes: int) -> dict[str, float]:
     Parts: `run` is a kernel row inside the map, copied as a whole; `piece` is a single kernel position of another row;
     `outside` is a position in the padding, with its `filled_` words or values.
     """
-    window: Window | None = getattr(layer, "window", None)
+    window = layer_window(layer)
     signed = may_be_signed(layer, widths)
     if window is None:
         return copy_work(layer, widths, layer.in_shape.size, passes, signed=signed)

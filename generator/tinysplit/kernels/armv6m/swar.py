@@ -14,10 +14,9 @@ from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lane_sums import BYTES_IN_WORD, LARGEST_BYTE_WINDOW, LaneSum, concat_shifts
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
-from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.pool import Pool
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 ANY_BYTE, POSITIVE_BYTE = (-128, 127), (0, 127)  # clamps that words are brought to
@@ -41,7 +40,7 @@ class Swar(Kernel):
         """See `Kernel.fits`."""
         if core != CORTEX_M0PLUS or widths != Widths.all(common.BITS):
             return False
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             return layer.in_shape.channels % BYTES_IN_WORD == 0 and layer.window.elements <= LARGEST_BYTE_WINDOW
         if isinstance(layer, Concat):
             return all(shape.channels % BYTES_IN_WORD == 0 for shape in layer.in_shapes)
@@ -53,7 +52,7 @@ class Swar(Kernel):
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
 

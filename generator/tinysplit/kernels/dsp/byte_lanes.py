@@ -13,6 +13,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.max_pool import MaxPool
+from tinysplit.network.layers.pool import Pool
 
 NO_UPPER_CLAMP = ("", "ReLU")
 
@@ -36,6 +37,6 @@ class ByteLanes(Kernel):
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """See `Kernel.lead`: four channels are written after all of their inputs were read."""
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         return super().lead(layer, k, widths)

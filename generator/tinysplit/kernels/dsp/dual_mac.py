@@ -19,8 +19,8 @@ from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.fixed_point.clipping import CLIPPED_SHARES
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense

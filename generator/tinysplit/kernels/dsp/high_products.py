@@ -39,6 +39,8 @@ class Epilogue:
         """Return the epilogue of `quantized`; `extra_bits` has one value for each output channel.
 
         With `may_mask` the kernel clears the bits that the first shift drops, so that the product needs no such shift.
+
+        Raises ValueError for a layer without requantization.
         """
         formats, (low, high) = quantized.formats, quantized.clamp
         requantization = formats.requantization

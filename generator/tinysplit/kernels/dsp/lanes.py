@@ -14,11 +14,10 @@ from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
-from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
+from tinysplit.network.layers.pool import Pool
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 WORD_BITS = 32
@@ -44,7 +43,7 @@ class Lanes(Kernel):
         """See `Kernel.fits`."""
         if core not in DSP_CORES or widths.x != widths.y:
             return False
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             has_sums = layer.window.elements <= LARGEST_WINDOW
             return widths.x == POOL_BITS and layer.in_shape.channels % POOL_LANES == 0 and has_sums
         lane_count = WORD_BITS // widths.x
@@ -61,7 +60,7 @@ class Lanes(Kernel):
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
-        if isinstance(layer, MaxPool | AveragePool):
+        if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         if isinstance(layer, Concat):
             return copies_lead(layer, k, widths)

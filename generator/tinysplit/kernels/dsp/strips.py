@@ -10,7 +10,7 @@ from functools import cached_property
 from tinysplit.kernels.cost_table import Work
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.dense import Dense
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.window import Window, layer_window
 
 SHORT_PAIRS = 24
 STRIP_BYTES = 640  # longer strips save little: only the columns shared by two strips are widened twice
@@ -40,8 +40,7 @@ class Strips:
     @cached_property
     def window(self) -> Window:
         """The window of a convolution, 1x1 for a fully connected layer."""
-        window: Window = getattr(self.layer, "window", Window((1, 1)))
-        return window
+        return layer_window(self.layer) or Window((1, 1))
 
     @property
     def is_flat(self) -> bool:

@@ -51,12 +51,12 @@ class ValueFormat:
         return np.dtype(f"int{self.bits}")
 
     def quantize(self, values: FloatArray) -> IntArray:
-        """Round `values` to the nearest integer of this format (halves up) and saturate."""
+        """Round `values` (any shape) to the nearest integers of this format (halves up) and saturate."""
         scaled = np.floor(np.asarray(values, dtype=np.float64) / self.scale + (self.zero_point + 0.5))
         return np.clip(scaled, self.low, self.high).astype(self.dtype)
 
     def dequantize(self, integers: IntArray) -> NDArray[np.float64]:
-        """Return the real values that `integers` represent."""
+        """Return the real values (integer - zero_point) * scale of `integers` (any shape)."""
         return (integers.astype(np.float64) - self.zero_point) * self.scale
 
 

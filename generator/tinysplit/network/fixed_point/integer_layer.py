@@ -48,11 +48,6 @@ class IntegerLayer(ABC):
         """Smallest and largest integer of the first input."""
         return self.bounds[0] if self.bounds else (self.formats.x.low, self.formats.x.high)
 
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes of all constants."""
-        return sum(array.nbytes for array in self.constants.values())
-
     def requantize(self, sums: IntArray) -> IntArray:
         """Requantize accumulators (... x channels) to integers of `y`, clamped.
 
@@ -64,6 +59,6 @@ class IntegerLayer(ABC):
         return self.clamped(requantization.apply(sums, self.formats.y.zero_point))
 
     def clamped(self, values: IntArray) -> IntArray:
-        """Saturate integers of the output's format and apply the fused activation."""
+        """Saturate integers (... x channels) of the output's format and apply the fused activation."""
         low, high = self.clamp
         return values.clip(low, high).astype(self.formats.y.dtype)

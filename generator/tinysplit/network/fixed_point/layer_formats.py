@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 
+CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's weight range: candidates for the clipping limit
+
 Bounds = tuple[int, int]  # smallest and largest integer of a value
 
 

@@ -12,15 +12,14 @@ from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers.base import Layer, Shape
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.pool import Pool
 
 MOST_RATIO_BITS = 12
 LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AveragePool(Layer):
+class AveragePool(Pool):
     """A pool over `window`, channel by channel.
 
     Averages are smaller than the values, so the output may have more fraction bits than the input: the sum is shifted
@@ -30,23 +29,12 @@ class AveragePool(Layer):
     kind: ClassVar[str] = "average_pool"
     keeps_sign: ClassVar[bool] = True
 
-    window: Window
     count_include_pad: bool = False  # ONNX: whether padded elements count in the divisor
 
     def __post_init__(self) -> None:
-        """Refuse a window without any element to divide by."""
+        """Raise InputError for a window over padding alone: it has no element to divide by."""
         if not self.count_include_pad and not self.window.counts(self.in_shape).all():
             raise InputError(f"layer {self.name!r}: a window covers nothing but padding; make the padding smaller")
-
-    @property
-    def out_shape(self) -> Shape:
-        """Shape of the output."""
-        return self.window.out_shape(self.in_shape, self.in_shape.channels)
-
-    @property
-    def operator_macc(self) -> int:
-        """Elements of all windows."""
-        return self.out_shape.size * self.window.elements
 
     def ratio(self, formats: LayerFormats) -> tuple[int, int]:
         """Return steps of the output in one of the input, as a fraction of two integers.

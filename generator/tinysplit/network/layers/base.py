@@ -196,6 +196,19 @@ class Layer(ABC):
         """Compute exactly what the C kernel computes: `inputs` (N x H x W x C) in their formats to the result in y."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedLayer(Layer):
+    """A layer that multiplies its input by trained weights; `bias` has a value per output channel."""
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    @property
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Float `weights` and `bias`."""
+        return {"weights": self.weights, "bias": self.bias}
+
+
 def _as_int32(values: IntArray) -> IntArray:
     """Return `values` as int32, saturated: `sum_bounds` of values that do not fit also exceed 32 bits."""
     return values.clip(-(1 << 31), (1 << 31) - 1).astype(np.int32)

@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape, T
+from tinysplit.network.layers.base import Shape, T, WeightedLayer
 from tinysplit.network.layers.window import Window
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Conv(Layer):
+class Conv(WeightedLayer):
     """`weights` are out_channels x k_h x k_w x in_channels_per_group, so that a kernel row is contiguous as in HWC."""
 
     kind: ClassVar[str] = "conv"
 
-    weights: NDArray[np.float32]
-    bias: NDArray[np.float32]
     window: Window
     groups: int = 1
 
@@ -43,11 +41,6 @@ class Conv(Layer):
     def has_padding(self) -> bool:
         """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
-
-    @property
-    def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Weights and bias."""
-        return {"weights": self.weights, "bias": self.bias}
 
     def windows(self, x: NDArray[T]) -> NDArray[T]:
         """Return the input values that the weights of a channel multiply (im2col of `x`, N x H x W x C, padded with 0).

@@ -4,23 +4,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.base import Shape, WeightedLayer
 from tinysplit.network.layers.window import Pads
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConvTranspose(Layer):
+class ConvTranspose(WeightedLayer):
     """`weights` are out_channels x k_h x k_w x in_channels; `pads` are cut off the output, `growth` adds to its end."""
 
     kind: ClassVar[str] = "conv_transpose"
 
-    weights: NDArray[np.float32]
-    bias: NDArray[np.float32]
     stride: tuple[int, int]
     dilation: tuple[int, int]
     pads: Pads
@@ -42,11 +39,6 @@ class ConvTranspose(Layer):
     def operator_macc(self) -> int:
         """Every input value times the whole kernel, and the biases."""
         return self.in_shape.size * self.weights[..., 0].size + self.out_shape.size
-
-    @property
-    def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Weights and bias."""
-        return {"weights": self.weights, "bias": self.bias}
 
     @property
     def has_padding(self) -> bool:

@@ -3,23 +3,19 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape, T
+from tinysplit.network.layers.base import Shape, T, WeightedLayer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Dense(Layer):
+class Dense(WeightedLayer):
     """`weights` are outputs x inputs, the inputs in the HWC order of `in_shape`."""
 
     kind: ClassVar[str] = "dense"
-
-    weights: NDArray[np.float32]
-    bias: NDArray[np.float32]
 
     @property
     def out_shape(self) -> Shape:
@@ -30,11 +26,6 @@ class Dense(Layer):
     def operator_macc(self) -> int:
         """Inputs * outputs + outputs for the bias."""
         return self.weights.size + self.bias.size
-
-    @property
-    def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Weights and bias."""
-        return {"weights": self.weights, "bias": self.bias}
 
     def windows(self, x: NDArray[T]) -> NDArray[T]:
         """See `Conv.windows`: a sample is a position."""

@@ -8,19 +8,17 @@ from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape, T
+from tinysplit.network.layers.base import Shape, T, WeightedLayer
 from tinysplit.network.layers.window import Window
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DepthwiseConv(Layer):
+class DepthwiseConv(WeightedLayer):
     """`weights` are k_h x k_w x channels."""
 
     kind: ClassVar[str] = "depthwise_conv"
     channel_axis: ClassVar[int] = -1
 
-    weights: NDArray[np.float32]
-    bias: NDArray[np.float32]
     window: Window
 
     @property
@@ -37,11 +35,6 @@ class DepthwiseConv(Layer):
     def has_padding(self) -> bool:
         """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
-
-    @property
-    def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Weights and bias."""
-        return {"weights": self.weights, "bias": self.bias}
 
     def windows(self, x: NDArray[T]) -> NDArray[T]:
         """See `Conv.windows`: each channel is a group."""

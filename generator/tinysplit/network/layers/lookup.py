@@ -26,7 +26,6 @@ class Lookup(Layer):
 
     kind: ClassVar[str] = "lookup"
 
-    operator: str  # ONNX's name of it
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
     @property
@@ -53,7 +52,7 @@ class Lookup(Layer):
         return _entries(x_bits) * y_bits // 8
 
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
-        """Return the `table`."""
+        """Return the `table`: output integers, with as many entries as `table_bytes` counts."""
         x = formats.x
         step = (1 << x.bits) // (_entries(x.bits) - (x.bits > BYTE_BITS))
         inputs = np.asarray((x.low + step * np.arange(_entries(x.bits)) - x.zero_point) * x.scale, np.float64)

@@ -5,29 +5,16 @@ from typing import ClassVar
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.pool import Pool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MaxPool(Layer):
+class MaxPool(Pool):
     """A pool over `window`, channel by channel."""
 
     kind: ClassVar[str] = "max_pool"
     keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
-
-    window: Window
-
-    @property
-    def out_shape(self) -> Shape:
-        """Shape of the output."""
-        return self.window.out_shape(self.in_shape, self.in_shape.channels)
-
-    @property
-    def operator_macc(self) -> int:
-        """Elements of all windows."""
-        return self.out_shape.size * self.window.elements
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

@@ -36,7 +36,7 @@ class PRelu(Layer):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """The slopes."""
+        """The slopes below zero, one per channel."""
         return {"slopes": self.slopes}
 
     def is_elementwise(self, _: int) -> bool:
@@ -60,7 +60,7 @@ class PRelu(Layer):
         return coarse_enough(wanted, (1 + float(np.abs(self.slopes).max())) * 2 * reach(inputs[0]))
 
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
-        """Return the `factors` below zero."""
+        """Return the `factors` below zero, one per channel: slope * x.scale / y.scale * 2^shift."""
         steps = self.slopes.astype(np.float64) * formats.x.scale / formats.y.scale
         return {"factors": np.rint(steps * 2.0 ** self.alignment(formats).shift).astype(np.int32)}
 

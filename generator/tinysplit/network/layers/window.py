@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.network.layers.base import Shape, T
+from tinysplit.network.layers.base import Layer, Shape, T
 
 
 class Pads(NamedTuple):
@@ -79,6 +79,12 @@ class Window:
             for size, k, s, d in zip(padded, self.kernel, self.stride, self.dilation, strict=True)
         )
         return Shape(height, width, channels)
+
+
+def layer_window(layer: Layer) -> Window | None:
+    """Return the window of a layer that has one."""
+    window: Window | None = getattr(layer, "window", None)
+    return window
 
 
 def _covered(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> IntArray:

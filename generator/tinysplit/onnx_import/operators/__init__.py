@@ -1,4 +1,7 @@
-"""One function per ONNX operator: it reads a `Node`, adds layers to the `GraphBuilder` and returns the result."""
+"""One function per ONNX operator: it reads a `Node`, adds layers to the `GraphBuilder` and returns the result.
+
+Each raises InputError for a use of its operator that is not supported; the semantics are those of ONNX Operators.
+"""
 
 from collections.abc import Callable
 

@@ -13,7 +13,10 @@ from tinysplit.onnx_import.operators.window import MAP_RANKS, window_of
 
 
 def conv(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add a `DepthwiseConv` where every channel has one kernel, otherwise a `Conv`; a 1-D Conv has a height of 1."""
+    """Add a `DepthwiseConv` where every channel has one kernel, otherwise a `Conv`; a 1-D Conv has a height of 1.
+
+    Raises InputError for more than 2 spatial dimensions, and if weights, bias and kernel_shape do not match.
+    """
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
@@ -46,7 +49,10 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add a `ConvTranspose`; groups become one group with zero weights."""
+    """Add a `ConvTranspose`; groups become one group with zero weights.
+
+    Raises InputError for more than 2 spatial dimensions, and if weights and input differ in their channels.
+    """
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
         raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")

@@ -11,7 +11,10 @@ from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
 def gemm(node: Node, builder: GraphBuilder) -> Tensor:
-    """Compute alpha * A * B + beta * C, with A or B transposed where the attributes say so; A is the activation."""
+    """Compute alpha * A * B + beta * C, with A or B transposed where the attributes say so; A is the activation.
+
+    Raises InputError if A is a constant or C differs between rows.
+    """
     if not isinstance(node.operands[0], Tensor):
         raise node.error("has a constant on its left: only activation * weights is supported")
     x = node.tensor.layout
@@ -30,7 +33,10 @@ def gemm(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def matmul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply the activation by a weight matrix, or by a vector, which is a matrix of one column."""
+    """Multiply the activation by a weight matrix, or by a vector, which is a matrix of one column.
+
+    Raises InputError if the second operand is not a matrix of constants.
+    """
     weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
     if weights is None or weights.ndim not in {1, 2}:
         raise node.error(f"multiplies {node.shapes}: only activation * weight matrix is supported")

@@ -46,7 +46,10 @@ def leaky_relu(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def prelu(node: Node, builder: GraphBuilder) -> Tensor:
-    """Compute x above zero, slope * x below; the slope is a constant, one for all or per channel."""
+    """Compute x above zero, slope * x below; the slope is a constant, one for all or per channel.
+
+    Raises InputError for slopes of other shapes.
+    """
     return _prelu(node, builder, node.constant(1).astype(np.float64))
 
 
@@ -57,7 +60,6 @@ def _lookup(node: Node, builder: GraphBuilder, function: Callable[[FloatArray], 
         inputs=(builder.source(producer),),
         output=node.output,
         in_shape=shape,
-        operator=node.op_type,
         function=function,
     )
     return Tensor(Layout(order), builder.append(layer))

@@ -35,7 +35,7 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def mul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply two activations."""
+    """Multiply two activations. Raises InputError for constants among them and shapes that do not match."""
     operands = _aligned(node, builder, _operands(node, builder))
     return Tensor(Layout(operands[0].order), builder.append(Mul(**_fields(node, operands))))
 

@@ -15,7 +15,7 @@ def unchanged(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def dropout(node: Node, builder: GraphBuilder) -> Tensor:
-    """Dropout: the identity outside training."""
+    """Dropout: the identity outside training. Raises InputError in training mode."""
     ratio, training = node.optional(1), node.optional(2)
     if training is not None and training.any() and (ratio is None or ratio.any()):
         raise node.error("drops values at random, for training: export the network for inference")
@@ -35,7 +35,10 @@ def transpose(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def reshape(node: Node, builder: GraphBuilder) -> Tensor:
-    """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 is the remaining size."""
+    """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 is the remaining size.
+
+    Raises InputError for sizes that do not match or a batch other than 1.
+    """
     wanted = node.constant(1).tolist()
     old = node.tensor.layout
     if not node.attributes.get("allowzero", 0):
@@ -44,7 +47,7 @@ def reshape(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def flatten(node: Node, builder: GraphBuilder) -> Tensor:
-    """Flatten to two dimensions."""
+    """Flatten to two dimensions. Raises InputError for a batch other than 1."""
     axis = node.attributes.get("axis", 1)
     return _reshaped(node, (prod(node.tensor.layout.shape[:axis]), -1))
 
@@ -66,7 +69,10 @@ def unsqueeze(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def pad(node: Node, builder: GraphBuilder) -> Tensor:
-    """Pad with a constant; the window of the next operator absorbs it if it supports the constant."""
+    """Pad with a constant; the window of the next operator absorbs it if it supports the constant.
+
+    Raises InputError for other modes, negative pads, and a Pad after a Pad.
+    """
     mode = node.attributes.get("mode", b"constant").decode()
     widths = node.constant(1).tolist()
     value = node.optional(2)

@@ -15,6 +15,8 @@ def batch_normalization(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute gamma * (x - mean) / sqrt(variance + epsilon) + beta.
 
     As scale and shift of every channel: scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale.
+
+    Raises InputError in training mode.
     """
     if node.attributes.get("training_mode", 0):
         raise node.error("is in training mode: export the model for inference (model.eval())")
@@ -50,7 +52,7 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def div(node: Node, builder: GraphBuilder) -> Tensor:
-    """Divide by a constant."""
+    """Divide by a constant. Raises InputError if the dividend is the constant."""
     if not isinstance(node.operands[0], Tensor):
         raise node.error("divides a constant by an activation: not supported")
     with np.errstate(divide="ignore"):

@@ -29,7 +29,10 @@ def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add an `AveragePool`; a Pad with 0 in front counts in the divisor."""
+    """Add an `AveragePool`; a Pad with 0 in front counts in the divisor.
+
+    Raises InputError where only some of the padding counts.
+    """
     producer, in_shape, padded = builder.as_map(node)
     counts = bool(node.attributes.get("count_include_pad", 0))
     window, flooring = _pool_window(node, in_shape, padded), _flooring_window(node, in_shape, padded)

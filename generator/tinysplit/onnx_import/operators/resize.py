@@ -22,7 +22,10 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
 
 
 def resize(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add an `Upsample` where every pixel is repeated a whole number of times; other modes are refused."""
+    """Add an `Upsample` that repeats every pixel a whole number of times.
+
+    Raises InputError for other factors and modes.
+    """
     shape = node.tensor.layout.shape
     factors = _factors(node, shape)
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):

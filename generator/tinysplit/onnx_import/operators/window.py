@@ -7,7 +7,10 @@ MAP_RANKS = (3, 4)  # batch, channels, [height,] width
 
 
 def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]) -> Window:
-    """Return the window over `in_shape`; `padded` comes from a Pad in front of the node, its own pads are added."""
+    """Return the window over `in_shape`; `padded` comes from a Pad in front of the node, its own pads are added.
+
+    Raises InputError if the window is larger than its padded input.
+    """
     window = Window(kernel, node.pair("strides", 1), node.pair("dilations", 1), padded)
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
     if auto_pad == "NOTSET":

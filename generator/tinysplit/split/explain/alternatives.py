@@ -16,7 +16,7 @@ MAX_NAMED = 6  # boards, in one line
 NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.ENERGY: "energy"}
 
 
-def not_splitting(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
+def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
     """Yield a note for each alternative to `solved` that has a better objective, and one if it uses a single board.
 
     `solve` takes a problem and a time limit in seconds.

@@ -15,7 +15,12 @@ from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import LayerCosts, Objective, Problem, within
 from tinysplit.split.solvers.dispatch import find_split
-from tinysplit.split.solvers.no_split import NoSplitError, has_too_few_layers, homeless_layers, missing_flash_bytes
+from tinysplit.split.solvers.no_split import (
+    NoSplitError,
+    has_too_few_layers,
+    layers_without_device,
+    missing_flash_bytes,
+)
 
 EXPLANATION_LIMIT_S = 1.0  # per relaxed problem: the explanation should take less time than the search
 
@@ -55,9 +60,9 @@ def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFail
 
 def _capacity_reason(problem: Problem) -> str:
     """Return the capacity that is violated without any search (`no_split.check_capacity`); empty if none is."""
-    if homeless := homeless_layers(problem):
-        layer = problem.layers[homeless[0]]
-        return f"layer {homeless[0] + 1} {layer.name!r} {_why_nowhere(problem, layer)}"
+    if impossible := layers_without_device(problem):
+        layer = problem.layers[impossible[0]]
+        return f"layer {impossible[0] + 1} {layer.name!r} {_why_nowhere(problem, layer)}"
     missing = missing_flash_bytes(problem)
     if missing > 0:
         needed = sum(problem.least_flash_bytes)

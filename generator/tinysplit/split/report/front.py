@@ -5,7 +5,7 @@ from rich.console import Console
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.sub_models import sub_models
-from tinysplit.split.pareto import Against, Front, Point
+from tinysplit.split.pareto import Front, Point, SecondObjective
 from tinysplit.split.report.split import layer_numbers
 
 
@@ -22,12 +22,12 @@ def print_front(front: Front, console: Console) -> None:
     )
 
 
-def _heading(against: Against) -> str:
-    return "mJ" if against is Against.ENERGY else "outputs per second"
+def _heading(against: SecondObjective) -> str:
+    return "mJ" if against is SecondObjective.ENERGY else "outputs per second"
 
 
-def _other(point: Point, against: Against) -> str:
-    return f"{point.energy_j * MILLI:.3f}" if against is Against.ENERGY else f"{1 / point.period_s:.3f}"
+def _other(point: Point, against: SecondObjective) -> str:
+    return f"{point.energy_j * MILLI:.3f}" if against is SecondObjective.ENERGY else f"{1 / point.period_s:.3f}"
 
 
 def _layers(point: Point) -> str:

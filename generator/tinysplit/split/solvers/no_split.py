@@ -19,11 +19,11 @@ class NoSplitError(CheckFailedError):
 
 def check_capacity(problem: Problem) -> None:
     """Raise NoSplitError if single layers, the sum of flash or the number of layers prove infeasibility."""
-    if homeless_layers(problem) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem):
+    if layers_without_device(problem) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem):
         raise NoSplitError(proved=True)
 
 
-def homeless_layers(problem: Problem) -> tuple[int, ...]:
+def layers_without_device(problem: Problem) -> tuple[int, ...]:
     """Return the 0-based layers that no device can run: none has both the memory and a kernel."""
     return tuple(number for number, row in enumerate(problem.usable_seconds) if not any(map(isfinite, row)))
 

@@ -14,7 +14,7 @@ def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:
     """
     devices = range(len(problem.devices))
     return tuple(
-        tuple(twin for twin in range(device) if _are_interchangeable(problem, twin, device)) for device in devices
+        tuple(other for other in range(device) if _are_interchangeable(problem, other, device)) for device in devices
     )
 
 

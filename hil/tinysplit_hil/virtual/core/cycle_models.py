@@ -81,7 +81,6 @@ _M4_CYCLES = {
     **dict.fromkeys((arm.ARM_INS_VFMA, arm.ARM_INS_VFMS, arm.ARM_INS_VFNMA, arm.ARM_INS_VFNMS), 3),
     **dict.fromkeys((arm.ARM_INS_VLDR, arm.ARM_INS_VSTR), 2),
 }
-_DOUBLE_EXTRA = 1
 
 
 def m4_cost(block: Sequence[Instruction]) -> BlockCost:

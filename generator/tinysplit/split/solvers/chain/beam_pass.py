@@ -32,12 +32,12 @@ class Rules(NamedTuple):
     """Rules on the devices used. Interchangeable devices are used in their order, to break symmetry."""
 
     must_use_all: bool
-    earlier_twins: tuple[tuple[int, ...], ...]  # by device: the interchangeable ones before it
+    earlier_interchangeable: tuple[tuple[int, ...], ...]  # by device: the interchangeable ones before it
 
     @property
     def need_used(self) -> bool:
         """Whether the set of used devices is part of the state."""
-        return self.must_use_all or any(self.earlier_twins)
+        return self.must_use_all or any(self.earlier_interchangeable)
 
 
 class Dropped(NamedTuple):
@@ -158,8 +158,8 @@ class BeamPass:
         n_devices = self.resources.n_devices
         is_used = (used[:, None] >> np.arange(n_devices, dtype=np.uint64) & np.uint64(1)).astype(bool)
         good = np.ones_like(is_used)
-        for device, earlier_twins in enumerate(self.rules.earlier_twins):
-            good[:, device] = is_used[:, list(earlier_twins)].all(axis=1)
+        for device, earlier in enumerate(self.rules.earlier_interchangeable):
+            good[:, device] = is_used[:, list(earlier)].all(axis=1)
         if self.rules.must_use_all:
             unused = n_devices - is_used.sum(axis=1)[:, None] - ~is_used
             good &= unused <= self.resources.n_layers - 1 - layer

@@ -144,7 +144,7 @@ def _powered_sets(problem: Problem, rules: Rules) -> Iterator[Sequence[int]]:
     for size in devices[1:]:
         for powered in combinations(devices, size):
             if _holds_all(problem, powered) and all(
-                set(rules.earlier_twins[device]) <= set(powered) for device in powered
+                set(rules.earlier_interchangeable[device]) <= set(powered) for device in powered
             ):
                 yield powered
 

@@ -32,7 +32,7 @@ class LabelBounds:
         self.lagrangian_bounds = [LagrangianBound.at(graph, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
         self.earlier_masks = np.array(
-            [sum(1 << i for i in twins) for twins in earlier_interchangeable(problem)], dtype=np.uint64
+            [sum(1 << i for i in earlier) for earlier in earlier_interchangeable(problem)], dtype=np.uint64
         )
         self.saturation = self._saturation()
 

@@ -10,7 +10,7 @@ from tinysplit.split.problem import Problem
 
 
 @dataclass(frozen=True)
-class CostTable:
+class ProblemTable:
     """The problem of a network on two boards of every type; the second one has transfers between equal boards."""
 
     names: tuple[str, ...]
@@ -18,7 +18,7 @@ class CostTable:
     problem: Problem
 
     @classmethod
-    def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "CostTable":
+    def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "ProblemTable":
         """Return the table of `graph`; raises the errors of `make_problem`."""
         problem = make_problem(graph, (*boards, *boards), settings)
         return cls(

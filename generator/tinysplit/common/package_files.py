@@ -1,4 +1,4 @@
-"""Folders of resources (templates, firmware, boards), in a checkout and in an installed wheel."""
+"""Folders of package data (templates, firmware, boards), in a checkout and in an installed wheel."""
 
 from pathlib import Path
 

@@ -1,0 +1,23 @@
+"""What maximum and average pooling have in common: a window that moves over each channel."""
+
+from dataclasses import dataclass
+
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.window import Window
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pool(Layer):
+    """A layer that reduces each window of each channel to one value."""
+
+    window: Window
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.window.out_shape(self.in_shape, self.in_shape.channels)
+
+    @property
+    def operator_macc(self) -> int:
+        """Elements of all windows."""
+        return self.out_shape.size * self.window.elements
