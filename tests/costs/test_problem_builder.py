@@ -14,7 +14,7 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
-from tinysplit.kernels.predicted_cycles import kernel_cycles
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind

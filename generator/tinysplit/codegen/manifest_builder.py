@@ -7,7 +7,7 @@ from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.protocol_limits import HOST_BAUD
-from tinysplit.kernels.predicted_cycles import kernel_cycles
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph

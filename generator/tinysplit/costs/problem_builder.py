@@ -11,7 +11,7 @@ from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, direct_seconds, host_seconds, links_of
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.kernels.predicted_cycles import kernel_cycles
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels import TABLE_ERROR, Optimize
-from tinysplit.kernels.predicted_cycles import kernel_cycles
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, readers_of

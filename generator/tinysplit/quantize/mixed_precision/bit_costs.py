@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import choose
-from tinysplit.kernels.predicted_cycles import kernel_cycles
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import make_plan
