@@ -19,7 +19,7 @@ M0PLUS = "cortex-m0plus"
 
 
 def two_layers(inputs: int) -> Graph:
-    """Return two fully connected layers, of which the first one reads so many values and gives 8."""
+    """Return two fully connected layers, the first with the given number of inputs and 8 outputs."""
     sizes = ((inputs, 8), (8, 4))
     return Graph.of_layers(
         "n",

@@ -1,4 +1,4 @@
-"""A clock for time limits that the test owns: each reading is so many seconds later, however fast the machine is."""
+"""A clock for time limits that the test owns: each reading is a fixed number of seconds later."""
 
 import pytest
 
