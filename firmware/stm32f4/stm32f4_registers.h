@@ -15,6 +15,8 @@ typedef struct {
   volatile uint32_t reserved_1[3];
   volatile uint32_t APB1ENR; /* 0x40 */
   volatile uint32_t APB2ENR;
+  volatile uint32_t reserved_2[11];
+  volatile uint32_t CSR; /* 0x74 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -42,9 +44,16 @@ typedef struct {
   volatile uint32_t CR1;
 } USART_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
 #define RCC_BASE 0x40023800u
 #define FLASH_R_BASE 0x40023C00u
 #define PWR_BASE 0x40007000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x40020000u
 #define GPIOB_BASE 0x40020400u
 #define GPIOC_BASE 0x40020800u
@@ -61,6 +70,7 @@ typedef struct {
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -104,6 +114,13 @@ typedef struct {
 #define RCC_APB1ENR_PWREN (1u << 28)
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
+
+#define RCC_CSR_RMVF (1u << 24)
+#define RCC_CSR_BORRSTF (1u << 25)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_PORRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
 
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)

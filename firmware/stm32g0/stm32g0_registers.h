@@ -16,6 +16,8 @@ typedef struct {
   volatile uint32_t AHBENR;
   volatile uint32_t APBENR1;
   volatile uint32_t APBENR2;
+  volatile uint32_t reserved_1[7];
+  volatile uint32_t CSR; /* 0x60 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -55,9 +57,16 @@ typedef struct {
   volatile uint32_t ARR;
 } TIM_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
 #define TIM2_BASE 0x40000000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x50000000u
 #define GPIOB_BASE 0x50000400u
 #define GPIOC_BASE 0x50000800u
@@ -72,6 +81,7 @@ typedef struct {
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define TIM2 ((TIM_TypeDef *)TIM2_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -109,6 +119,11 @@ typedef struct {
 #define RCC_APBENR1_USART4EN (1u << 19)
 #define RCC_APBENR1_LPUART1EN (1u << 20)
 #define RCC_APBENR2_USART1EN (1u << 14)
+#define RCC_CSR_RMVF (1u << 23)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_PWRRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
 
 #define FLASH_ACR_LATENCY (7u << 0)
 #define FLASH_ACR_PRFTEN (1u << 8)

@@ -18,7 +18,9 @@ typedef struct {
   volatile uint32_t PLLCKSELR; /* 0x28 */
   volatile uint32_t PLLCFGR;
   volatile uint32_t PLL1DIVR;
-  volatile uint32_t reserved_3[43];
+  volatile uint32_t reserved_3[39];
+  volatile uint32_t RSR; /* 0xD0 */
+  volatile uint32_t reserved_5[3];
   volatile uint32_t AHB4ENR; /* 0xE0 */
   volatile uint32_t reserved_4;
   volatile uint32_t APB1LENR; /* 0xE8 */
@@ -70,10 +72,17 @@ typedef struct {
   volatile uint32_t TDR;
 } USART_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
 #define RCC_BASE 0x58024400u
 #define FLASH_R_BASE 0x52002000u
 #define PWR_BASE 0x58024800u
 #define SYSCFG_BASE 0x58000400u
+#define IWDG1_BASE 0x58004800u
 #define GPIOA_BASE 0x58020000u
 #define GPIOB_BASE 0x58020400u
 #define GPIOC_BASE 0x58020800u
@@ -95,6 +104,7 @@ typedef struct {
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
 #define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define IWDG1 ((IWDG_TypeDef *)IWDG1_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -144,6 +154,13 @@ typedef struct {
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
 #define RCC_APB4ENR_SYSCFGEN (1u << 1)
+
+#define RCC_RSR_RMVF (1u << 16)
+#define RCC_RSR_BORRSTF (1u << 21)
+#define RCC_RSR_PINRSTF (1u << 22)
+#define RCC_RSR_PORRSTF (1u << 23)
+#define RCC_RSR_SFTRSTF (1u << 24)
+#define RCC_RSR_IWDG1RSTF (1u << 26)
 
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)

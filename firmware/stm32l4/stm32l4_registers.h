@@ -20,6 +20,8 @@ typedef struct {
   volatile uint32_t APB1ENR1; /* 0x58 */
   volatile uint32_t APB1ENR2;
   volatile uint32_t APB2ENR;
+  volatile uint32_t reserved_2[12];
+  volatile uint32_t CSR; /* 0x94 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -54,9 +56,16 @@ typedef struct {
   volatile uint32_t TDR;
 } USART_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
 #define PWR_BASE 0x40007000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x48000000u
 #define GPIOB_BASE 0x48000400u
 #define GPIOC_BASE 0x48000800u
@@ -75,6 +84,7 @@ typedef struct {
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -120,6 +130,12 @@ typedef struct {
 #define RCC_APB1ENR1_PWREN (1u << 28)
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
 #define RCC_APB2ENR_USART1EN (1u << 14)
+
+#define RCC_CSR_RMVF (1u << 23)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_BORRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
 
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
