@@ -86,15 +86,15 @@ typedef struct {
       uint32_t crc;     /* that the tensor shall have */
       uint16_t next;    /* block expected next */
       uint16_t hole;    /* first block of the range of MISSING */
-      uint16_t hole_to; /* behind the last one */
+      uint16_t hole_to; /* behind the last one; 0: everything */
       uint16_t damaged; /* first block of the frame of DAMAGED */
       uint8_t damaged_blocks;
     } in;
     struct {
       uint32_t ready;          /* bytes of the tensor that may leave */
       uint32_t budget;         /* blocks that may be sent again */
-      uint32_t confirmed_crc;  /* of CONFIRM */
-      uint16_t confirmed;      /* its first block */
+      uint32_t confirmed_crc;  /* of CONFIRM: CRC of the CRCs of its units */
+      uint16_t confirmed;      /* first block */
       uint16_t confirmed_bits; /* units that arrived as they were sent */
       uint8_t confirmed_blocks;
       uint8_t granted; /* number of the newest grant */
@@ -135,19 +135,22 @@ struct link {
   const link_settings_t *settings;
   link_parser_t parser;
   link_writer_t writer;
-  uint32_t run;
-  uint32_t seed;      /* CRC of plan and run: start of the CRC of all frames but HELLO */
-  uint32_t peer_boot; /* boot count of the peer */
-  uint32_t ahead;     /* bits times 1000 that were filled and have not left the UART */
-  uint32_t wanted;    /* newer run that the peer asked for */
-  uint16_t quiet_ms;  /* since the last byte */
-  uint16_t deaf_ms;   /* since the last good frame */
-  uint16_t hello_ms;  /* until the next HELLO, 0: none */
+  uint32_t run;           /* 0: none since the reset */
+  uint32_t wanted;        /* run that the peer asked for, while `is_joining` */
+  uint32_t peer_boot;     /* boot count of the peer */
+  uint32_t ahead;         /* bits times 1000 that were filled and have not left the UART */
+  uint16_t quiet_ms;      /* since the last byte */
+  uint16_t deaf_ms;       /* since the last good frame */
+  uint16_t hello_ms;      /* until the next HELLO, 0: none */
   volatile uint8_t state; /* link_state_t */
+  uint8_t is_joining;     /* link_join of `wanted` is to come */
   uint8_t failure;        /* link_failure_t */
   uint8_t answers;        /* HELLO frames that wait to leave */
   uint8_t hellos;         /* without an answer */
-  uint8_t turn;           /* channel that sent last */
+  uint8_t refusals;       /* HELLO replies of a peer that does not join */
+  uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
+  uint8_t speaking;       /* index of the channel of the frame that leaves */
+  uint8_t turn;           /* index of the channel whose data left last */
   uint8_t frame_blocks;   /* longest frame at present */
   uint8_t good_frames;    /* since one was lost */
   link_counters_t counters;
