@@ -70,7 +70,7 @@ static void enqueue(const outgoing_t *outgoing) {
 static void send(const outgoing_t *outgoing) {
   uint32_t lock = interrupts_lock();
   enqueue(outgoing);
-  uart_wake(&board_host_uart);
+  uart_host_wake(&board_host_uart);
   interrupts_unlock(lock);
 }
 
@@ -113,16 +113,18 @@ void schedule_on_link_timeout(uint16_t cut) { host_send_error(HOST_LINK_TIMEOUT,
 /* The frame under way is finished first, or the host would take the report for its payload. */
 void host_send_fault(uint32_t program_counter) {
   outgoing_t outgoing = error_frame(EVENT_SEQUENCE, HOST_FAULT, program_counter);
-  uart_send_polling(&board_host_uart);
+  uart_host_send_polling(&board_host_uart);
   enqueue(&outgoing);
-  uart_send_polling(&board_host_uart);
+  uart_host_send_polling(&board_host_uart);
 }
 
 /* Requests */
 
 static uint8_t line_errors(void) {
-  uint32_t sum = board_host_uart.line_errors;
-  for (uint8_t i = 0; i < board_link_count; i++) sum += board_link_uarts[i].line_errors;
+  uint32_t sum = board_host_uart.uart.line_errors;
+#if BOARD_HAS_LINKS
+  for (uint8_t i = 0; i < board_link_count; i++) sum += board_link_uarts[i].uart.line_errors;
+#endif
   return (uint8_t)(sum < UINT8_MAX ? sum : UINT8_MAX);
 }
 
@@ -236,7 +238,7 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
 void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, end_request);
   frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
-  uart_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
+  uart_host_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
 }
 
 void host_tick(void) { frame_receiver_tick(&receiver); }

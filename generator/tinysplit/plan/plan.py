@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
+from tinysplit.boards.link_driver import LinkDriver, choose_driver
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
@@ -29,6 +30,7 @@ class BoardPlan:
     steps: tuple[Step, ...]
     memory: BoardMemory
     links: tuple[BoardLink, ...]
+    link_driver: LinkDriver
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
 
@@ -110,7 +112,10 @@ def make_plan(
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
         _check_arena(memory, ram_bytes, board_title(index + 1, boards[index].name))
-        return BoardPlan(index, boards[index], tuple(steps), memory, links_of_board(links, index), named, optimize)
+        own_links = links_of_board(links, index)
+        uarts, free_bytes = [link.uart for link in own_links], ram_bytes - memory.arena.size_bytes
+        driver = choose_driver(boards[index], uarts, settings.driver, free_bytes)
+        return BoardPlan(index, boards[index], tuple(steps), memory, own_links, driver, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     return Plan(problem, assignment, plans, links, cuts)
