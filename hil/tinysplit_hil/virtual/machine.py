@@ -14,6 +14,8 @@ from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
 from tinysplit_hil.virtual.peripherals.bus import Bus
 from tinysplit_hil.virtual.peripherals.chips import Chip
+from tinysplit_hil.virtual.peripherals.dma import DmaMemory
+from tinysplit_hil.virtual.peripherals.dma_chips import DmaPorts
 from tinysplit_hil.virtual.symbols import load_program
 
 FOREVER = (1 << 63) - 1
@@ -37,10 +39,9 @@ class Machine:
         self.state = self._emulator.state
         self.clock = Clock(1)
         self._nvic = Nvic(self._core.priority_bits)
-        self.chip = Chip(
-            board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position), self._forget_event
-        )
-        self._connect_interrupts(board)
+        self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
+        for position, line in self.chip.interrupts:
+            self._nvic.connect(FIRST_INTERRUPT + position, line)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # cached result of _next_event
@@ -53,10 +54,24 @@ class Machine:
         self._prepare_state(finds_loops)
         self._power_up()
 
-    def _connect_interrupts(self, board: Board) -> None:
-        for uart in (board.host_uart, *board.link_uarts):
-            usart = self.chip.uarts[uart.name]
-            self._nvic.connect(FIRST_INTERRUPT + uart.irq_position, usart.has_interrupt)
+    def _dma_ports(self, board: Board) -> DmaPorts:
+        controllers = {level.name: level.dma for level in board.memory_levels}
+        flash = board.device.flash
+        memories = [
+            DmaMemory(each.name, each.start, self._emulator.ram[each.name], controllers[each.name], is_writable=True)
+            for each in board.device.ram
+        ]
+        memories.append(
+            DmaMemory(flash.name, flash.start, self._emulator.flash, controllers[flash.name], is_writable=False)
+        )
+        return DmaPorts(memories, self._look_at_interrupt, self._wait_for_dma)
+
+    def _look_at_interrupt(self, position: int) -> None:
+        self._nvic.look(FIRST_INTERRUPT + position)
+
+    def _wait_for_dma(self) -> None:
+        if not self._is_asleep:
+            self.state.cycles += self._core.dma_wait_cycles
 
     def _connect_bus(self) -> None:
         self._bus = Bus(self.chip.rcc.is_clocked)

@@ -79,8 +79,8 @@ class VirtualRig:
 
     @staticmethod
     def _wire(sent: Callable[[int], None], target: Usart) -> Sink:
-        def sink(arrival_ps: int, byte_ps: int, value: int) -> None:
-            target.receive(arrival_ps, byte_ps, value)
+        def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
+            target.receive(arrival_ps, byte_ps, value, errors)
             sent(arrival_ps)
 
         return sink
