@@ -43,10 +43,12 @@ class Machine:
         for position, line in self.chip.interrupts:
             self._nvic.connect(FIRST_INTERRUPT + position, line)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._uarts = tuple(self.chip.uarts.values())
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # cached result of _next_event
         self._error: BaseException | None = None
         self._horizon_ps = 0
+        self._known_ps = 0  # no byte from other boards or the host begins before
         self._loop_period: int | None = None
         self._is_asleep = False
         self.slept_cycles = 0  # in WFI
@@ -152,7 +154,13 @@ class Machine:
         self.state.horizon = self._horizon()
 
     def _horizon(self) -> int:
-        return FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
+        cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        for uart in self._uarts:
+            idle_ps = uart.idle_ps
+            if idle_ps is not None and idle_ps > self._known_ps:
+                cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
+        return cycle
 
     def _next_event(self) -> int:
         if self._known_event is None:
@@ -166,7 +174,9 @@ class Machine:
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
             for each in self._eventful:
-                each.advance(now)
+                event = each.next_event()
+                if event is not None and event <= now:
+                    each.advance(now)
             self._known_event = None
 
     def _look_ahead(self) -> None:
@@ -176,14 +186,15 @@ class Machine:
 
     # Running
 
-    def run(self, horizon_ps: int) -> None:
+    def run(self, horizon_ps: int, known_ps: int) -> None:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
+        No byte from other boards or from the host begins before `known_ps`, unless it has been announced already.
         At least one block runs, since a block may take longer than a byte at a high baud rate.
 
         Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
-        self._horizon_ps = horizon_ps
+        self._horizon_ps, self._known_ps = horizon_ps, known_ps
         self.state.may_overrun = True
         try:
             while self._wake():

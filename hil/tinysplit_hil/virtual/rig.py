@@ -143,7 +143,8 @@ class VirtualRig:
             first = min(range(len(nexts)), key=nexts.__getitem__)
             if nexts[first] < wake_ps:
                 others = min((ps for index, ps in enumerate(nexts) if index != first), default=FOREVER)
-                self._machines[first].run(min(others, wake_ps) + self._lookahead_ps())
+                known_ps = min(others, wake_ps)
+                self._machines[first].run(known_ps + self._lookahead_ps(), known_ps)
                 continue
             if wake_ps >= FOREVER:
                 raise ToolError("deadlock: all virtual boards wait and no event is pending")
