@@ -7,6 +7,7 @@
 #else
 #include "stm32f4_registers.h"
 #endif
+#include "dma_streams.h"
 #include "uart_v1.h"
 
 #define CLOCK_RESET_HZ 16000000u /* HSI */

@@ -7,6 +7,7 @@
 #else
 #include "stm32g0_registers.h"
 #endif
+#include "dma_channels.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 16000000u /* HSI16 */

@@ -7,6 +7,7 @@
 #else
 #include "stm32h7_registers.h"
 #endif
+#include "dma_streams.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 64000000u /* HSI */

@@ -7,6 +7,7 @@
 #else
 #include "stm32l4_registers.h"
 #endif
+#include "dma_channels.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 4000000u /* MSI */

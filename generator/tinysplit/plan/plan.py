@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
+from tinysplit.boards.link_driver import LinkDriver, choose_driver
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
@@ -32,6 +33,7 @@ class BoardPlan:
     memory: BoardMemory
     stages: StageBuffers
     links: tuple[BoardLink, ...]
+    link_driver: LinkDriver
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
 
@@ -118,11 +120,13 @@ def make_plan(
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
         _check_arena(memory, ram_bytes, board_title(index + 1, boards[index].name))
+        own_links = links_of_board(links, index)
+        uarts, free_bytes = [link.uart for link in own_links], ram_bytes - memory.arena.size_bytes
+        driver = choose_driver(boards[index], uarts, settings.driver, free_bytes)
         input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if BufferId(NETWORK_INPUT) in memory.arena.offsets else 0
         output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if assignment[-1] == index else 0
         stages = place_stages(steps, cuts, memory.arena.size_bytes, ram_bytes, input_bytes, output_bytes)
-        own_links = links_of_board(links, index)
-        return BoardPlan(index, boards[index], tuple(steps), memory, stages, own_links, named, optimize)
+        return BoardPlan(index, boards[index], tuple(steps), memory, stages, own_links, driver, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     return Plan(problem, assignment, plans, links, cuts)
