@@ -38,7 +38,10 @@ void link_peer_ask(link_t *link) {
   say_hello(link);
 }
 
-void link_probe(link_t *link) { link_peer_ask(link); }
+void link_probe(link_t *link) {
+  if (!link->was_heard) link_peer_ask(link);
+  link->was_heard = false;
+}
 
 /* Nothing was heard since the last HELLO. A frame may be on its way for long. */
 void link_peer_tick(link_t *link) {
@@ -54,6 +57,7 @@ void link_peer_tick(link_t *link) {
 
 /* A good frame has arrived. */
 void link_peer_heard(link_t *link) {
+  link->was_heard = true;
   link->deaf_ms = 0;
   link->hellos = 0;
   if (link->state != LINK_STARTING) link->hello_ms = 0;

@@ -257,12 +257,19 @@ static void join(side_t *side, uint32_t run) {
   }
 }
 
+static bool awaits_tensor(const side_t *side) {
+  for (int i = 0; i < side->settings.channel_count; i++) {
+    if (side->channels[i].state == LINK_GRANTED) return true;
+  }
+  return false;
+}
+
 /* What an application does at its time. */
 static void act(side_t *side) {
   if (side->join_ms <= now_ms) join(side, side->wanted);
   if (side->probe_ms <= now_ms) { /* as a schedule does that waits in vain */
     side->probe_ms = now_ms + 1000;
-    link_probe(&side->link);
+    if (awaits_tensor(side)) link_probe(&side->link);
   }
   for (int i = 0; i < side->settings.channel_count; i++) {
     bool is_out = side->plans[i].is_out;

@@ -18,6 +18,8 @@ ORDER = (
     "clock",
     "cycle_counter",
     "frames",
+    "crc32",
+    "link_wire",
     "uart",
     "link",
     "board",
@@ -44,6 +46,11 @@ PARTS = {
     "uart_v2": "uart_registers",
     "clock_family": "clock",
     "pins": "board",
+    "link_in": "link",
+    "link_out": "link",
+    "link_parts": "link",
+    "link_peer": "link",
+    "link_speak": "link",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
 SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
