@@ -28,6 +28,7 @@ ORDER = (
     "uart",
     "frames",
     "uart_host",
+    "link_wire",
     "link",
     "uart_link",
     "board",
@@ -69,7 +70,6 @@ PARTS = {
     "link_parts": "link",
     "link_peer": "link",
     "link_speak": "link",
-    "link_wire": "link",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
 SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
