@@ -240,7 +240,7 @@ def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
 def _expected_records(project: Project, number: int) -> Iterator[tuple[RecordKind, int]]:
     yield from ((RecordKind.LAYER, layer.number) for layer in project.layers if layer.board == number)
     yield from ((RecordKind.TRANSFER, cut.number - 1) for cut in project.cuts if cut.from_board == number)
-    staged = project.board(number).staged
+    staged = project.board(number).staged_cuts
     received = (cut.number for cut in project.cuts if cut.to_board == number)
     yield from ((RecordKind.COPY, cut - 1) for cut in received if cut in staged)
 

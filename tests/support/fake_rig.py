@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fake_boards import BAUD, CORE_HZ, FakeBoard, FakePort, FakeTime, make_identity
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.project.manifest import (
     Project,
     ProjectBoard,
@@ -68,7 +69,7 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
             weights_bytes=100,
             arena_bytes=600,
             core_hz=CORE_HZ,
-            staged=(1,),
+            staged_cuts=(1,),
         )
 
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
@@ -84,7 +85,15 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
         one_board_period_s=0.04,
         copies=tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies)),
         boards=tuple(board(number + 1) for number in range(2 * copies)),
-        links=(ProjectLink(boards=(1, 2), uarts=("USART1", "USART1"), connectors=("a", "b"), baud=115200),),
+        links=(
+            ProjectLink(
+                boards=(1, 2),
+                uarts=("USART1", "USART1"),
+                connectors=("a", "b"),
+                drivers=(LinkDriver.DMA, LinkDriver.DMA),
+                baud=115200,
+            ),
+        ),
         layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
         cuts=(cut,),
     )

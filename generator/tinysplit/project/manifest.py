@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from tinysplit.boards.board import board_title
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
@@ -143,22 +144,22 @@ class ProjectLink(FileModel):
     boards: tuple[int, int]
     uarts: tuple[str, str]
     connectors: tuple[str, str]
+    drivers: tuple[LinkDriver, LinkDriver]
     baud: int
 
 
 class ProjectBoard(FileModel):
-    """A board, its PlatformIO project and the planned sizes of weights and arena.
-
-    `staged` are the transfers that go on while the board computes.
-    """
+    """A board, its PlatformIO project and the planned sizes of weights and arena."""
 
     number: int
     name: str
     directory: str
     weights_bytes: int
-    arena_bytes: int
+    arena_bytes: int  # with the buffers of staged transfers
+    staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
+    staged_input: bool = False
+    staged_output: bool = False
     core_hz: int
-    staged: tuple[int, ...]  # numbers of the cuts that have a buffer beside the arena on this board
 
     @property
     def title(self) -> str:
