@@ -73,8 +73,9 @@ def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
 
 @contextmanager
 def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
-    # Imported here because it requires Unicorn, which real boards do not.
-    from tinysplit_hil.virtual import VirtualBoard, VirtualClock, VirtualRig, Wire, open_registered  # noqa: PLC0415
+    # Imported here because they require Unicorn, which real boards do not.
+    from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
+    from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
 
     boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
     index = {board.number: position for position, board in enumerate(project.boards)}

@@ -4,7 +4,6 @@ from tinysplit.common.errors import ToolError
 
 try:
     from tinysplit_hil.virtual.errors import BoardStoppedError
-    from tinysplit_hil.virtual.host_clock import VirtualClock
     from tinysplit_hil.virtual.registry import open_registered
     from tinysplit_hil.virtual.rig import VirtualBoard, VirtualRig, Wire
 except ModuleNotFoundError as error:
@@ -14,4 +13,4 @@ except ModuleNotFoundError as error:
         f"virtual boards need the package {error.name}, which is not installed: pip install tinysplit[virtual]"
     ) from None
 
-__all__ = ["BoardStoppedError", "VirtualBoard", "VirtualClock", "VirtualRig", "Wire", "open_registered"]
+__all__ = ["BoardStoppedError", "VirtualBoard", "VirtualRig", "Wire", "open_registered"]
