@@ -42,10 +42,11 @@ def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path)
         assert vectors[0] == names["_estack"] == ram.start + STACK_BYTES
         assert vectors[1] == names["startup_reset"]
         assert vectors[15] == names["SysTick_Handler"]
-        used = {uart.irq_position: uart.irq_name for uart in (board.host_uart, *board.link_uarts)}
+        used = {interrupt.position: interrupt.name for interrupt in board.device.interrupts}
+        for uart in (board.host_uart, *board.link_uarts):
+            assert f"{uart.irq_name}_IRQHandler" in names
         for position, vector in enumerate(vectors[CORE_ENTRIES:]):
-            handler = f"{used[position]}_IRQHandler" if position in used else "faults_handler"
-            assert vector == names[handler]
+            assert vector == names.get(f"{used.get(position)}_IRQHandler", names["faults_handler"])
             assert vector % 2 == 1
         arena = elf.get_section_by_name(".arena")
         assert (arena["sh_type"], arena["sh_size"]) == ("SHT_NOBITS", 128)
