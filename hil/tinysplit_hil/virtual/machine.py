@@ -81,7 +81,9 @@ class Machine:
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self._control, *self.chip.eventful())
-        self._known_event: int | None = None  # cached result of _next_event
+        self._events: list[int] = []  # by peripheral, FOREVER for none
+        self._known_event: int | None = None  # the first of them, or None if they may have changed
+        self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
         self._error: BaseException | None = None
         self._horizon_ps = 0
         self._known_ps = 0  # no byte from other boards or the host begins before
@@ -156,7 +158,7 @@ class Machine:
         try:
             self._advance(now)
             self._bus.write(address, size, value, now)
-            self._known_event = None
+            self._known_event = self._shortest_byte = None
             self._look_ahead()
         except BaseException as error:  # noqa: BLE001
             self._fail(error)
@@ -192,6 +194,14 @@ class Machine:
         event = self._next_event()
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
+    @property
+    def shortest_byte_ps(self) -> int:
+        """Duration of the shortest byte of a UART in picoseconds, FOREVER while all are disabled."""
+        if self._shortest_byte is None or self._shortest_byte[0] != self.clock.hz:
+            durations = (uart.byte_ps() for uart in self._uarts)
+            self._shortest_byte = self.clock.hz, min((ps for ps in durations if ps is not None), default=FOREVER)
+        return self._shortest_byte[1]
+
     def limit(self, ps: int) -> None:
         """Limit the current run to `ps` picoseconds."""
         self._horizon_ps = min(self._horizon_ps, ps)
@@ -201,15 +211,14 @@ class Machine:
         """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
         cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
         for uart in self._uarts:
-            idle_ps = uart.idle_ps
-            if idle_ps is not None and idle_ps > self._known_ps:
+            if (idle_ps := uart.idle_ps) is not None and idle_ps > self._known_ps:
                 cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
         return cycle
 
     def _next_event(self) -> int:
         if self._known_event is None:
-            events = [each.next_event() for each in self._eventful]
-            self._known_event = min((event for event in events if event is not None), default=FOREVER)
+            self._events = [FOREVER if (event := each.next_event()) is None else event for each in self._eventful]
+            self._known_event = min(self._events)
         return self._known_event
 
     def _forget_event(self) -> None:
@@ -217,9 +226,8 @@ class Machine:
 
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
-            for each in self._eventful:
-                event = each.next_event()
-                if event is not None and event <= now:
+            for each, event in zip(self._eventful, self._events, strict=True):
+                if event <= now:
                     each.advance(now)
             self._known_event = None
 
