@@ -1,13 +1,15 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.core.blocks import BlockTable
 from tinysplit_hil.virtual.core.cores import CORES
+from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
 from tinysplit_hil.virtual.core.native import Reason
@@ -24,6 +26,7 @@ from tinysplit_hil.virtual.symbols import load_program
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
+_TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERAL_BYTES = 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
@@ -76,7 +79,7 @@ class Machine:
         self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
         for position, line in self.chip.interrupts:
             self._nvic.connect(FIRST_INTERRUPT + position, line)
-        self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._control = SystemControl(self._core, self._nvic, self._cache, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
@@ -95,16 +98,22 @@ class Machine:
         self._power_up()
 
     def _dma_ports(self, board: Board) -> DmaPorts:
-        controllers = {level.name: level.dma for level in board.memory_levels}
-        flash = board.device.flash
-        memories = [
-            DmaMemory(each.name, each.start, self._emulator.ram[each.name], controllers[each.name], is_writable=True)
+        is_cached = board.device.core == "cortex-m7"
+        self._cache = DataCache(
+            (each.start, self._emulator.ram[each.name])
             for each in board.device.ram
-        ]
-        memories.append(
-            DmaMemory(flash.name, flash.start, self._emulator.flash, controllers[flash.name], is_writable=False)
+            if is_cached and each.name not in _TIGHTLY_COUPLED
         )
-        return DmaPorts(memories, self._look_at_interrupt, self._wait_for_dma)
+        return DmaPorts(list(self._dma_memories(board)), self._look_at_interrupt, self._wait_for_dma)
+
+    def _dma_memories(self, board: Board) -> Iterator[DmaMemory]:
+        flash = board.device.flash
+        controllers = {level.name: level.dma for level in board.memory_levels}
+        for memory in (*board.device.ram, flash):
+            content = self._emulator.flash if memory == flash else self._emulator.ram[memory.name]
+            view = partial(self._cache.seen_by_dma, memory.start, content)
+            name = memory.name
+            yield DmaMemory(name, memory.start, content, view, controllers[name], is_writable=memory != flash)
 
     def _look_at_interrupt(self, position: int) -> None:
         self._nvic.look(FIRST_INTERRUPT + position)
