@@ -84,7 +84,7 @@ typedef struct {
 
 static side_t sides[SIDES];
 static uint32_t state;
-static double now_ms, fault_ms, cut_from[SIDES], cut_to[SIDES], worst_ms, total_ms, worst_failure_ms;
+static double now_ms, fault_ms, cut_from[SIDES], cut_to[SIDES], worst_ms, total_ms, last_ms, worst_failure_ms;
 static unsigned long wire_bytes[SIDES], line_bytes, tensors_sent, repeats, failures[16], simulations, completed, silences;
 static bool is_clean;
 static uint32_t current_run;
@@ -158,6 +158,7 @@ static void on_sent(side_t *side, int i, uint32_t detail) {
   tensors_sent++;
   repeats += detail;
   total_ms += ms;
+  last_ms = ms;
   if (ms > worst_ms) worst_ms = ms;
   side->done[i]++;
   if (side->done[i] < (unsigned)option.tensors_) side->at_ms[i] = later();
@@ -170,6 +171,7 @@ static void on_received(side_t *side, int i) {
   if (option.ack_cut_ && !is_clean && cut_from[side == &sides[B] ? B : A] == NEVER) {
     int direction = side == &sides[B] ? B : A;
     cut_from[direction] = now_ms;
+    fault_ms = now_ms;
     cut_to[direction] = now_ms + (double)option.cut_ms_;
   }
 }
@@ -321,8 +323,8 @@ static void carry(side_t *source, side_t *target, int direction) {
   }
   if (source->outgoing_at < source->outgoing_count) {
     uint8_t byte = source->outgoing[source->outgoing_at++];
-    bool is_chosen = !is_clean && direction == option.lose_side_ && (long)line_bytes == option.lose_at_;
-    if (!is_clean && direction == option.lose_side_) line_bytes++;
+    bool is_counted = !is_clean && direction == option.lose_side_ && sides[A].done[0] > 0;
+    bool is_chosen = is_counted && (long)line_bytes++ == option.lose_at_;
     wire_bytes[direction]++;
     if (!is_chosen) distort(target, direction, byte);
   } else if (option.flood_ && !is_clean && direction == B) {
@@ -446,8 +448,8 @@ int main(int argc, char **argv) {
     seed = option.seed_ + i;
     run_seed();
   }
-  printf("simulations %lu completed %lu silences %lu tensors %lu repeats %lu worst_ms %.2f mean_ms %.3f wire_a %lu wire_b %lu failure_ms %.1f",
-         simulations, completed, silences, tensors_sent, repeats, worst_ms, total_ms / (double)(tensors_sent ? tensors_sent : 1), wire_bytes[A],
+  printf("simulations %lu completed %lu silences %lu tensors %lu repeats %lu worst_ms %.2f last_ms %.2f mean_ms %.3f wire_a %lu wire_b %lu failure_ms %.1f",
+         simulations, completed, silences, tensors_sent, repeats, worst_ms, last_ms, total_ms / (double)(tensors_sent ? tensors_sent : 1), wire_bytes[A],
          wire_bytes[B], worst_failure_ms);
   for (int i = 1; i < 16; i++) {
     if (failures[i]) printf(" failure_%d %lu", i, failures[i]);

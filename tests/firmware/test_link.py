@@ -47,11 +47,13 @@ def test_numbers_wrap(link_line: Path) -> None:
 
 @pytest.mark.parametrize(("baud", "size"), [(9600, 56), (115200, 56), (4_000_000, 56), (115200, 700)])
 def test_a_lost_byte_costs_little(link_line: Path, baud: int, size: int) -> None:
-    clean = run(link_line, baud=baud, bytes=size, tensors=2, again=0, span=1)["worst_ms"]
+    options = {"baud": baud, "bytes": size, "tensors": 2, "again": 0, "span": 1}
+    clean = run(link_line, **options)["last_ms"]
     frame_ms = (size + 15) * 10_000 / baud
-    for at in range(31, 31 + size + 20, max(1, size // 40)):
-        worst = run(link_line, baud=baud, bytes=size, tensors=2, again=0, span=1, lose_at=at)["worst_ms"]
-        assert worst - clean <= 2 * frame_ms + 10, f"byte {at}: {worst} ms instead of {clean}"
+    for side, count in ((0, size + 15), (1, 22)):  # the tensor; grant and ACK
+        for at in range(1, count, max(1, count // 20)):
+            late = run(link_line, **options, lose_side=side, lose_at=at)["last_ms"]
+            assert late - clean <= 2 * frame_ms + 10, f"byte {at}: {late} ms instead of {clean}"
 
 
 @pytest.mark.parametrize("fault", ["flip", "lose", "double", "insert"])
