@@ -117,7 +117,7 @@ def _lost_bytes(program: Path) -> Iterator[str]:
     yield "| baud | frame, ms | clean, ms | worst, ms | costs, ms | allowed, ms |"
     yield "|---|---|---|---|---|---|"
     for baud in (9600, 115_200, 921_600, 4_000_000):
-        options = {"baud": baud, "bytes": 56, "tensors": 2, "again": 0, "span": 1}
+        options = {"baud": baud, "bytes": 56, "tensors": 5, "again": 0, "span": 1}
         clean = _run(program, **options)["last_ms"]
         frame_ms = 71 * 10_000 / baud
         worst = max(_run(program, **options, lose_at=at)["last_ms"] for at in range(71))

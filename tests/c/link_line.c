@@ -323,7 +323,7 @@ static void carry(side_t *source, side_t *target, int direction) {
   }
   if (source->outgoing_at < source->outgoing_count) {
     uint8_t byte = source->outgoing[source->outgoing_at++];
-    bool is_counted = !is_clean && direction == option.lose_side_ && sides[A].done[0] > 0;
+    bool is_counted = !is_clean && direction == option.lose_side_ && sides[A].done[0] + 1 == (unsigned)option.tensors_;
     bool is_chosen = is_counted && (long)line_bytes++ == option.lose_at_;
     wire_bytes[direction]++;
     if (!is_chosen) distort(target, direction, byte);

@@ -47,7 +47,7 @@ def test_numbers_wrap(link_line: Path) -> None:
 
 @pytest.mark.parametrize(("baud", "size"), [(9600, 56), (115200, 56), (4_000_000, 56), (115200, 700)])
 def test_a_lost_byte_costs_little(link_line: Path, baud: int, size: int) -> None:
-    options = {"baud": baud, "bytes": size, "tensors": 2, "again": 0, "span": 1}
+    options = {"baud": baud, "bytes": size, "tensors": 5, "again": 0, "span": 1}
     clean = run(link_line, **options)["last_ms"]
     frame_ms = (size + 15) * 10_000 / baud
     for side, count in ((0, size + 15), (1, 22)):  # the tensor; grant and ACK
@@ -69,7 +69,7 @@ def test_tensors_arrive_despite_line_errors(link_line: Path, fault: str, per_mil
 def test_a_cut_wire_is_named_and_survived(link_line: Path, cut_ms: int, sides: int) -> None:
     totals = run(link_line, seeds=SEEDS, bytes=3000, back_bytes=800, cut_ms=cut_ms, cut_sides=sides, burst=1)
     assert totals["completed"] == SEEDS
-    assert totals["failure_ms"] < 1100
+    assert totals["failure_ms"] < 3000  # a receiver that waits probes once a second
 
 
 def test_an_arrived_tensor_counts_after_a_cut(link_line: Path) -> None:
