@@ -1,7 +1,7 @@
 /* The sending side of channels. */
-#include <string.h>
-
 #include "link_parts.h"
+
+#include <string.h>
 
 enum {
   HAS_GRANT = 1,      /* for tensor `granted` */
