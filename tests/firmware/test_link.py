@@ -82,7 +82,7 @@ def test_an_arrived_tensor_counts_after_a_cut(link_line: Path) -> None:
 @pytest.mark.parametrize(("size", "back"), [(5000, 0), (500, 3000)])
 def test_a_reset_is_named_and_the_next_run_is_right(link_line: Path, side: int, size: int, back: int) -> None:
     totals = run(link_line, seeds=5 * SEEDS, bytes=size, back_bytes=back, channels=2, reset=side, late_ms=20)
-    assert totals["completed"] + totals.get(f"failure_{RESTARTED}", 0) >= 5 * SEEDS
+    assert totals[f"failure_{RESTARTED}"] > 0
     assert totals["failure_ms"] < 1000
 
 
