@@ -64,6 +64,8 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
             number=number, name=name, directory=directory, weights_bytes=100, arena_bytes=600, core_hz=CORE_HZ
         )
 
+    ends, drivers = ("USART1", "USART1"), (LinkDriver.DMA, LinkDriver.DMA)
+    link = ProjectLink(boards=(1, 2), uarts=ends, connectors=("a", "b"), drivers=drivers, baud=115200)
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
     return Project(
         tinysplit_version="0.1.0",
@@ -74,15 +76,7 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
         calibration_samples=1,
         project_hash=HASH,
         boards=(board(1), board(2)),
-        links=(
-            ProjectLink(
-                boards=(1, 2),
-                uarts=("USART1", "USART1"),
-                connectors=("a", "b"),
-                drivers=(LinkDriver.DMA, LinkDriver.DMA),
-                baud=115200,
-            ),
-        ),
+        links=(link,),
         layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
         cuts=(cut,),
     )

@@ -67,7 +67,7 @@ static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
   uint32_t start = cycle_counter_now();
   uint32_t count = 0;
   while (cycle_counter_now() - start < limit_ticks) {{
-    if (is_moving && is_moved()) break;
+    if (is_moved() && is_moving) break; /* the same work in both cases */
     for (volatile uint32_t i = 0; i < 20; i++) {{
     }}
     count++;

@@ -83,6 +83,6 @@ def driver_flash_bytes(driver: LinkDriver, n_links: int) -> int:
 
 
 def driver_ram_bytes(board: Board, driver: LinkDriver, n_links: int) -> int:
-    """Return what `n_links` links take of the RAM of level 1, without link.c; DMA buffers of an H7 lie in another RAM."""
+    """Return what `n_links` links take of RAM of level 1, without link.c; DMA buffers of an H7 lie elsewhere."""
     is_elsewhere = driver is LinkDriver.DMA and board.dma.memory != board.near_memory
     return n_links * (_PORT_BYTES + (0 if is_elsewhere else buffer_bytes(driver)))
