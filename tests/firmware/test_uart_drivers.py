@@ -15,6 +15,7 @@ from virtual_firmware import address_of
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
 PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))
+RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
 BYTES = 600  # more than two turns of the ring
 MS = 10**9
 RESULTS = ("wrong", "received", "sent", "is_done")
@@ -44,12 +45,18 @@ def exchange(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
-@pytest.mark.parametrize("baud", [115_200, 921_600, 4_000_000])
+def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -> None:
+    assert exchange(folder, names, LinkDriver.DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("names", RING, ids="-".join)
+@pytest.mark.parametrize("baud", [115_200, 921_600])
 def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
     assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="-".join)
+# At 4 Mbaud in both directions a Cortex-M4 without FIFO has 200 cycles for two bytes: it loses some.
+@pytest.mark.parametrize("names", RING, ids="-".join)
 @pytest.mark.parametrize("baud", [115_200, 921_600])
 @pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
 def test_the_core_moves_every_byte(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> None:
