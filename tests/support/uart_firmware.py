@@ -68,8 +68,9 @@ static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
   uint32_t count = 0;
   while (cycle_counter_now() - start < limit_ticks) {{
     if (is_moved() && is_moving) break; /* the same work in both cases */
-    for (volatile uint32_t i = 0; i < 20; i++) {{
+    for (volatile uint32_t i = 0; !IS_POLLED && i < 20; i++) {{
     }}
+    if (IS_POLLED) poll(); /* the other board may be earlier */
     count++;
   }}
   ticks = cycle_counter_now() - start;
