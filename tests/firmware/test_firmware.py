@@ -29,7 +29,8 @@ def symbols(elf: ELFFile) -> dict[str, int]:
 
 @pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
 def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path) -> None:
-    path = build(tmp_path, board, board.link_uarts, network_source(BOTH_LAYERS, 64))
+    network = network_source(BOTH_LAYERS, 64, n_links=len(board.link_uarts))
+    path = build(tmp_path, board, board.link_uarts, network)
     with path.open("rb") as file:
         elf = ELFFile(file)
         isr = elf.get_section_by_name(".isr")
@@ -73,7 +74,7 @@ def test_too_many_weights_are_named(tmp_path: Path) -> None:
 
 def test_a_startup_file_of_st_does_no_harm(tmp_path: Path) -> None:
     board = load_board("nucleo_g071rb")
-    write_project(tmp_path, board, board.link_uarts[:1], network_source(BOTH_LAYERS, 64))
+    write_project(tmp_path, board, board.link_uarts[:1], network_source(BOTH_LAYERS, 64, n_links=1))
     # The symbols of ST's startup_*.s: a strong vector table and handlers, weak handlers of the interrupts.
     (tmp_path / "src" / "startup_st.c").write_text("""
         void Default_Handler(void); void Reset_Handler(void); void SystemInit(void); void __libc_init_array(void);
@@ -101,13 +102,19 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
     links = ((usart3, 115200), (usart3, 115200))
     text = render_board_files(board, links, 115200, board.near_memory, LinkDriver.INTERRUPT)["src/board.c"]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
-    assert body.split() == ["uart_link_interrupt(&board_link_uarts[0]);", "uart_link_interrupt(&board_link_uarts[1]);"]
+    assert body.split() == ["transfers_interrupt(0);", "transfers_interrupt(1);"]
 
 
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
-        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory, LinkDriver.DMA)
+        render_board_files(board, ((board.link_uarts[0], 30_000_000),), 115200, board.near_memory, LinkDriver.DMA)
+
+
+def test_a_board_without_links_has_no_code_of_links() -> None:
+    names = {Path(name).name for name, _ in firmware_sources(load_board("nucleo_g071rb"), None)}
+    assert "no_transfers.c" in names
+    assert not names & {"transfers.c", "network_links.h", "link.c", "uart_link.h", "uart_link_dma.c"}
 
 
 def test_sources_are_those_of_the_family() -> None:

@@ -3,20 +3,23 @@
 import binascii
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COMMON = ROOT / "firmware" / "common"
 PROGRAMS = ROOT / "tests" / "c"
+LINK_SOURCES = ("crc32.c", *sorted(path.name for path in COMMON.glob("link*.c")))
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 
 
-def compile_host(folder: Path, program: str, *firmware: str) -> Path:
+def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[str] = ()) -> Path:
     """Compile tests/c/`program`.c with files of firmware/common; tests/c/stub stands in for a family's headers."""
     sources = [PROGRAMS / f"{program}.c", *(COMMON / name for name in firmware)]
     includes = (f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}")
-    command = ["gcc", *SANITIZED, *WARNINGS, *includes, *map(str, sources), "-o", str(folder / program)]
+    macros = [f"-D{each}" for each in defines]
+    command = ["gcc", *SANITIZED, *WARNINGS, *macros, *includes, *map(str, sources), "-o", str(folder / program)]
     subprocess.run(command, check=True)
     return folder / program
 
