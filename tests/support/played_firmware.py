@@ -55,9 +55,9 @@ class PlayedFirmware:
         table = problem.links.direct if problem.links else problem.transfer_seconds
         self.wire_s = parts.wire_s if parts else table
         self.reply_s = parts.reply_s if parts else nothing
-        self.copy_s, self.send_s, self.receive_s = (
-            (parts.copy_s, parts.send_s, parts.receive_s) if parts else (nothing, nothing, nothing)
-        )
+        self.copy_s = parts.copy_s if parts else nothing
+        self.send_s = parts.send_s if parts else nothing
+        self.receive_s = parts.receive_s if parts else nothing
         self.host_s = parts.host_s if parts else problem.host_seconds or ((0.0, 0.0),) * n_devices
         self.steps, self.buffers = steps, buffers
         self.board = [0.0] * n_devices
