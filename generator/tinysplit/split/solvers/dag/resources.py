@@ -27,8 +27,8 @@ class Resources:
     Busy seconds are those of computation alone for the period `old`, and of all that a device does for the others: no
     period is shorter. For `firmware` they are lower bounds (`firmware_bounds.py`), and every link is shared by its two
     directions: a transfer on it waits for the last one in either direction. For `span`, latency is the clock. With a
-    given input period, energy excludes idling; otherwise idle power counts during busy seconds too. `average` are weights by resource that give a lower bound of the
-    objective.
+    given input period, energy excludes idling; otherwise idle power counts during busy seconds too. `average` are
+    weights by resource that give a lower bound of the objective.
     """
 
     def __init__(self, problem: Problem) -> None:
