@@ -54,7 +54,7 @@ class PlayedFirmware:
         parts = problem.handoff
         table = problem.links.direct if problem.links else problem.transfer_seconds
         self.wire_s = parts.wire_s if parts else table
-        self.reply_s = parts.reply_s if parts else nothing
+        self.reply_s = parts.reply_s if parts else [[0.0] * n_devices] * n_devices
         self.copy_s = parts.copy_s if parts else nothing
         self.send_s = parts.send_s if parts else nothing
         self.receive_s = parts.receive_s if parts else nothing

@@ -44,15 +44,17 @@ def least_transfers(problem: Problem, layer: int, device: int, cuts: Iterable[Cu
             wire_s = parts.wire_s[layer][hop.sender][hop.receiver]
             blocked_s = wire_s + parts.reply_s[hop.receiver][hop.sender]
             out_s = parts.out_s(layer, hop.sender)
-            # A sender that blocks also computes the tensor before it sends the next one.
-            beside_s = problem.layers[layer].seconds[device] if hop.sender == device else 0.0
+            # A board that blocks also computes before the next tensor: it makes or reads this one.
+            made_s = problem.layers[layer].seconds[device] if hop.sender == device else 0.0
+            read_s = _least_reading_s(problem, layer, hop.receiver) if hop.receiver == cut.receiver else 0.0
+            beside_s = max(min(out_s, made_s), min(parts.copy_s[layer][hop.receiver], read_s))
             yield LeastTransfer(
                 hop.sender,
                 hop.receiver,
                 min(out_s, blocked_s),
                 min(parts.in_s(layer, hop.receiver), wire_s),
                 wire_s,
-                blocked_s + min(out_s, beside_s),
+                blocked_s + beside_s,
             )
 
 
@@ -60,6 +62,14 @@ def least_input_s(problem: Problem, device: int) -> float:
     """Return the least seconds of a device to take the network's input."""
     parts = problem.handoff_parts
     return min(parts.in_s(NETWORK_INPUT, device), parts.host_s[device][0])
+
+
+def least_feeding_s(problem: Problem, device: int) -> float:
+    """Return the least seconds between two inputs that the host sends to a device."""
+    parts = problem.handoff_parts
+    return parts.host_s[device][0] + min(
+        parts.copy_s[NETWORK_INPUT][device], _least_reading_s(problem, NETWORK_INPUT, device)
+    )
 
 
 def least_output_s(problem: Problem, device: int) -> float:
@@ -82,7 +92,13 @@ def least_activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut
         line_s = max(line_s, sent.cycle_s)
     if layer == len(problem.layers) - 1:
         ends[device] = clock_s + least_output_s(problem, device)
-        line_s = max(line_s, problem.handoff_parts.host_s[device][1])
+        made_s = min(problem.handoff_parts.out_s(layer, device), problem.layers[layer].seconds[device])
+        line_s = max(line_s, problem.handoff_parts.host_s[device][1] + made_s)
     if not problem.is_chain:  # what other boards do meanwhile is not known
         return Activity((inf,) * n_devices, (-inf,) * n_devices, line_s)
     return Activity(tuple(begins), tuple(ends), line_s)
+
+
+def _least_reading_s(problem: Problem, tensor: int, device: int) -> float:
+    """Return the seconds of the fastest layer that reads `tensor` on `device`."""
+    return min(problem.layers[reader].seconds[device] for reader in problem.readers[tensor])

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
-from tinysplit.split.solvers.dag.firmware_bounds import least_input_s
+from tinysplit.split.solvers.dag.firmware_bounds import least_feeding_s, least_input_s
 from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.solvers.dag.state_graph import Floats, StateGraph, Step, without_dead_ends
@@ -187,7 +187,7 @@ class StateGraphBuilder:
         """Return the seconds of the slowest device to which the host sends its input."""
         if not self.resources.is_firmware:
             return 0.0
-        return max((self.problem.handoff_parts.host_s[device][0] for device in need.devices()), default=0.0)
+        return max((least_feeding_s(self.problem, device) for device in need.devices()), default=0.0)
 
 
 class _Numbers:
