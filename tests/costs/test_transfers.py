@@ -104,10 +104,10 @@ def test_unconnected_boards_are_refused() -> None:
 def test_what_the_host_sends_and_reads() -> None:
     in_s, out_s = host_seconds(G0, 784, 10)
     board_baud = 64e6 / 69
-    # 784 bytes are 4 LOADs of an offset and data, then START; each is answered by an empty frame.
-    assert in_s == pytest.approx(10 * ((784 + 4 * 4 + 5 * 8) / 921600 + 5 * 8 / board_baud))
-    # DONE, then one READ_OUTPUT of offset and length, answered by 10 bytes.
-    assert out_s == pytest.approx(10 * ((6 + 8) / 921600 + (8 + 8 + 10) / board_baud))
+    # 784 bytes are a LOAD of number, offset and data, then START; each is answered by an empty frame.
+    assert in_s == pytest.approx(10 * ((784 + 8 + 2 * 8) / 921600 + 2 * 8 / board_baud))
+    # DONE, then one READ_OUTPUT of number, offset and length, answered by 10 bytes.
+    assert out_s == pytest.approx(10 * ((10 + 8) / 921600 + (8 + 8 + 10) / board_baud))
 
 
 def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:

@@ -1,6 +1,6 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from tinysplit.codegen.layer_source import LayerSource
@@ -22,6 +22,8 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
 )
+from tinysplit.split.evaluate.one_board import one_board_period_s
+from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.topology import Cut
 
 
@@ -47,8 +49,11 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
+        estimated_period_s=period_s(plan.problem, plan.assignment),
+        one_board_period_s=one_board_period_s(plan.problem),
+        copies=(tuple(board_plan.number for board_plan in plan.boards),),
         boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
-        links=tuple(_link(link) for link in plan.links),
+        links=tuple(_link(link, boards) for link in plan.links),
         layers=tuple(
             _layer(index, quantized, sources[index], widths, boards[device])
             for index, device in enumerate(plan.assignment)
@@ -87,16 +92,20 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         name=board.name,
         directory=f"board{number}_{board.name}",
         weights_bytes=sum(sources[index].weights_bytes for index in board_plan.layers),
-        arena_bytes=board_plan.arena.size_bytes,
+        arena_bytes=board_plan.arena_bytes,
+        staged_cuts=tuple(sorted(number + 1 for number in board_plan.stages.cuts)),
+        staged_input=board_plan.stages.input is not None,
+        staged_output=board_plan.stages.output is not None,
         core_hz=board.clock.core_hz,
     )
 
 
-def _link(link: Link) -> ProjectLink:
+def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     return ProjectLink(
         boards=(link.boards[0] + 1, link.boards[1] + 1),
         uarts=(link.uarts[0].name, link.uarts[1].name),
         connectors=(link.uarts[0].connector, link.uarts[1].connector),
+        drivers=(boards[link.boards[0]].link_driver, boards[link.boards[1]].link_driver),
         baud=link.baud,
     )
 

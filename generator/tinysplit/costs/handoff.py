@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import check_bauds, host_line_seconds, reply_seconds, wire_seconds
 from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
-
-LINK_DRIVER = "dma"
 
 
 def handoff_of(
@@ -23,9 +22,11 @@ def handoff_of(
 ) -> Handoff:
     """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
 
-    The first link UART of each board is used for all links. Raises UsageError if it cannot generate a link's baud rate.
+    The first link UART of each board is used for all links, with DMA unless another driver is chosen. Raises UsageError
+    if it cannot generate the baud rate of a link.
     """
     check_bauds(boards, settings)
+    driver = settings.driver or LinkDriver.DMA
     tensors = (*out_bytes, in_bytes)
 
     def wire_s(n_bytes: int) -> DeviceTable:
@@ -35,8 +36,9 @@ def handoff_of(
         wire_s=tuple(map(wire_s, out_bytes)),
         reply_s=_by_pair(boards, settings, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)),
         copy_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.copying, turnaround=False),
-        send_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.sending[LINK_DRIVER]),
-        receive_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.receiving[LINK_DRIVER]),
+        send_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.sending[driver]),
+        receive_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.receiving[driver]),
+        overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
     )
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from tinysplit.boards.board import board_title
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
@@ -143,6 +144,7 @@ class ProjectLink(FileModel):
     boards: tuple[int, int]
     uarts: tuple[str, str]
     connectors: tuple[str, str]
+    drivers: tuple[LinkDriver, LinkDriver]
     baud: int
 
 
@@ -153,7 +155,10 @@ class ProjectBoard(FileModel):
     name: str
     directory: str
     weights_bytes: int
-    arena_bytes: int
+    arena_bytes: int  # with the buffers of staged transfers
+    staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
+    staged_input: bool = False
+    staged_output: bool = False
     core_hz: int
 
     @property
@@ -169,7 +174,7 @@ class ProjectBoard(FileModel):
 class Project(FileModel):
     """The whole manifest."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
@@ -177,6 +182,9 @@ class Project(FileModel):
     host_baud: int
     calibration_samples: int
     project_hash: int
+    estimated_period_s: float
+    one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
+    copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network; a split over all boards is one copy
     boards: tuple[ProjectBoard, ...]
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
@@ -184,12 +192,12 @@ class Project(FileModel):
 
     @property
     def input_boards(self) -> tuple[int, ...]:
-        """Numbers of the boards that read the network's input."""
+        """Numbers of the boards that read the network's input, in the first copy."""
         return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
 
     @property
     def output_board(self) -> int:
-        """Number of the board that computes the network's output."""
+        """Number of the board that computes the network's output, in the first copy."""
         return self.layers[-1].board
 
     @property

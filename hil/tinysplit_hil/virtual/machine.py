@@ -1,5 +1,7 @@
 """One virtual board: core, peripherals and clock."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board
@@ -14,6 +16,9 @@ from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
 from tinysplit_hil.virtual.peripherals.bus import Bus
 from tinysplit_hil.virtual.peripherals.chips import Chip
+from tinysplit_hil.virtual.peripherals.dma.controller import DmaMemory
+from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts
+from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
 from tinysplit_hil.virtual.symbols import load_program
 
 FOREVER = (1 << 63) - 1
@@ -23,40 +28,88 @@ _PERIPHERAL_BYTES = 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
-class Machine:
-    """A board that executes an ELF file. `number` (from 1) is its number in error messages."""
+class Firmware:
+    """The contents of a board's flash, with what is known about its code; kept when the board is reset."""
 
-    def __init__(self, number: int, board: Board, elf: Path, *, finds_loops: bool = True) -> None:
+    def __init__(self, board: Board, elf: Path) -> None:
+        self.program = load_program(elf)
+        self.image = bytearray(self.program.flash_image(board, elf))
+        self.blocks = BlockTable(CORES[board.device.core], board.device.flash.start, self.image)
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a board starts: its time, the cause, contents of RAM, and the flags of earlier resets.
+
+    A board that does not start is held in reset for ever.
+    """
+
+    ps: int
+    cause: ResetCause
+    ram: Mapping[str, bytes]
+    flags: int = 0
+    does_start: bool = True
+
+
+class Machine:
+    """A board that executes its firmware. `number` (from 1) is its number in error messages."""
+
+    def __init__(
+        self,
+        number: int,
+        board: Board,
+        firmware: Firmware,
+        start: Start,
+        *,
+        clock_error_ppm: int = 0,
+        finds_loops: bool = True,
+    ) -> None:
         self._name = f"board {number} ({board.name})"
         self._core = CORES[board.device.core]
-        self._program = load_program(elf)
+        self._program = firmware.program
         self._flash_start = board.device.flash.start
-        flash = self._program.flash_image(board, elf)
-        self._blocks = BlockTable(self._core, self._flash_start, flash)
-        self._emulator = Emulator(board.device, self._core.unicorn_model, flash)
+        self._blocks = firmware.blocks
+        self._emulator = Emulator(board.device, self._core.unicorn_model, bytes(firmware.image), start.ram)
         self.state = self._emulator.state
-        self.clock = Clock(1)
+        self.clock = Clock(1, start.ps, clock_error_ppm)
         self._nvic = Nvic(self._core.priority_bits)
-        self.chip = Chip(
-            board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position), self._forget_event
-        )
-        self._connect_interrupts(board)
+        self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
+        for position, line in self.chip.interrupts:
+            self._nvic.connect(FIRST_INTERRUPT + position, line)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._uarts = tuple(self.chip.uarts.values())
+        self.chip.rcc.was_reset(start.cause, start.flags)
+        self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # cached result of _next_event
         self._error: BaseException | None = None
         self._horizon_ps = 0
+        self._known_ps = 0  # no byte from other boards or the host begins before
         self._loop_period: int | None = None
-        self._is_asleep = False
+        self._is_asleep = not start.does_start
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._prepare_state(finds_loops)
         self._power_up()
 
-    def _connect_interrupts(self, board: Board) -> None:
-        for uart in (board.host_uart, *board.link_uarts):
-            usart = self.chip.uarts[uart.name]
-            self._nvic.connect(FIRST_INTERRUPT + uart.irq_position, usart.has_interrupt)
+    def _dma_ports(self, board: Board) -> DmaPorts:
+        controllers = {level.name: level.dma for level in board.memory_levels}
+        flash = board.device.flash
+        memories = [
+            DmaMemory(each.name, each.start, self._emulator.ram[each.name], controllers[each.name], is_writable=True)
+            for each in board.device.ram
+        ]
+        memories.append(
+            DmaMemory(flash.name, flash.start, self._emulator.flash, controllers[flash.name], is_writable=False)
+        )
+        return DmaPorts(memories, self._look_at_interrupt, self._wait_for_dma)
+
+    def _look_at_interrupt(self, position: int) -> None:
+        self._nvic.look(FIRST_INTERRUPT + position)
+
+    def _wait_for_dma(self) -> None:
+        if not self._is_asleep:
+            self.state.cycles += self._core.dma_wait_cycles
 
     def _connect_bus(self) -> None:
         self._bus = Bus(self.chip.rcc.is_clocked)
@@ -113,6 +166,14 @@ class Machine:
         self.state.reason = Reason.FAILED
         self._emulator.stop()
 
+    def ram(self) -> dict[str, bytes]:
+        """Return the contents of RAM."""
+        return {name: bytes(content) for name, content in self._emulator.ram.items()}
+
+    def flip_flash_bit(self, offset: int, bit: int) -> None:
+        """Flip a bit of flash; code that has run already is not affected."""
+        self._emulator.flash[offset] ^= 1 << bit
+
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
         return self._emulator.read_word(address)
@@ -121,7 +182,7 @@ class Machine:
 
     @property
     def cycles(self) -> int:
-        """Core cycles since power-up."""
+        """Core cycles since the last reset."""
         return int(self.state.cycles)
 
     def next_ps(self) -> int:
@@ -137,7 +198,13 @@ class Machine:
         self.state.horizon = self._horizon()
 
     def _horizon(self) -> int:
-        return FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
+        cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        for uart in self._uarts:
+            idle_ps = uart.idle_ps
+            if idle_ps is not None and idle_ps > self._known_ps:
+                cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
+        return cycle
 
     def _next_event(self) -> int:
         if self._known_event is None:
@@ -151,7 +218,9 @@ class Machine:
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
             for each in self._eventful:
-                each.advance(now)
+                event = each.next_event()
+                if event is not None and event <= now:
+                    each.advance(now)
             self._known_event = None
 
     def _look_ahead(self) -> None:
@@ -161,14 +230,15 @@ class Machine:
 
     # Running
 
-    def run(self, horizon_ps: int) -> None:
+    def run(self, horizon_ps: int, known_ps: int) -> None:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
+        No byte from other boards or from the host begins before `known_ps`, unless it has been announced already.
         At least one block runs, since a block may take longer than a byte at a high baud rate.
 
         Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
-        self._horizon_ps = horizon_ps
+        self._horizon_ps, self._known_ps = horizon_ps, known_ps
         self.state.may_overrun = True
         try:
             while self._wake():
@@ -178,6 +248,8 @@ class Machine:
                 self._emulator.run()
                 if self._run_ended(Reason(self.state.reason)):
                     return
+        except BoardResetError as error:
+            self.reset_by = error.cause
         except NotModelledError as error:
             raise self._stopped(str(error)) from None
 
@@ -249,7 +321,7 @@ class Machine:
         return self._emulator.read_word(table + 4 * number)
 
     def _system_reset(self) -> None:
-        raise NotModelledError("a reset by software (AIRCR SYSRESETREQ) is not modelled")
+        raise BoardResetError(ResetCause.SOFTWARE)
 
     # Errors
 

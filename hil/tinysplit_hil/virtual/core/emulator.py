@@ -1,7 +1,7 @@
 """A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from ctypes import c_void_p
 
 import unicorn
@@ -26,33 +26,37 @@ _HOOKS = (
     (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
     (unicorn.UC_HOOK_INTR, "on_trap"),
 )
-_POWER_UP = b"\xa5\x5a\xc3\x3c"  # contents of RAM at power-up, deliberately not zero
 
 
 class Emulator:
-    """One Unicorn engine with its C state."""
+    """One Unicorn engine with its C state; `ram` has the contents of the memories at the start."""
 
-    def __init__(self, device: Device, model: int, flash: bytes) -> None:
+    def __init__(self, device: Device, model: int, flash: bytes, ram: Mapping[str, bytes]) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
         self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
-        self._map_memories(device)
+        self.ram: dict[str, memoryview] = {}  # contents, by the names of the memories
+        self._map_memories(device, ram)
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         for kind, name in _HOOKS:
             self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p))
 
-    def _map_memories(self, device: Device) -> None:
+    def _map_memories(self, device: Device, ram: Mapping[str, bytes]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
         size = len(self._flash)
         for start in self._flash_addresses(device):
             self._uc.mem_map_ptr(start, size, read_only, ctypes.addressof(self._flash))
         for memory in device.ram:
-            self._uc.mem_map(memory.start, _whole_pages(memory), unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE)
-            self._uc.mem_write(memory.start, _POWER_UP * (memory.size_bytes // len(_POWER_UP)))
+            buffer = ctypes.create_string_buffer(_whole_pages(memory))
+            self._kept.append(buffer)
+            self.ram[memory.name] = memoryview(buffer).cast("B")[: memory.size_bytes]
+            self.ram[memory.name][:] = ram[memory.name]
+            protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
+            self._uc.mem_map_ptr(memory.start, len(buffer), protection, ctypes.addressof(buffer))
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
@@ -100,6 +104,11 @@ class Emulator:
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
         return int.from_bytes(self._uc.mem_read(address, 4), "little")
+
+    @property
+    def flash(self) -> memoryview:
+        """Contents of the flash."""
+        return memoryview(self._flash).cast("B")
 
     def stop(self) -> None:
         """End a run from inside a callback."""
