@@ -9,37 +9,42 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     FRAME_OVERHEAD_BYTES,
-    FRAME_PAYLOAD_BYTES,
     HOST_BAUD,
+    LINK_OVERHEAD_BYTES,
+    LINK_PAYLOAD_BYTES,
+    LINK_REPLY_BYTES,
     LOAD_BYTES,
     LOAD_OFFSET_BYTES,
     READ_BYTES,
     READ_REQUEST_BYTES,
+    TENSOR_CRC_BYTES,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.split.topology import Links, Table, pair_of
 
 
-def link_seconds(
-    n_bytes: int,
-    sender: Uart,
-    receiver: Uart,
-    baud: int,
-    bits_per_byte: int = BITS_PER_BYTE,
-    *,
-    half_duplex: bool = False,
-) -> float:
-    """Return the seconds from the first bit of a tensor to the last bit of the last acknowledgement.
+def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds of a tensor on a link, from the first bit to the last: its frames follow without gaps.
 
-    On a full-duplex link, data frames follow each other without gaps, and all acknowledgements but the last overlap
-    with them (docs/protocol.md, Links); on a half-duplex link no acknowledgement does. Each end runs at the rate that
-    its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the payload alone.
+    The sender runs at the rate that its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the
+    payload alone.
     """
-    n_frames = -(-n_bytes // FRAME_PAYLOAD_BYTES)
-    data_bytes = n_bytes + n_frames * FRAME_OVERHEAD_BYTES
-    back_bytes = FRAME_OVERHEAD_BYTES * (n_frames if half_duplex else 1)
-    return bits_per_byte * (data_bytes / sender.actual_baud(baud) + back_bytes / receiver.actual_baud(baud))
+    n_frames = -(-n_bytes // LINK_PAYLOAD_BYTES)
+    line_bytes = n_bytes + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)
+    return bits_per_byte * line_bytes / sender.actual_baud(baud)
+
+
+def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds of a grant or an acknowledgement."""
+    return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
+
+
+def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement.
+
+    They are the same on a half-duplex link: nothing comes back before the end of the tensor (docs/protocol.md, Links).
+    """
+    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + reply_seconds(receiver, baud, bits_per_byte)
 
 
 def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
@@ -54,35 +59,26 @@ def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, fl
     )
 
 
+def host_line_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
+    """Return the seconds for which an input and an output keep the line between host and `board` busy.
+
+    Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
+    """
+    loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
+    load_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + (loads + 1) * FRAME_OVERHEAD_BYTES  # START ends them
+    read_bytes = out_bytes + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
+    request_bytes = READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES
+    board_baud = board.host_uart.actual_baud(HOST_BAUD)
+    return (
+        BITS_PER_BYTE * load_bytes / HOST_BAUD,
+        BITS_PER_BYTE * (request_bytes / HOST_BAUD + read_bytes / board_baud),
+    )
+
+
 def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int) -> float:
     frames_bytes = n_requests * FRAME_OVERHEAD_BYTES
     request_s = (request_bytes + frames_bytes) / HOST_BAUD
     return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
-
-
-def direct_seconds(
-    out_bytes: Sequence[int], boards: Sequence[Board], settings: LinkSettings, bits_per_byte: int, table: CycleTable
-) -> Table:
-    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
-
-    The first link UART of each board is used for all of them. Raises UsageError if it cannot generate a link's baud
-    rate.
-    """
-
-    def seconds(n_bytes: int, i: int, h: int) -> float:
-        link, ends = settings.between(i, h), (boards[i], boards[h])
-        if link.baud is None:
-            return inf
-        sender, receiver = (board.link_uarts[0] for board in ends)
-        line_s = link_seconds(n_bytes, sender, receiver, link.baud, bits_per_byte, half_duplex=link.half_duplex)
-        return line_s + sum(table.link[board.device.core] / board.clock.core_hz for board in ends)
-
-    _check_bauds(boards, settings)
-    numbers = range(len(boards))
-    return tuple(
-        tuple(tuple(0.0 if i == h else seconds(n_bytes, i, h) for h in numbers) for i in numbers)
-        for n_bytes in out_bytes
-    )
 
 
 def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], settings: LinkSettings) -> Links:
@@ -115,7 +111,8 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
         )
 
 
-def _check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
+def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
+    """Raise UsageError if the first link UART of a board cannot generate the baud rate of one of its links."""
     pairs = {pair_of(i, h) for i in range(len(boards)) for h in range(i)}
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
+from tinysplit.split.solvers.dag.firmware_bounds import Activity, least_activity
 from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.topology import Cut
@@ -21,6 +22,7 @@ class Move:
     powered: int  # devices that compute or relay, a bit each
     begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
     ends_s: tuple[float, ...]  # its last act, infinitely early for none
+    line_s: float  # at least, of the slowest line in the firmware
 
 
 def moves_of(
@@ -34,20 +36,26 @@ def moves_of(
             receivers = [other for need in needs for other in need.devices() if other != device]
             cuts = [problem.cut(layer, device, receiver) for receiver in receivers]
             if all(isfinite(cut.seconds) for cut in cuts):
+                keeps = any(device in need.devices() for need in needs)
+                activity = (
+                    least_activity(problem, resources.path, layer, device, cuts, keeps=keeps)
+                    if resources.is_firmware
+                    else _activity(problem, layer, device, cuts)
+                )
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
                 yield Move(
                     device,
                     needs,
                     _arriving(receivers, relays, held_bytes),
-                    tuple(resources.of_layer(layer, device, cuts)),
+                    tuple(resources.of_layer(layer, device, cuts, activity.clock_s)),
                     sum(1 << powered for powered in {device, *relays}),
-                    *_activity(problem, layer, device, cuts),
+                    activity.begins_s,
+                    activity.ends_s,
+                    activity.line_s,
                 )
 
 
-def _activity(
-    problem: Problem, layer: int, device: int, cuts: Sequence[Cut]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
     """Return when each device begins and ends what it does for the layer, one thing after the other."""
     n_devices = len(problem.devices)
     begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
@@ -59,7 +67,7 @@ def _activity(
         begins[who] = min(begins[who], clock_s)
         clock_s += seconds
         ends[who] = clock_s
-    return tuple(begins), tuple(ends)
+    return Activity(tuple(begins), tuple(ends), 0.0, clock_s)
 
 
 def readers_on(problem: Problem, tensor: int) -> list[int]:
