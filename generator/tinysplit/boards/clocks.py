@@ -1,4 +1,4 @@
-"""Clock trees: PLL settings and bus dividers for the maximum core frequency from the internal oscillator."""
+"""Clock trees: PLL settings and bus dividers for the maximum core frequency from HSI or HSE."""
 
 from collections.abc import Iterator
 
@@ -30,6 +30,11 @@ def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits
         flash_wait_states=wait_states(ahb_hz, wait_state_limits),
         settings=tuple(sorted(limits.settings.items())),
     )
+
+
+def pll_from(oscillator_hz: int, pll: PllRules) -> PllRules:
+    """Return the limits of `pll` with a source of another frequency."""
+    return pll.model_copy(update={"oscillator_hz": oscillator_hz})
 
 
 def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:

@@ -101,6 +101,13 @@ class PllRules(FileModel):
     source: Source
 
 
+class HseInput(FileModel):
+    """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode."""
+
+    hz: PositiveInt
+    source: Source
+
+
 class PllOverride(FileModel):
     """Limits of a device's PLL where they differ from those of its family."""
 
@@ -148,6 +155,7 @@ class BoardFile(FileModel):
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None
+    hse: HseInput | None = None
     caches: CacheSizes | None = None
 
 
