@@ -233,6 +233,11 @@ class Board:
         """The clock tree of the clock source."""
         return self._clock_from(self.clock_source)
 
+    @property
+    def hse_hz(self) -> int | None:
+        """Frequency of the clock at OSC_IN as delivered, None if there is none."""
+        return self.hse_clock.oscillator_hz if self.hse_clock else None
+
     def with_clock(self, source: ClockSource) -> Self:
         """Return the board with its PLL fed by `source`. Raises UsageError for HSE where OSC_IN has no clock."""
         self._clock_from(source)

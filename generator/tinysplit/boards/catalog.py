@@ -124,7 +124,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "part": board.device.name,
             "core": board.device.core,
             "core_hz": board.clock.core_hz,
-            "hse_hz": board.hse_clock.oscillator_hz if board.hse_clock else None,
+            "hse_hz": board.hse_hz,
             "flash_wait_states": board.clock.flash_wait_states,
             "flash_bytes": board.device.flash.size_bytes,
             "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
