@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from firmware_build import SubModel, build, network_source
+from firmware_build import SubModel, build, link_project, network_source, write_project
 from hse_boards import with_osc_in
 from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.board_files import render_board_files
+from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
 from virtual_firmware import address_of
@@ -21,9 +24,11 @@ BOARDS = (
 MS_PS = PS_PER_S // 1000
 
 
-@pytest.fixture(params=BOARDS)
-def board(request: pytest.FixtureRequest) -> Board:
-    return with_osc_in(request.param).with_clock(ClockSource.HSE)
+@pytest.fixture(scope="module", params=BOARDS)
+def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
+    """Return a board whose PLL is fed by HSE, and its firmware."""
+    board = with_osc_in(request.param).with_clock(ClockSource.HSE)
+    return board, build(tmp_path_factory.mktemp(board.name), board, board.link_uarts, NETWORK)
 
 
 def clock_after(limit_ms: int, board: Board, elf: Path) -> tuple[bool, int, int]:
@@ -37,23 +42,30 @@ def clock_after(limit_ms: int, board: Board, elf: Path) -> tuple[bool, int, int]
     return bool(is_ok), rig.read_word(0, hz_at), rig.cycles(0) - before
 
 
-def test_hse_feeds_the_pll(board: Board, tmp_path: Path) -> None:
-    elf = build(tmp_path, board, board.link_uarts, NETWORK)
+def test_hse_feeds_the_pll(fed: tuple[Board, Path]) -> None:
+    board, elf = fed
     is_ok, core_hz, cycles = clock_after(5, board, elf)
     assert (is_ok, core_hz) == (True, board.clock.core_hz)
     assert cycles == pytest.approx(core_hz / 1000, rel=0.15)  # a board may be ahead of the host by a byte
 
 
-def test_without_a_clock_at_osc_in_the_board_stays_at_its_reset_frequency(board: Board, tmp_path: Path) -> None:
-    elf = build(tmp_path, board, board.link_uarts, NETWORK)
-    is_ok, core_hz, cycles = clock_after(600, replace(board, hse_clock=None, clock_source=ClockSource.HSI), elf)
+def test_without_a_clock_at_osc_in_the_board_stays_at_its_reset_frequency(fed: tuple[Board, Path]) -> None:
+    board, elf = fed
+    is_ok, core_hz, cycles = clock_after(300, replace(board, hse_clock=None, clock_source=ClockSource.HSI), elf)
     assert (is_ok, core_hz) == (False, RESET_HZ[board.device.family])
     assert cycles == pytest.approx(core_hz / 1000, rel=0.15)
 
 
-def test_a_project_of_hsi_knows_nothing_of_hse(board: Board, tmp_path: Path) -> None:
-    hsi = board.with_clock(ClockSource.HSI)
-    files = [build(tmp_path / name, each, (), NETWORK) for name, each in (("hsi", hsi), ("hse", board))]
-    sources = [(file.parent / "src" / "board.c").read_text() for file in files]
-    assert ["CLOCK_HSE_HZ" in source for source in sources] == [False, True]
-    assert clock_after(5, replace(hsi, hse_clock=None), files[0])[:2] == (True, hsi.clock.core_hz)
+def texts(board: Board) -> tuple[str, str]:
+    return render_board_files(board, (), 115200, board.near_memory)["src/board.c"], render_platformio_ini(board)
+
+
+def test_only_projects_of_hse_know_of_it(tmp_path: Path) -> None:
+    board = load_board("nucleo_f446re")
+    assert all("HSE" not in text for text in texts(board))
+    source, settings = texts(board.with_clock(ClockSource.HSE))
+    assert "_Static_assert(CLOCK_HSE_HZ == 8000000u," in source
+    assert ".pll_n = 180," in source
+    assert "    -D STM32F446xx\n    -D CLOCK_HSE_HZ=8000000u\n" in settings
+    write_project(tmp_path, board.with_clock(ClockSource.HSE), (), NETWORK)
+    assert "the PLL values are for HSE" in link_project(tmp_path, board).stderr, "without its macro"
