@@ -67,7 +67,7 @@ def start_pll(rcc: Rcc, registers: Mapping[int, int]) -> None:
     for offset, value in registers.items():
         rcc.write(offset, value, 0)
     write_cr(rcc, PLLON, mask=0)
-    rcc.write(rcc.switch.offset, rcc.switch.pll, 0)
+    rcc.write(rcc.switch.offset, rcc.pll_source.selected, 0)
     rcc.advance(LONG)
 
 

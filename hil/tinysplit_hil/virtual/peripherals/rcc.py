@@ -42,8 +42,9 @@ _HSEBYP = 1 << 18
 
 @dataclass(frozen=True)
 class PllSource:
-    """The field that selects the source of the PLL, and its values for HSI and HSE."""
+    """The field that selects the source of the PLL, and its values for HSI and HSE; `selected` is SW for the PLL."""
 
+    selected: int
     offset: int
     bits: int
     hsi: int
@@ -61,12 +62,11 @@ class Gate:
 
 @dataclass(frozen=True)
 class SwitchFields:
-    """Positions of SW and SWS, and their value for the PLL."""
+    """Positions of SW and SWS."""
 
     offset: int  # of CFGR
     bits: int
     status_position: int
-    pll: int
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class Rcc(Registers):
     `hse_hz` is the clock at OSC_IN, None if there is none. No board has a crystal, so HSE runs in bypass mode only.
     """
 
+    pll_source: PllSource
     oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
-    pll_source: PllSource
     gates: ClassVar[Mapping[str, Gate]]
 
     def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
@@ -143,7 +143,7 @@ class Rcc(Registers):
     @property
     def runs_from_hse(self) -> bool:
         """Whether HSE feeds the PLL that is the system clock: no oscillator of the device then matters."""
-        return self.selection == self.switch.pll and self._pll_source == self.pll_source.hse
+        return self.selection == self.pll_source.selected and self._pll_source == self.pll_source.hse
 
     @property
     def _pll_source(self) -> int:

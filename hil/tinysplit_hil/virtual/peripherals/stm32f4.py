@@ -32,9 +32,9 @@ _SELECTS_HSI, _SELECTS_PLL = 0, 2
 class RccF4(Rcc):
     """HSI, HSE and PLL output P."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 1, hsi=0, hse=1, position=22)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
-    switch = SwitchFields(_CFGR, 2, 2, _SELECTS_PLL)
-    pll_source = PllSource(_PLLCFGR, 1, hsi=0, hse=1, position=22)
+    switch = SwitchFields(_CFGR, 2, 2)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
         "USART2": Gate(0x40, 17),

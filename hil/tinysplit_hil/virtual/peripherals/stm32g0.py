@@ -30,9 +30,9 @@ _PLLREN = 28
 class RccG0(Rcc):
     """HSI16, HSE and PLL output R; the firmware uses neither LSI nor LSE."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
-    switch = SwitchFields(_CFGR, 3, 3, _SELECTS_PLL)
-    pll_source = PllSource(_PLLCFGR, 2, hsi=2, hse=3)
+    switch = SwitchFields(_CFGR, 3, 3)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
         "TIM2": Gate(0x3C, 0),

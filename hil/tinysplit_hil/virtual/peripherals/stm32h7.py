@@ -50,9 +50,9 @@ _INPUT_RANGES = ((1, 2), (2, 4), (4, 8), (8, 16))  # MHz, by PLL1RGE
 class RccH7(Rcc):
     """HSI at 64 MHz, HSE and PLL1 output P."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCKSELR, 2, hsi=0, hse=2)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLL1RDY, 50))
-    switch = SwitchFields(_CFGR, 3, 3, _SELECTS_PLL)
-    pll_source = PllSource(_PLLCKSELR, 2, hsi=0, hse=2)
+    switch = SwitchFields(_CFGR, 3, 3)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
         "USART2": Gate(0xE8, 17),

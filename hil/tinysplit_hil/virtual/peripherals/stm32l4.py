@@ -48,9 +48,9 @@ _PLLREN = 24
 class RccL4(Rcc):
     """MSI at 4 MHz, HSI16, HSE and PLL output R."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
-    switch = SwitchFields(_CFGR, 2, 2, _SELECTS_PLL)
-    pll_source = PllSource(_PLLCFGR, 2, hsi=2, hse=3)
+    switch = SwitchFields(_CFGR, 2, 2)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
         "TIM2": Gate(0x58, 0),
