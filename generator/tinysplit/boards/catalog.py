@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.boards.board import Board, ClockTree, Device, Interrupt, Pin, Power, Uart
-from tinysplit.boards.clocks import clock_tree, pll_from
+from tinysplit.boards.clocks import clock_tree
 from tinysplit.boards.devices import load_device, uart_pins, wait_state_limits
 from tinysplit.boards.memory_system import caches, memory_levels
 from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
@@ -61,7 +61,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         title=file.title,
         device=device,
         hsi_clock=clock,
-        hse_clock=clock_tree(pll_from(file.hse.hz, pll), file.clock, device.max_hz, limits) if file.hse else None,
+        hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
         memory_levels=memory_levels(family.memory_system, device, clock),
         caches=caches(family.memory_system, file.caches),
         power=Power.of(file.power.run_ma, file.power.sleep_ma),

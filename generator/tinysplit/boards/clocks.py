@@ -32,11 +32,6 @@ def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits
     )
 
 
-def pll_from(oscillator_hz: int, pll: PllRules) -> PllRules:
-    """Return the limits of `pll` with a source of another frequency."""
-    return pll.model_copy(update={"oscillator_hz": oscillator_hz})
-
-
 def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:
     """Return the PLL values M, N and R for exactly `core_hz` within all limits of `pll`.
 

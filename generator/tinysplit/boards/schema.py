@@ -100,6 +100,10 @@ class PllRules(FileModel):
     r: tuple[PositiveInt, ...]
     source: Source
 
+    def fed_by(self, oscillator_hz: int) -> Self:
+        """Return these limits for a source of another frequency."""
+        return self.model_copy(update={"oscillator_hz": oscillator_hz})
+
 
 class HseInput(FileModel):
     """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode."""
