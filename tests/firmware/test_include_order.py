@@ -63,6 +63,7 @@ PARTS = {
     "uart_link_dma": "uart_link",
     "uart_link_bytes": "uart_link",
     "clock_family": "clock",
+    "clock_source": "clock",
     "pins": "board",
     "no_transfers": "transfers",
     "link_in": "link",

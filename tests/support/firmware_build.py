@@ -9,6 +9,7 @@ from pathlib import Path
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.platformio_ini import macros
 
 CHECKSUM = Path(__file__).parents[2] / "boards" / "platform" / "checksum.py"
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
@@ -197,7 +198,8 @@ def write_project(
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
     """Compile and link a project into firmware.elf."""
     sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
-    flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
+    defines = [f"-D{macro}" for macro in macros(board)]
+    flags = (f"-mcpu={board.device.core}", *FLAGS, *defines, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
     command = ["arm-none-eabi-gcc", *flags, "-Tlinker.ld", "-o", "firmware.elf", *map(str, sources)]
     linked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if linked.returncode == 0:

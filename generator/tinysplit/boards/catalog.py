@@ -41,7 +41,11 @@ def load_board(name: str) -> Board:
     Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
     """
     _check_name(name)
-    file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
+    return make_board(name, read_toml(package_files.boards() / f"{name}.toml", BoardFile))
+
+
+def make_board(name: str, file: BoardFile) -> Board:
+    """Return the board that `file` describes. Raises InputError if the file contradicts the device."""
     device = load_device(file.part, file.corrections)
     family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
@@ -54,7 +58,8 @@ def load_board(name: str) -> Board:
         name=name,
         title=file.title,
         device=device,
-        clock=clock,
+        hsi_clock=clock,
+        hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
         memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
         dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
@@ -137,6 +142,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "part": board.device.name,
             "core": board.device.core,
             "core_hz": board.clock.core_hz,
+            "hse_hz": board.hse_hz,
             "flash_wait_states": board.clock.flash_wait_states,
             "flash_bytes": board.device.flash.size_bytes,
             "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),
