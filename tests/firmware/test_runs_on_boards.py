@@ -9,7 +9,7 @@ import pytest
 
 from example import shared_example
 from tinysplit.project.manifest import Project
-from tinysplit_hil.client import Port
+from tinysplit_hil.request_port import Port
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
 from tinysplit_hil.rig import open_rig

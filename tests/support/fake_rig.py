@@ -72,6 +72,8 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
             staged_cuts=(1,),
         )
 
+    ends, drivers = ("USART1", "USART1"), (LinkDriver.DMA, LinkDriver.DMA)
+    link = ProjectLink(boards=(1, 2), uarts=ends, connectors=("a", "b"), drivers=drivers, baud=115200)
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
     return Project(
         tinysplit_version="0.1.0",
@@ -85,15 +87,7 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
         one_board_period_s=0.04,
         copies=tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies)),
         boards=tuple(board(number + 1) for number in range(2 * copies)),
-        links=(
-            ProjectLink(
-                boards=(1, 2),
-                uarts=("USART1", "USART1"),
-                connectors=("a", "b"),
-                drivers=(LinkDriver.DMA, LinkDriver.DMA),
-                baud=115200,
-            ),
-        ),
+        links=(link,),
         layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
         cuts=(cut,),
     )
