@@ -9,9 +9,9 @@ import pytest
 
 from example import shared_example
 from tinysplit.project.manifest import Project
-from tinysplit_hil.request_port import Port
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
+from tinysplit_hil.request_port import Port
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.virtual import ResetCause, VirtualRig
 from tinysplit_hil.virtual.registry import find
