@@ -135,7 +135,6 @@ def run(
 ) -> None:
     """Split, generate, build and measure."""
     chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
-    goal = chosen if isinstance(chosen, Goal) else None
     bits_of_costs = CostSettings.bits if isinstance(chosen, Goal) else chosen
     request = pipeline.RunRequest(
         model=model,
@@ -148,7 +147,7 @@ def run(
         calibration=calibration,
         calibration_count=calibration_count,
         measuring=_measuring(rig, sample_count, pipelined, fail_fast),
-        goal=goal,
+        goal=chosen if isinstance(chosen, Goal) else None,
     )
     report = pipeline.run(request, messages)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
