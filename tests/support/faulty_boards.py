@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -23,15 +23,15 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit_hil.boards import Boards
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.virtual.rig import HOST
 
 MS_PS = PS_PER_S // 1000
-FIRST_RUN = 1000
+LONGEST_S = 12.0
 ENDLESS_LOOP = b"\xfe\xe7"  # b .
 
 Strike = Callable[[], None]
@@ -105,7 +105,13 @@ class FaultyBoards:
     inputs: IntArray
     expected: IntArray
     elfs: Sequence[Path]
-    link_uarts: Sequence[tuple[int, str]] = field(default_factory=tuple)
+    link_uarts: Sequence[tuple[int, str]]
+    _mends: list[Strike] = field(default_factory=list)
+
+    @property
+    def host_uarts(self) -> Sequence[str]:
+        """Names of the UARTs of the boards' host ports."""
+        return [load_board(board.name).host_uart.name for board in self.project.boards]
 
     def infer(self, sample: int) -> Outcome:
         """Run one inference in a run of its own, as `tinysplit measure` does."""
@@ -122,10 +128,29 @@ class FaultyBoards:
         """Let a fault strike at a random time from now on."""
         self.clock.strike_at(self.virtual.time_ps + round(numbers.random() * ms * MS_PS), strike)
 
+    def join_first(self, sample: int) -> Outcome:
+        """Let the host of the first board alone start a run, and wait for an error."""
+        del sample
+        start_s = self.virtual.time_s
+        client = self.rig.clients(self.project)[1]
+        client.run(client.stop(1.0))
+        client.run(client.reset(client.run(client.identify()).run + 1, 1.0))
+        while client.failure is None and self.virtual.time_s < start_s + LONGEST_S:
+            client.poll()
+            self.clock.wait(0.01)
+        return Outcome(str(client.failure or "nothing"), is_right=False, seconds=self.virtual.time_s - start_s)
+
+    def mend_by(self, mend: Strike) -> None:
+        """Let heal() call `mend`."""
+        self._mends.append(mend)
+
     def heal(self) -> None:
-        """Remove the faults of all lines, and those that have not struck yet."""
+        """Remove the faults of all lines, those that have not struck yet, and what somebody has to mend."""
         self.clock.forget_strikes()
-        for target in [*self.link_uarts, *((index, "host") for index in range(self.virtual.board_count))]:
+        while self._mends:
+            self._mends.pop()()
+        host_ports = [end for index, uart in enumerate(self.host_uarts) for end in ((index, HOST), (index, uart))]
+        for target in (*self.link_uarts, *host_ports):
             self.virtual.set_faults(target, None)
 
     def settle(self, ms: float) -> None:
@@ -136,7 +161,8 @@ class FaultyBoards:
         """Return the address of a symbol of a board's program."""
         with self.elfs[index].open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
-            return int(table.get_symbol_by_name(name)[0]["st_value"])
+            address: int = table.get_symbol_by_name(name)[0]["st_value"]
+            return address
 
     @cached_property
     def endless_loops(self) -> tuple[int, ...]:
@@ -159,12 +185,18 @@ def faulty_boards(
     project: Project,
     folder: Path,
     *,
-    elfs: Sequence[Path] | None = None,
+    order: Sequence[int] | None = None,
+    second: Path | None = None,
     clock_errors_ppm: Sequence[int] = (),
     dead: int | None = None,
 ) -> Iterator[FaultyBoards]:
-    """Open virtual boards with a built project; `elfs` are other programs, `dead` a board that does not start."""
-    elfs = elfs or [board.elf(folder) for board in project.boards]
+    """Open virtual boards with a built project; `dead` is a board that does not start.
+
+    `order`: whose program each board has; `second`: another program of the second board.
+    """
+    elfs = [project.boards[index].elf(folder) for index in order or range(len(project.boards))]
+    if second:
+        elfs[1] = second
     errors = clock_errors_ppm or [0] * len(elfs)
     boards = [
         VirtualBoard(load_board(board.name), elf, clock_error_ppm=ppm, starts=index != dead)
