@@ -161,8 +161,8 @@ class FaultyBoards:
         """Return the address of a symbol of a board's program."""
         with self.elfs[index].open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
-            address: int = table.get_symbol_by_name(name)[0]["st_value"]
-            return address
+            values = [symbol["st_value"] for symbol in table.get_symbol_by_name(name)]
+            return int(values[0])
 
     @cached_property
     def endless_loops(self) -> tuple[int, ...]:
@@ -173,7 +173,7 @@ class FaultyBoards:
 def _endless_loop(path: Path) -> int:
     with path.open("rb") as file:
         text = ELFFile(file).get_section_by_name(".text")
-        at = -1
+        at: int = -1
         while True:
             at = text.data().index(ENDLESS_LOOP, at + 1)
             if at % 2 == 0:
