@@ -24,6 +24,7 @@ from faulty_boards import LONGEST_S, FaultyBoards, Outcome, build_small_network,
 
 NAMES = {  # of errors, by what their texts have in common
     r"restarted in mid-run \(cause: ([\w -]+)\)": r"restarted: \1",
+    "restarted in mid-run": "restarted",
     "no answer on the link|LINK_NO_ANSWER": "no answer on the link",
     "runs another plan|runs firmware of project|LINK_OTHER_PLAN": "another plan",
     "runs the firmware of board|LINK_WRONG_BOARD": "wrong board",
