@@ -9,6 +9,7 @@ from faulty_boards import MS_PS, FaultyBoards, build_small_network, faulty_board
 from profiles import cases
 from shared_folder import made_once
 from tinysplit.project.manifest import Project
+from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.virtual import ResetCause
 from tinysplit_hil.virtual.line_faults import LineFaults
 
@@ -104,3 +105,23 @@ def test_a_link_without_an_answer_is_named_by_either_end(boards: FaultyBoards, a
     assert "no answer on the link" in outcome.error
     assert outcome.seconds < LONGEST_S
     assert boards.infer(1).is_right
+
+
+def test_boards_that_only_wait_name_a_dead_neighbour_and_go_on_when_it_answers(boards: FaultyBoards) -> None:
+    assert boards.infer(0).is_right
+    clients = boards.rig.clients(boards.project)
+
+    def errors() -> list[int]:
+        return [boards.ask(clients, client.identify()).error for client in clients.values()]
+
+    run = max(boards.ask(clients, client.identify()).run for client in clients.values()) + 1
+    for client in clients.values():
+        boards.ask(clients, client.reset(run))
+    boards.settle(10)
+    for uart in boards.link_uarts:
+        boards.virtual.set_faults(uart, LineFaults(loss_rate=1))
+    boards.settle(3000)
+    assert errors() == [ErrorCode.LINK_NO_ANSWER] * 2
+    boards.heal()
+    boards.settle(200)
+    assert errors() == [0, 0]

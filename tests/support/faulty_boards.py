@@ -1,7 +1,7 @@
 """A project on virtual boards that faults strike at a chosen time, and what becomes of its inferences."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +23,10 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import T, Task, pause, run_task
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.host_clock import VirtualClock
@@ -132,13 +134,22 @@ class FaultyBoards:
         """Let the host of the first board alone start a run, and wait for an error."""
         del sample
         start_s = self.virtual.time_s
-        client = self.rig.clients(self.project)[1]
-        client.run(client.stop(1.0))
-        client.run(client.reset(client.run(client.identify()).run + 1, 1.0))
-        while client.failure is None and self.virtual.time_s < start_s + LONGEST_S:
-            client.poll()
-            self.clock.wait(0.01)
-        return Outcome(str(client.failure or "nothing"), is_right=False, seconds=self.virtual.time_s - start_s)
+        clients = self.rig.clients(self.project)
+        first = clients[1]
+        run = self.ask(clients, first.identify()).run + 1
+        self.ask(clients, first.reset(run))
+        while first.failure is None and self.virtual.time_s < start_s + LONGEST_S:
+            self.ask(clients, pause(self.clock, 0.01))
+        return Outcome(str(first.failure or "nothing"), is_right=False, seconds=self.virtual.time_s - start_s)
+
+    def ask(self, clients: Mapping[int, BoardClient], task: Task[T]) -> T:
+        """Run a task; bytes at any port let virtual time rest until they are read."""
+
+        def poll() -> None:
+            for client in clients.values():
+                client.poll()
+
+        return run_task(self.clock, poll, task)
 
     def mend_by(self, mend: Strike) -> None:
         """Let heal() call `mend`."""
