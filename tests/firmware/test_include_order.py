@@ -23,6 +23,7 @@ ORDER = (
     "board",
     "network",
     "ticker",
+    "row_stream",
     "schedule",
     "host",
     "faults",
