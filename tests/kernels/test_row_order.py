@@ -14,7 +14,7 @@ from layer_cases import KINDS_AND_BITS, quantize_one, random_quantized
 from m0plus_layers import MAKERS as M0PLUS_MAKERS
 from m0plus_layers import random_kernels
 from profiles import cases
-from streamed_layers import StreamedCase, assert_streamed_equals_the_reference, with_hooks
+from streamed_layers import StreamedCase, assert_streamed_equals_the_reference, row_bytes, with_hooks
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.kernels import Direct
@@ -113,14 +113,17 @@ def test_rows_needed_by_a_window_count_from_the_padding() -> None:
 
 
 def test_a_row_must_not_arrive_where_the_output_has_been_written() -> None:
+    def may_arrive(layer: Conv, distance: int) -> bool:
+        return may_arrive_in_place(*row_bytes(layer, 0, BYTES), layer.in_shape.size, distance)
+
     every_other = conv_of(Window((1, 1), (2, 2)), Shape(8, 8, 4), outputs=16)  # a row of it is as long as two
-    assert may_arrive_in_place(every_other, 0, BYTES, 64)
-    assert not may_arrive_in_place(every_other, 0, BYTES, 0)  # row 1 would arrive over output row 0
+    assert may_arrive(every_other, 64)
+    assert not may_arrive(every_other, 0)  # row 1 would arrive over output row 0
     plain = conv_of(Window((1, 1)), Shape(8, 8, 4))
-    assert may_arrive_in_place(plain, 0, BYTES, 0)
-    assert not may_arrive_in_place(plain, 0, BYTES, -1)
-    assert may_arrive_in_place(plain, 0, BYTES, 256)
-    assert may_arrive_in_place(plain, 0, BYTES, -256)
+    assert may_arrive(plain, 0)
+    assert not may_arrive(plain, -1)
+    assert may_arrive(plain, 256)
+    assert may_arrive(plain, -256)
 
 
 def test_calls_for_rows_keep_their_lead_in_every_row() -> None:

@@ -22,9 +22,10 @@ from layer_cases import hard_inputs
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
-from tinysplit.kernels.row_order import RowOrder, keeps_lead, may_arrive_in_place
+from tinysplit.kernels.row_order import RowOrder, keeps_lead, may_arrive_in_place, rows_needed
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers import Layer
 
 RUN_STREAMED = Path(__file__).parents[1] / "c" / "run_streamed_layers.c"
 COMMON = package_files.firmware() / "common"
@@ -69,7 +70,16 @@ class StreamedCase:
         keeps = not self.order.by_calls or keeps_lead(
             layer, self.k, self.widths, distance, kernel.lead(call, self.k, self.widths)
         )
-        return keeps and may_arrive_in_place(layer, self.k, self.widths, distance)
+        in_bytes = layer.in_shapes[self.k].size * self.widths.x // 8
+        return keeps and may_arrive_in_place(*row_bytes(layer, self.k, self.widths), in_bytes, distance)
+
+
+def row_bytes(layer: Layer, k: int, widths: Widths) -> tuple[IntArray, IntArray]:
+    """Return the bytes of input k that each row of the output needs, and those of the output up to its end."""
+    needed, rows = rows_needed(layer), layer.out_shape.height
+    assert needed is not None
+    in_bytes = layer.in_shapes[k].size // layer.in_shapes[k].height * widths.x // 8
+    return needed * in_bytes, np.arange(1, rows + 1) * (layer.out_shape.size // rows * widths.y // 8)
 
 
 def with_hooks(rng: np.random.Generator, sources: list[LayerSource]) -> list[StreamedCase]:

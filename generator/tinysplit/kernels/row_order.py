@@ -80,38 +80,36 @@ def one_row(layer: Layer) -> Layer:
     return replace(layer, in_shape=first)
 
 
-def may_arrive_in_place(layer: Layer, k: int, widths: Widths, distance: int) -> bool:
-    """Return whether rows of input k, of width `widths.x`, may arrive while `layer` writes its output row by row.
+def may_arrive_in_place(arrived: IntArray, written: IntArray, in_bytes: int, distance: int) -> bool:
+    """Return whether rows of an input may still arrive while an output over it is written, step by step.
 
-    The input begins `distance` bytes after the output. No row may arrive where the output has been written already;
-    rows that no output row reads would do that. The kernel's lead is kept besides.
+    The input begins `distance` bytes after the output. Before each step its first `arrived` bytes are awaited, and
+    after it the first bytes of the output are `written`. Nothing may arrive where the output has been written already;
+    rows that no step reads would do that.
     """
-    needed = rows_needed(layer)
-    if needed is None:
-        return False
-    in_bytes, out_bytes = _sizes(layer, k, widths)
-    if distance >= out_bytes or distance <= -in_bytes:
+    if are_apart(in_bytes, int(written[-1]), distance):
         return True
-    ends = np.arange(1, layer.out_shape.height + 1) * (out_bytes // layer.out_shape.height) - distance
-    arriving = needed * (in_bytes // layer.in_shapes[k].height)
-    return bool(np.all(ends[arriving < in_bytes] <= arriving[arriving < in_bytes]))
+    is_late = arrived < in_bytes
+    return bool(np.all(written[is_late] - distance <= arrived[is_late]))
 
 
 def keeps_lead(layer: Layer, k: int, widths: Widths, distance: int, row_lead: Lead | None) -> bool:
     """Return whether a kernel that is called row by row may have its output over input k, `distance` bytes before it.
 
-    `row_lead` is that of a call: the distance changes from row to row.
+    `row_lead` is that of a call: the distance changes from row to row. A row of the output must not reach into the next
+    rows of the input, either.
     """
-    in_bytes, out_bytes = _sizes(layer, k, widths)
-    if distance >= out_bytes or distance <= -in_bytes:
+    in_bytes, out_bytes = layer.in_shapes[k].size * widths.x // 8, layer.out_shape.size * widths.y // 8
+    if are_apart(in_bytes, out_bytes, distance):
         return True
     if row_lead is None:
         return False
     height = layer.out_shape.height
-    changes = np.arange(height) * (in_bytes // layer.in_shapes[k].height - out_bytes // height)
-    return bool(np.all(distance + changes >= row_lead.least_bytes)) and distance % row_lead.unit_bytes == 0
+    distances = distance + np.arange(height) * (in_bytes // layer.in_shapes[k].height - out_bytes // height)
+    keeps = np.all(distances >= row_lead.least_bytes) and np.all(distances[1:] >= 0)
+    return bool(keeps) and distance % row_lead.unit_bytes == 0
 
 
-def _sizes(layer: Layer, k: int, widths: Widths) -> tuple[int, int]:
-    """Return the bytes of input k and of the output."""
-    return layer.in_shapes[k].size * widths.x // 8, layer.out_shape.size * widths.y // 8
+def are_apart(in_bytes: int, out_bytes: int, distance: int) -> bool:
+    """Return whether an input that begins `distance` bytes after an output does not overlap it."""
+    return distance >= out_bytes or distance <= -in_bytes
