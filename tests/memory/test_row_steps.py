@@ -42,11 +42,6 @@ def test_a_layer_gives_away_and_takes_rows() -> None:
     assert facts.steps.needed_rows.tolist() == [2, 3, 4, 5, 6, 7, 8, 8]
 
 
-def test_a_tensor_is_sent_to_two_boards_while_it_is_computed() -> None:
-    steps = [Step(RUN, 0, 0), Step(SEND, 0, 0), Step(SEND, 1, 0)]
-    assert rows_of(four_layers(), steps).out_of(2).steps is not None
-
-
 def test_fused_layers_give_away_and_take_tiles() -> None:
     net = NetworkBuilder("n", Shape(30, 30, 3)).conv(16, (3, 3), padded=False).max_pool(2, 2).conv(8)
     steps = [Step(RUN, 0, 0), Step(RUN, 1, 1), Step(SEND, 0, 1)]
@@ -73,6 +68,7 @@ def test_fused_layers_give_away_and_take_tiles() -> None:
     [
         ([Step(RECEIVE, 0, 0), Step(SEND, 1, 0)], "no layer"),  # a relay
         ([Step(RUN, 0, 0), Step(RUN, 1, 1), Step(SEND, 0, 0)], "no layer computes it right before"),
+        ([Step(RUN, 0, 0), Step(SEND, 0, 0), Step(SEND, 1, 0)], "no layer computes it right before"),
         (
             [Step(RUN, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3), Step(SEND, 0, 3)],
             "its output has one row",

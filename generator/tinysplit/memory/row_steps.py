@@ -63,10 +63,8 @@ class BoardRows:
     steps: Sequence[Step]
 
     def out_of(self, send: int) -> RowFacts:
-        """Return how the tensor of step `send` is computed, in the step before it and other sends of the tensor."""
+        """Return how the tensor of step `send` is computed, in the step before it."""
         tensor, run = self.steps[send].tensor, send - 1
-        while run > 0 and self.steps[run][0] is StepKind.SEND and self.steps[run].tensor == tensor:
-            run -= 1
         if run >= 0 and self.memory.producer(self.graph, tensor) is not None:
             run -= self.steps[run][:2] == (StepKind.RUN, tensor)  # it has run with the layer before
         facts = self._row_steps(run) if run >= 0 else RowFacts(None, NOT_BEFORE)
