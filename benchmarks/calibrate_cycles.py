@@ -137,6 +137,7 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
             for family, sizes in sorted(firmware.sizes.items())
         },
         link={core: round(sum(cycles) / len(cycles)) for core, cycles in sorted(firmware.link_cycles.items())},
+        handoff=load_cycle_table().handoff,
     )
 
 

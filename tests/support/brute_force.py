@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations, product
 from math import inf, isclose, isfinite
 
+from played_firmware import PlayedFirmware, Staged, Step, listed, staged
 from tinysplit.split.problem import Objective, Period, Problem
 
 HOST_INPUT = -1
@@ -41,7 +42,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Played:
-    """What an assignment does whatever the limits are; `idle_w` of all powered devices together."""
+    """What an assignment does whatever the limits are; `idle_w` of all powered devices together.
+
+    The period `firmware` depends on the limits of RAM, and is not here.
+    """
 
     latency_s: float
     period_s: float
@@ -98,10 +102,13 @@ class BruteForce:
 
     def outcome(self, assignment: tuple[int, ...]) -> Outcome:
         played = self.player.play(assignment)
-        energy_period_s = self.problem.frame_period_s or played.period_s
+        period_s = played.period_s
+        if self.problem.period_definition is Period.FIRMWARE:
+            period_s = self.player.firmware_period_s(assignment, self.problem) if isfinite(played.latency_s) else inf
+        energy_period_s = self.problem.frame_period_s or period_s
         return Outcome(
             latency_s=played.latency_s,
-            period_s=played.period_s,
+            period_s=period_s,
             energy_j=played.idle_w * energy_period_s + played.active_j,
             flash_bytes=played.flash_bytes,
             ram_bytes=played.ram_bytes,
@@ -160,6 +167,7 @@ class _Player:
             for layer in range(len(problem.layers))
         ]
         self._played: dict[tuple[int, ...], Played] = {}
+        self._firmware: dict[tuple[tuple[int, ...], Staged], float] = {}
 
     def play(self, assignment: tuple[int, ...]) -> Played:
         if assignment not in self._played:
@@ -174,6 +182,26 @@ class _Player:
                 ram_bytes=self._ram(assignment),
             )
         return self._played[assignment]
+
+    def firmware_period_s(self, assignment: tuple[int, ...], problem: Problem) -> float:
+        steps = self._firmware_steps(assignment)
+        buffers = staged(problem, steps, self.play(assignment).ram_bytes)
+        if (assignment, buffers) not in self._firmware:
+            self._firmware[assignment, buffers] = PlayedFirmware(problem, steps, buffers).period_s()
+        return self._firmware[assignment, buffers]
+
+    def _firmware_steps(self, assignment: tuple[int, ...]) -> list[Step]:
+        moves = [
+            [
+                hop
+                for receiver in self._receivers(assignment, layer)
+                if receiver != owner
+                for hop in pairwise(self.ways[layer][owner, receiver])
+            ]
+            for layer, owner in enumerate(assignment)
+        ]
+        seconds = [layer.seconds[owner] for layer, owner in zip(self.problem.layers, assignment, strict=True)]
+        return list(listed(assignment, seconds, moves, self._receivers(assignment, HOST_INPUT)))
 
     def flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
         flash = [0] * self.n_devices
@@ -236,6 +264,7 @@ class _Player:
                 lines[frozenset((event.device, event.peer))] += event.seconds
         span = {device: last[device] - first[device] for device in busy}
         return {
+            Period.FIRMWARE: lambda: 0.0,  # `firmware_period_s`
             Period.LOAD: lambda: max(*busy.values(), *lines.values(), 0.0),
             Period.SPAN: lambda: max(span.values()),
             Period.PAPER: lambda: max(span[device] for device in _largest(busy)),

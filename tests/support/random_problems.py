@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from brute_force import BruteForce
+from tinysplit.split.handoff import Handoff
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.topology import Links
 
@@ -62,6 +63,8 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
         host_seconds=_random_host(rng, n_devices, is_alike=is_alike) if kinds.host and rng.random() < 0.3 else (),
         input_bytes=rng.randint(0, 9),
     )
+    if problem.period_definition is Period.FIRMWARE and rng.random() < 0.7:
+        problem = replace(problem, handoff=_random_handoff(rng, problem, is_alike=is_alike))
     problem = replace(problem, devices=_random_memories(rng, problem, is_alike=is_alike))
     return _with_random_limits(rng, problem, kinds, has_power=has_power)
 
@@ -133,6 +136,31 @@ def _random_links(rng: random.Random, n_layers: int, n_devices: int, *, is_alike
 def _random_host(rng: random.Random, n_devices: int, *, is_alike: bool) -> tuple[tuple[float, float], ...]:
     host = [(rng.uniform(0, 1), rng.uniform(0, 1)) for _ in range(n_devices)]
     return tuple(host[0 if is_alike else k] for k in range(n_devices))
+
+
+def _random_handoff(rng: random.Random, problem: Problem, *, is_alike: bool) -> Handoff:
+    """Return transfers whose parts are small, or as long as layers."""
+    n_devices, n_layers = len(problem.devices), len(problem.layers)
+    largest = rng.choice((0.1, 0.1, 1.0))
+    share = rng.choice((0.5, 1.0, 2.0))
+
+    def row() -> tuple[float, ...]:
+        return (
+            (rng.uniform(0, largest),) * n_devices
+            if is_alike
+            else tuple(rng.uniform(0, largest) for _ in range(n_devices))
+        )
+
+    direct = problem.links.direct if problem.links else problem.transfer_seconds
+    copy_s, send_s, receive_s = (tuple(row() for _ in range(n_layers + 1)) for _ in range(3))
+    return Handoff(
+        wire_s=tuple(tuple(tuple(share * s for s in line) for line in table) for table in direct),
+        reply_s=(row(),) * n_devices,
+        copy_s=copy_s,
+        send_s=send_s,
+        receive_s=receive_s,
+        host_s=_random_host(rng, n_devices, is_alike=is_alike),
+    )
 
 
 def _random_power(rng: random.Random) -> tuple[float, float, float]:

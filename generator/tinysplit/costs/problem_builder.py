@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.costs.transfers import check_connected, direct_seconds, host_seconds, links_of
+from tinysplit.costs.transfers import check_connected, direct_seconds, handoff_of, links_of
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -27,8 +27,8 @@ class CostSettings:
 
     `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` selects the
     conventions of Santamaria 2021, Tables 2 to 4: float32, the memory of the whole chip, Table 3's cycles per MAC,
-    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None means `load`,
-    or with `paper` for the period of Table 4.
+    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None means
+    `firmware`, or with `paper` that of Table 4.
     """
 
     bits: int = 8
@@ -55,7 +55,7 @@ class CostSettings:
     @property
     def period_definition(self) -> Period:
         """The definition of the period to use."""
-        return self.period or (Period.PAPER if self.paper else Period.LOAD)
+        return self.period or (Period.PAPER if self.paper else Period.FIRMWARE)
 
 
 def make_problem(
@@ -87,19 +87,20 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
     devices = tuple(free_memory(board) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
-    direct = direct_seconds(out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
+    handoff = handoff_of(out_bytes, in_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    direct = direct_seconds(handoff, boards, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
-    in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
-    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
     return Problem(
         layers,
         devices,
         links.transfer_seconds if links else direct,
         must_use_all=settings.use_all,
         links=links,
-        host_seconds=host_s if settings.host_transfers else (),
+        host_seconds=handoff.host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
+        handoff=handoff,
     )
 
 

@@ -1,6 +1,6 @@
 """Transfer times of tensors on links and host ports; docs/protocol.md defines the frames."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
@@ -9,37 +9,46 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     FRAME_OVERHEAD_BYTES,
-    FRAME_PAYLOAD_BYTES,
     HOST_BAUD,
+    LINK_OVERHEAD_BYTES,
+    LINK_PAYLOAD_BYTES,
+    LINK_REPLY_BYTES,
     LOAD_BYTES,
     LOAD_OFFSET_BYTES,
     READ_BYTES,
     READ_REQUEST_BYTES,
+    TENSOR_CRC_BYTES,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Links, Table, pair_of
 
+LINK_DRIVER = "dma"
 
-def link_seconds(
-    n_bytes: int,
-    sender: Uart,
-    receiver: Uart,
-    baud: int,
-    bits_per_byte: int = BITS_PER_BYTE,
-    *,
-    half_duplex: bool = False,
-) -> float:
-    """Return the seconds from the first bit of a tensor to the last bit of the last acknowledgement.
 
-    On a full-duplex link, data frames follow each other without gaps, and all acknowledgements but the last overlap
-    with them (docs/protocol.md, Links); on a half-duplex link no acknowledgement does. Each end runs at the rate that
-    its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the payload alone.
+def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds of a tensor on a link, from the first bit to the last: its frames follow without gaps.
+
+    The sender runs at the rate that its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the
+    payload alone.
     """
-    n_frames = -(-n_bytes // FRAME_PAYLOAD_BYTES)
-    data_bytes = n_bytes + n_frames * FRAME_OVERHEAD_BYTES
-    back_bytes = FRAME_OVERHEAD_BYTES * (n_frames if half_duplex else 1)
-    return bits_per_byte * (data_bytes / sender.actual_baud(baud) + back_bytes / receiver.actual_baud(baud))
+    n_frames = -(-n_bytes // LINK_PAYLOAD_BYTES)
+    line_bytes = n_bytes + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)
+    return bits_per_byte * line_bytes / sender.actual_baud(baud)
+
+
+def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds of a grant or an acknowledgement."""
+    return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
+
+
+def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement.
+
+    They are the same on a half-duplex link: nothing comes back before the end of the tensor (docs/protocol.md, Links).
+    """
+    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + reply_seconds(receiver, baud, bits_per_byte)
 
 
 def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
@@ -60,28 +69,70 @@ def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_by
     return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
 
 
-def direct_seconds(
-    out_bytes: Sequence[int], boards: Sequence[Board], settings: LinkSettings, bits_per_byte: int, table: CycleTable
-) -> Table:
-    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
+def handoff_of(
+    out_bytes: Sequence[int],
+    in_bytes: int,
+    boards: Sequence[Board],
+    settings: LinkSettings,
+    bits_per_byte: int,
+    table: CycleTable,
+) -> Handoff:
+    """Return what the tensors of all layers and the network's input of `in_bytes` take from links and boards.
 
-    The first link UART of each board is used for all of them. Raises UsageError if it cannot generate a link's baud
-    rate.
+    The first link UART of each board is used for all links. Raises UsageError if it cannot generate a link's baud rate.
     """
-
-    def seconds(n_bytes: int, i: int, h: int) -> float:
-        link, ends = settings.between(i, h), (boards[i], boards[h])
-        if link.baud is None:
-            return inf
-        sender, receiver = (board.link_uarts[0] for board in ends)
-        line_s = link_seconds(n_bytes, sender, receiver, link.baud, bits_per_byte, half_duplex=link.half_duplex)
-        return line_s + sum(table.link[board.device.core] / board.clock.core_hz for board in ends)
-
     _check_bauds(boards, settings)
     numbers = range(len(boards))
+
+    def over(i: int, h: int, seconds: Callable[[Uart, int], float]) -> float:
+        baud = settings.between(i, h).baud
+        return 0.0 if i == h else inf if baud is None else seconds(boards[i].link_uarts[0], baud)
+
+    def by_device(cycles: Callable[[str], tuple[float, float]]) -> DeviceTable:
+        """Return the seconds of tensors from (cycles of a tensor, of each byte) of a core."""
+        costs = [cycles(board.device.core) for board in boards]
+        return tuple(
+            tuple(
+                (once + a_byte * n_bytes) / board.clock.core_hz
+                for (once, a_byte), board in zip(costs, boards, strict=True)
+            )
+            for n_bytes in (*out_bytes, in_bytes)
+        )
+
+    def wire_s(n_bytes: int) -> DeviceTable:
+        """Return the seconds of a tensor by [sender][receiver]."""
+        return tuple(
+            tuple(over(i, h, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte)) for h in numbers)
+            for i in numbers
+        )
+
+    return Handoff(
+        wire_s=tuple(map(wire_s, out_bytes)),
+        reply_s=tuple(
+            tuple(over(i, h, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)) for h in numbers)
+            for i in numbers
+        ),
+        copy_s=by_device(lambda core: (0.0, table.handoff[core].copying)),
+        send_s=by_device(lambda core: (table.link[core], table.handoff[core].sending[LINK_DRIVER])),
+        receive_s=by_device(lambda core: (table.link[core], table.handoff[core].receiving[LINK_DRIVER])),
+        host_s=tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
+    )
+
+
+def direct_seconds(parts: Handoff, boards: Sequence[Board], table: CycleTable) -> Table:
+    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
+
+    They end with the acknowledgement, and with the copies between buffers and arenas.
+    """
+    turnaround_s = [table.link[board.device.core] / board.clock.core_hz for board in boards]
+    numbers = range(len(boards))
+
+    def seconds(layer: int, i: int, h: int) -> float:
+        ends_s = sum(parts.copy_s[layer][end] + turnaround_s[end] for end in (i, h))
+        return 0.0 if i == h else parts.wire_s[layer][i][h] + parts.reply_s[h][i] + ends_s
+
     return tuple(
-        tuple(tuple(0.0 if i == h else seconds(n_bytes, i, h) for h in numbers) for i in numbers)
-        for n_bytes in out_bytes
+        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(parts.wire_s))
     )
 
 

@@ -1,11 +1,12 @@
 """The costs of a network on all types of boards, from which the problem of any set of boards is assembled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.graph import Graph
+from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.problem import Problem
 
 
@@ -57,5 +58,27 @@ class ProblemTable:
                 tuple(pick(table[own[i]], i) for i in devices) for table in self.problem.transfer_seconds
             ),
             host_seconds=tuple(self.problem.host_seconds[index] for index in own) if self.problem.host_seconds else (),
+            handoff=_handoff_of(self.problem.handoff, own, pick) if self.problem.handoff else None,
             must_use_all=True,
         )
+
+
+def _handoff_of(
+    parts: Handoff, own: Sequence[int], pick: Callable[[Sequence[float], int], tuple[float, ...]]
+) -> Handoff:
+    """Return the parts of transfers between the devices `own` of the table; `pick` is that of `problem_of`."""
+
+    def by_device(table: DeviceTable) -> DeviceTable:
+        return tuple(tuple(row[index] for index in own) for row in table)
+
+    def by_pair(table: DeviceTable) -> DeviceTable:
+        return tuple(pick(table[index], i) for i, index in enumerate(own))
+
+    return Handoff(
+        wire_s=tuple(map(by_pair, parts.wire_s)),
+        reply_s=by_pair(parts.reply_s),
+        copy_s=by_device(parts.copy_s),
+        send_s=by_device(parts.send_s),
+        receive_s=by_device(parts.receive_s),
+        host_s=tuple(parts.host_s[index] for index in own),
+    )

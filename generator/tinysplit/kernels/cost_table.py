@@ -39,6 +39,17 @@ class FirmwareBytes(FileModel):
     ram_bytes: NonNegativeInt
 
 
+class HandoffCosts(FileModel):
+    """Cycles of a core for each byte of a tensor: copied between buffer and arena, sent and received, by link driver.
+
+    Not measured yet: estimated from the work of the drivers.
+    """
+
+    copying: NonNegativeFloat
+    sending: dict[str, NonNegativeFloat]
+    receiving: dict[str, NonNegativeFloat]
+
+
 class CycleTable(FileModel):
     """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
@@ -49,6 +60,7 @@ class CycleTable(FileModel):
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     firmware: dict[str, FirmwareBytes]  # by family
     link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer at each end
+    handoff: dict[str, HandoffCosts]  # by core
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
         """Return the costs of a kind of layer, None if it was not measured."""

@@ -15,7 +15,7 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
-from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut
 
@@ -103,7 +103,7 @@ def make_plan(
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
-    cuts = _hops(problem, assignment)
+    cuts = transfers(problem, assignment)
     links = wire(boards, cuts, settings)
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
@@ -114,18 +114,6 @@ def make_plan(
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     return Plan(problem, assignment, plans, links, cuts)
-
-
-def _hops(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
-    """Return the cuts hop by hop; a tensor that a board already has, as a relay, is not sent to it again."""
-    sent: set[tuple[int, int]] = set()
-    cuts = []
-    for cut in evaluate(problem, assignment).cuts:
-        for hop in problem.hops(cut):
-            if (cut.after_layer, hop.receiver) not in sent:
-                sent.add((cut.after_layer, hop.receiver))
-                cuts.append(Cut(cut.after_layer, hop.sender, hop.receiver, cut.payload_bytes, hop.seconds))
-    return tuple(cuts)
 
 
 def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import inf, isfinite
 
 from tinysplit.common.alignment import aligned
+from tinysplit.split.handoff import Handoff
 from tinysplit.split.topology import NETWORK_INPUT, Cut, Hop, Links, Table
 from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 
@@ -28,13 +29,15 @@ class Objective(StrEnum):
 class Period(StrEnum):
     """Definitions of the period, the time between two outputs (Santamaria 2021, section 2.2, formulas 6 and 7).
 
-    `load`: devices have queues between them; the busiest device sets the period, or a half-duplex link whose two
-    directions together take longer. `span`: no queues; a device takes the next input when its last sub-model is done,
+    `firmware`: that of the generated firmware, with its order of steps and its buffers. The others are ideals. `load`:
+    devices have queues between them; the busiest device sets the period, or a half-duplex link whose two directions
+    together take longer. `span`: no queues; a device takes the next input when its last sub-model is done,
     so that two inferences never overlap on one device. `paper`: the span of the busiest device alone, as in Santamaria
     2021, Table 4. `old`: computing and sending of the device with the most computation, which Santamaria 2021 improves
     on. Among equally busy devices the largest period counts.
     """
 
+    FIRMWARE = "firmware"
     LOAD = "load"
     SPAN = "span"
     PAPER = "paper"
@@ -96,7 +99,8 @@ class Problem:
     A device may run several sub-models and may stay unused. Without `links` every pair of devices has a full-duplex
     link of its own with the times `transfer_seconds`; with `links`, `transfer_seconds` are the times of their routes.
     `host_seconds` are the times in which the host sends the network's input to each device and reads the output from
-    it; empty if they are not counted.
+    it; empty if they are not counted. `handoff` has the parts of the transfers, for the period `firmware`; without it
+    they take `transfer_seconds` on the line and no CPU, and the host takes `host_seconds`.
 
     `must_use_all` and `keep_last_two` are conventions of Santamaria 2021, Table 4: every device runs a layer, and there
     is no cut before the last layer.
@@ -116,6 +120,7 @@ class Problem:
     links: Links | None = None
     host_seconds: tuple[tuple[float, float], ...] = ()  # [device]: (input, output)
     input_bytes: int = 0  # the network's input; needed if several layers read it
+    handoff: Handoff | None = None
 
     def __post_init__(self) -> None:
         """Check the problem.
@@ -153,6 +158,12 @@ class Problem:
     def is_chain(self) -> bool:
         """Whether every layer reads the output of the previous layer only."""
         return all(inputs == (number - 1,) for number, inputs in enumerate(self.predecessors))
+
+    @cached_property
+    def handoff_parts(self) -> Handoff:
+        """What transfers take from lines and CPUs."""
+        direct = self.links.direct if self.links else self.transfer_seconds
+        return self.handoff or Handoff.of_lines(direct, self.host_seconds)
 
     @cached_property
     def usable_seconds(self) -> tuple[tuple[float, ...], ...]:

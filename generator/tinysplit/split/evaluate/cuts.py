@@ -14,6 +14,18 @@ def cuts(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
     )
 
 
+def transfers(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:
+    """Return the cuts hop by hop; a tensor that a board already has, as a relay, is not sent to it again."""
+    sent: set[tuple[int, int]] = set()
+    found = []
+    for cut in cuts(problem, assignment):
+        for hop in problem.hops(cut):
+            if (cut.after_layer, hop.receiver) not in sent:
+                sent.add((cut.after_layer, hop.receiver))
+                found.append(Cut(cut.after_layer, hop.sender, hop.receiver, cut.payload_bytes, hop.seconds))
+    return tuple(found)
+
+
 def host_transfers(problem: Problem, assignment: Assignment) -> tuple[tuple[int, float], ...]:
     """Return (device, seconds) of the inputs that the host sends, then of the output that it reads.
 

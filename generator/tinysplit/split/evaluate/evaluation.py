@@ -8,6 +8,7 @@ from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
 from tinysplit.split.evaluate.memory import flash_bytes, ram_bytes
 from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.evaluate.steps import BoardStep, program
 from tinysplit.split.problem import Assignment, Objective, Problem, within
 from tinysplit.split.topology import Cut
 
@@ -57,6 +58,11 @@ class Evaluation:
     def period_s(self) -> float:
         """Period in seconds, as the problem's `period_definition` has it; throughput is its inverse."""
         return period_s(self.problem, self.assignment)
+
+    @cached_property
+    def blocking(self) -> tuple[BoardStep, ...]:
+        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
+        return program(self.problem, self.assignment).blocking
 
     @cached_property
     def energy_j(self) -> float:

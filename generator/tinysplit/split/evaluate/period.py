@@ -1,14 +1,15 @@
 """The period: the time between two outputs while inputs wait (waiting time, Santamaria 2021, formulas 6 and 7).
 
-`Period` has four definitions, because Santamaria 2021 gives one, computes its tables with another, and improves on a
-third. In all of them a device is busy while it computes, while it sends or relays, and while it exchanges data with
-the host if that is counted.
+`Period` has the definition of the generated firmware (`firmware.py`), and four ideals, because Santamaria 2021 gives
+one, computes its tables with another, and improves on a third. In all ideals a device is busy while it computes, while
+it sends or relays, and while it exchanges data with the host if that is counted.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from tinysplit.split.evaluate.cuts import powered_devices
+from tinysplit.split.evaluate.firmware import firmware_period_s
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.topology import Pair, pair_of
@@ -21,7 +22,10 @@ def period_s(problem: Problem, assignment: Assignment, definition: Period | None
 
     `definition` defaults to the problem's `period_definition`.
     """
-    return _DEFINITIONS[definition or problem.period_definition](_Timeline(problem, assignment))
+    chosen = definition or problem.period_definition
+    if chosen is Period.FIRMWARE:
+        return firmware_period_s(problem, assignment)
+    return _DEFINITIONS[chosen](_Timeline(problem, assignment))
 
 
 class _Timeline:

@@ -16,7 +16,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
-from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
+from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
@@ -64,7 +64,8 @@ class _Found:
 
 def _fits_arrays(problem: Problem) -> bool:
     plain = problem.is_chain and problem.links is None and not problem.asks_for_energy
-    return plain and not (problem.host_seconds and problem.asks_for_period)
+    has_own_period = problem.host_seconds or problem.period_definition is Period.FIRMWARE
+    return plain and not (has_own_period and problem.asks_for_period)
 
 
 def _one_by_one(problem: Problem, deadline: float) -> _Found:

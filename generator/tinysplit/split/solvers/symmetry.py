@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tinysplit.split.handoff import Handoff
 from tinysplit.split.problem import LayerCosts, Problem
 from tinysplit.split.topology import Hop, Links, pair_of
 
@@ -25,6 +26,8 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
         return False
     swapped = list(range(len(problem.devices)))
     swapped[a], swapped[b] = b, a
+    if problem.handoff and not _hand_off_alike(problem.handoff, swapped):
+        return False
     return (
         all(_costs(layer, a) == _costs(layer, b) for layer in problem.layers)
         and all(
@@ -39,6 +42,15 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
 
 def _costs(layer: LayerCosts, device: int) -> tuple[int, int, float]:
     return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device]
+
+
+def _hand_off_alike(parts: Handoff, swapped: Sequence[int]) -> bool:
+    """Return whether all parts of transfers stay the same if each device is replaced by its `swapped`."""
+    pairs = (*parts.wire_s, parts.reply_s)
+    rows = (*parts.copy_s, *parts.send_s, *parts.receive_s, parts.host_s)
+    return all(
+        table[i][h] == table[k][swapped[h]] for table in pairs for i, k in enumerate(swapped) for h in swapped
+    ) and all(row[i] == row[k] for row in rows for i, k in enumerate(swapped))
 
 
 def _are_linked_alike(links: Links, swapped: Sequence[int]) -> bool:

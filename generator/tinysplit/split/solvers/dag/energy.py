@@ -23,6 +23,7 @@ class LabelEnergy:
     def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
         self.idle_w = np.array([device.idle_w for device in problem.devices])
         self.frame_period_s = problem.frame_period_s
+        self.must_use_all = problem.must_use_all
         self.resource = resources.number[ENERGY, 0]
         self.period_resources = resources.of_kind(BUSY, SHARED)
         without_waiting = np.zeros(len(resources.number))
@@ -62,7 +63,8 @@ class LabelEnergy:
             [lower[:, self.period_resources].max(axis=1), self.period_bound.of(done, nodes, values), spans]
         )
         active = self.without_waiting.of(done, nodes, values)
-        return np.asarray(np.maximum(joules, active + self._idle(powered) * period_s))
+        idle_w = self.idle_w.sum() if self.must_use_all else self._idle(powered)
+        return np.asarray(np.maximum(joules, active + idle_w * period_s))
 
     def dominance_columns(self, values: Floats) -> Floats:
         """Return the energy without idling, [label]: a label with less of it and shorter busy times dominates."""

@@ -80,6 +80,8 @@ class _Search:
             if self.incumbent.is_proved_by(self.lower_bound) or late or n_passes >= most_passes:
                 return
             self.incumbent.improve(self.deadline)
+            if self.bounds.dominates_by_bounds and not done.dropped:
+                self.bounds.has_dominance = False  # a wider pass would find the same
             self._learn([self.bounds.root(), *sorted(done.dropped, key=lambda state: state.bound)])
             width = min(width * WIDENING, max_width)
 
@@ -131,11 +133,13 @@ class _Search:
         order = np.argsort(labels.bounds, kind="stable")
         for position, row in enumerate(order):
             if self.incumbent.is_proved_by(float(labels.bounds[row])):
-                return
+                break
             if clock.now() > result.deadline:
                 result.leave(labels.take(order[position:]))
                 return
             self.incumbent.offer(_devices(history, int(row)))
+        if self.bounds.dominates_by_bounds and len(labels):
+            result.leave(labels)
 
 
 def _devices(history: History, row: int) -> Assignment:

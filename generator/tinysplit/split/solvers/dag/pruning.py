@@ -29,6 +29,9 @@ class LabelBounds:
         self.energy = LabelEnergy(problem, resources, graph) if problem.asks_for_energy else None
         self.spans = LabelSpans(resources) if resources.has_spans else None
         self.compared = self._compared_resources()
+        # Without dominance: these periods may decrease with more work on a device.
+        unordered = problem.asks_for_period and problem.period_definition in {Period.PAPER, Period.OLD}
+        self.has_dominance = not unordered
         self.lagrangian_bounds = [LagrangianBound.at(graph, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
         self.earlier_masks = np.array(
@@ -40,8 +43,8 @@ class LabelBounds:
         """Return the labels before the first layer."""
         nodes = np.arange(len(self.graph.entry))
         nothing = np.zeros(len(nodes), dtype=np.uint64)
-        zeros = np.zeros(len(nodes))
-        labels = Labels(nodes, self.graph.entry, nothing, nothing, nodes, self.graph.begun_s, zeros, zeros)
+        graph, zeros = self.graph, np.zeros(len(nodes))
+        labels = Labels(nodes, graph.entry, nothing, nothing, nodes, graph.begun_s, graph.fed_s, zeros)
         return self._bounded(0, labels)
 
     def root(self) -> State:
@@ -84,10 +87,18 @@ class LabelBounds:
         good = np.flatnonzero(children.bounds < best * IMPROVED)
         return rows[good], children.take(good)
 
+    @property
+    def dominates_by_bounds(self) -> bool:
+        """Whether a label may be dropped although it leads to a better split than the one that dominates it.
+
+        The true period of the firmware is known for complete paths only. What is dropped has no smaller bound.
+        """
+        return self.resources.is_firmware and self.has_dominance
+
     def undominated(self, labels: Labels) -> Ints:
         """Return the rows of the labels that no compared label dominates."""
-        if self.problem.asks_for_period and self.problem.period_definition in {Period.PAPER, Period.OLD}:
-            return np.arange(len(labels))  # no dominance: these periods may decrease with more work on a device
+        if not self.has_dominance:
+            return np.arange(len(labels))
         groups: list[Ints | Masks] = [labels.node]
         if self.problem.must_use_all or self.earlier_masks.any():
             groups.append(labels.used)
@@ -127,8 +138,8 @@ class LabelBounds:
         return labels.with_bounds(bounds)
 
     def _compared_resources(self) -> Ints:
-        """Return the resources that dominance compares; spans replace busy seconds."""
-        if not self.spans:
+        """Return the resources that dominance compares; those of `span` replace busy seconds."""
+        if not self.spans or self.resources.is_firmware:
             return self.resources.of_kind(LATENCY, FLASH, BUSY, SHARED)
         counts = self.problem.objective is Objective.LATENCY or isfinite(self.problem.max_latency_s)
         return self.resources.of_kind(FLASH, LATENCY) if counts else self.resources.of_kind(FLASH)

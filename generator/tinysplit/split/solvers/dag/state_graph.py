@@ -28,6 +28,7 @@ class Step:
     powered: Masks  # [move]: devices that compute or relay
     begins_s: Floats  # [move][device], from the start of the layer: its first act, infinite for none
     ends_s: Floats  # [move][device]: its last act, infinitely early for none
+    line_s: Floats  # [move]: at least, of the slowest line in the firmware
 
     @cached_property
     def first(self) -> Ints:
@@ -41,6 +42,7 @@ class StateGraph:
 
     entry: Floats  # [node before the first layer][resource]: what the host sends there
     begun_s: Floats  # [node before the first layer][device]: when that begins, infinite for nothing
+    fed_s: Floats  # [node before the first layer]: at least, of the host's input in the firmware
     steps: tuple[Step, ...]  # empty if there is no path
     left_out: float
 
@@ -87,5 +89,6 @@ def without_dead_ends(graph: StateGraph) -> StateGraph:
         graph,
         entry=graph.entry[is_alive],
         begun_s=graph.begun_s[is_alive],
+        fed_s=graph.fed_s[is_alive],
         steps=tuple(steps) if is_alive.any() else (),
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
+from tinysplit.split.solvers.dag.firmware_bounds import least_feeding_s, least_input_s
 from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.solvers.dag.state_graph import Floats, StateGraph, Step, without_dead_ends
@@ -58,6 +59,7 @@ class StateGraphBuilder:
         entry = np.array([self.resources.of_input(need.devices()) for need in needs])
         entry = entry.reshape(len(needs), len(self.resources.number))  # also where no device has any
         begun = np.array([self._begun(need) for need in needs]).reshape(-1, len(self.problem.devices))
+        fed = np.array([self._fed(need) for need in needs])
         nodes: Mapping[Node, int] = {((need,), FREE): number for number, need in enumerate(needs)}
         scores = entry @ self.resources.average
         alive: tuple[int, ...] = (NETWORK_INPUT,)
@@ -77,11 +79,11 @@ class StateGraphBuilder:
                 if not count % ARCS_A_READING and clock.now() > deadline:
                     return None
             if not arcs:
-                return StateGraph(entry, begun, (), left_out)
+                return StateGraph(entry, begun, fed, (), left_out)
             steps.append(self._step(layer, arcs))
             nodes, alive = numbers.number, live_after
             scores = _scores(scores, steps[-1], self.resources.average, len(nodes))
-        return without_dead_ends(StateGraph(entry, begun, tuple(steps), left_out))
+        return without_dead_ends(StateGraph(entry, begun, fed, tuple(steps), left_out))
 
     def _find_moves(self, deadline: float) -> bool:
         """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
@@ -166,15 +168,26 @@ class StateGraphBuilder:
         device = np.array([move.device for move in moves], dtype=np.intp)
         powered = np.array([move.powered for move in moves], dtype=np.uint64)
         begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
-        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends)
+        line = np.array([move.line_s for move in moves])
+        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends, line)
 
     def _begun(self, need: PendingTensor) -> list[float]:
         """Return when the host begins to send its input to each device, one after the other."""
         begun, clock_s = [inf] * len(self.problem.devices), 0.0
+        if self.resources.is_firmware:
+            for device in need.devices() if self.problem.is_chain else ():
+                begun[device] = -least_input_s(self.problem, device)
+            return begun
         for device in need.devices() if self.problem.host_seconds else ():
             begun[device] = clock_s
             clock_s += self.problem.host_seconds[device][0]
         return begun
+
+    def _fed(self, need: PendingTensor) -> float:
+        """Return the seconds of the slowest device to which the host sends its input."""
+        if not self.resources.is_firmware:
+            return 0.0
+        return max((least_feeding_s(self.problem, device) for device in need.devices()), default=0.0)
 
 
 class _Numbers:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
+from tinysplit.split.solvers.dag.firmware_bounds import Activity, least_activity
 from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.topology import Cut
@@ -21,6 +22,7 @@ class Move:
     powered: int  # devices that compute or relay, a bit each
     begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
     ends_s: tuple[float, ...]  # its last act, infinitely early for none
+    line_s: float  # at least, of the slowest line in the firmware
 
 
 def moves_of(
@@ -30,6 +32,7 @@ def moves_of(
     for device, seconds in enumerate(problem.usable_seconds[layer]):
         if not isfinite(seconds):
             continue
+        activity = least_activity if resources.is_firmware else _activity
         for needs in _output_needs(problem, layer, is_ordered=is_ordered):
             receivers = [other for need in needs for other in need.devices() if other != device]
             cuts = [problem.cut(layer, device, receiver) for receiver in receivers]
@@ -41,13 +44,11 @@ def moves_of(
                     _arriving(receivers, relays, held_bytes),
                     tuple(resources.of_layer(layer, device, cuts)),
                     sum(1 << powered for powered in {device, *relays}),
-                    *_activity(problem, layer, device, cuts),
+                    *activity(problem, layer, device, cuts),
                 )
 
 
-def _activity(
-    problem: Problem, layer: int, device: int, cuts: Sequence[Cut]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
     """Return when each device begins and ends what it does for the layer, one thing after the other."""
     n_devices = len(problem.devices)
     begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
@@ -59,7 +60,7 @@ def _activity(
         begins[who] = min(begins[who], clock_s)
         clock_s += seconds
         ends[who] = clock_s
-    return tuple(begins), tuple(ends)
+    return Activity(tuple(begins), tuple(ends), 0.0)
 
 
 def readers_on(problem: Problem, tensor: int) -> list[int]:

@@ -1,0 +1,152 @@
+"""The timed event graph of the generated firmware: when steps and transfers of successive inferences begin.
+
+Its nodes are the steps of the boards, the transfers on the links, and the host's feeding and reading. An edge says that
+its target begins at least some seconds after its source, in the same inference or in the next one. A board runs its
+steps in their order, inference after inference; a direction of a link carries one tensor at a time, in the order in
+which they are sent. Buffers hold one tensor:
+
+- A staged send copies the tensor and goes on; the next one waits until this one is acknowledged.
+- A staged receive waits until the tensor is whole and copies it; then its buffer is granted for the next inference.
+- A board blocks in a transfer that is not staged: a send ends with the acknowledgement, and a receive grants its
+  memory only when the board reaches it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from tinysplit.split.evaluate.steps import BoardStep, Kind, Program
+from tinysplit.split.handoff import Handoff
+from tinysplit.split.problem import Problem
+
+FROM_LINE = (Kind.INPUT, Kind.RECEIVE)
+
+
+class Edge(NamedTuple):
+    """`target` begins at least `seconds` after `source` of the inference that is `tokens` (0 or 1) earlier."""
+
+    source: int
+    target: int
+    seconds: float
+    tokens: int
+
+
+@dataclass(frozen=True)
+class EventGraph:
+    """Edges without tokens lead from lower to higher nodes; those of all nodes are sorted by source."""
+
+    n_nodes: int
+    edges: tuple[Edge, ...]
+    feeds: tuple[int, ...]  # nodes of the host's sending of the input
+    reading: int  # node of the host's reading of the output
+    reading_s: float
+
+
+class _Place(NamedTuple):
+    """A step, its node, and that of its transfer: the same node at both ends."""
+
+    step: BoardStep
+    node: int
+    line: int  # -1 for a RUN
+
+
+def event_graph(problem: Problem, program: Program) -> EventGraph:
+    """Return the graph of a program."""
+    builder = _Builder(problem.handoff_parts, program)
+    edges = sorted((*builder.board_edges(), *builder.transfer_edges(), *builder.link_edges()))
+    *_, output = builder.places
+    return EventGraph(
+        n_nodes=builder.n_nodes,
+        edges=tuple(edges),
+        feeds=tuple(place.line for place in builder.places if place.step.kind is Kind.INPUT),
+        reading=output.line,
+        reading_s=builder.line_s(output.step)[0],
+    )
+
+
+class _Builder:
+    def __init__(self, parts: Handoff, program: Program) -> None:
+        self.parts, self.program = parts, program
+        self.n_nodes = 0
+        self.places = list(self._places())
+
+    def _places(self) -> Iterator[_Place]:
+        """Yield the steps in their order, with nodes so that no edge without tokens leads back."""
+        waiting = _Place(BoardStep(Kind.SEND, -1, -1), -1, -1)  # the send whose receive is the next step
+        for step in self.program.steps:
+            if step.kind is Kind.RUN:
+                yield _Place(step, self._new_node(), -1)
+            elif step.kind is Kind.SEND:
+                waiting = _Place(step, self._new_node(), -1)
+            else:
+                is_early = step.kind in FROM_LINE and step.is_staged
+                line = self._new_node() if is_early else -1
+                place = _Place(step, self._new_node(), line)
+                if not is_early:
+                    place = place._replace(line=self._new_node())
+                if step.kind is Kind.RECEIVE:
+                    yield waiting._replace(line=place.line)
+                yield place
+
+    def _new_node(self) -> int:
+        self.n_nodes += 1
+        return self.n_nodes - 1
+
+    def line_s(self, step: BoardStep) -> tuple[float, float]:
+        """Return the seconds of the step's transfer on its line, and those of a reply to it."""
+        if step.transfer >= 0:
+            cut = self.program.transfers[step.transfer]
+            wire_s = self.parts.wire_s[cut.after_layer][cut.sender][cut.receiver]
+            return wire_s, self.parts.reply_s[cut.receiver][cut.sender]
+        in_s, out_s = self.parts.host_s[step.device]
+        return (in_s if step.kind is Kind.INPUT else out_s), 0.0
+
+    def _cpu_s(self, step: BoardStep) -> float:
+        """Return the seconds of the board, without those in which it waits for a line."""
+        if not step.is_staged:
+            return step.seconds
+        return (self.parts.in_s if step.kind in FROM_LINE else self.parts.out_s)(step.tensor, step.device)
+
+    def board_edges(self) -> Iterator[Edge]:
+        """Yield the order of the steps of each board."""
+        own: dict[int, list[_Place]] = {}
+        for place in self.places:
+            own.setdefault(place.step.device, []).append(place)
+        for places in own.values():
+            for place, after in pairwise([*places, places[0]]):
+                tokens = int(after is places[0])
+                yield Edge(place.node, after.node, self._cpu_s(place.step), tokens)
+                if place.line >= 0 and not place.step.is_staged:
+                    wire_s, reply_s = self.line_s(place.step)
+                    ends_s = wire_s if place.step.kind in FROM_LINE else wire_s + reply_s
+                    yield Edge(place.line, after.node, ends_s, tokens)
+
+    def transfer_edges(self) -> Iterator[Edge]:
+        """Yield the order of each transfer and the steps at its ends."""
+        for step, node, line in self.places:
+            if step.kind is Kind.RUN:
+                continue
+            wire_s, reply_s = self.line_s(step)
+            if step.kind not in FROM_LINE:
+                yield Edge(node, line, self._cpu_s(step), 0)
+                if step.is_staged:
+                    yield Edge(line, node, wire_s + reply_s, 1)
+            elif step.is_staged:
+                yield Edge(line, node, wire_s, 0)
+                yield Edge(node, line, self.parts.copy_s[step.tensor][step.device] + reply_s, 1)
+            else:
+                yield Edge(node, line, reply_s, 0)
+
+    def link_edges(self) -> Iterator[Edge]:
+        """Yield the order of the transfers in one direction of a link."""
+
+        def direction(place: _Place) -> tuple[int, int]:
+            cut = self.program.transfers[place.step.transfer]
+            return cut.sender, cut.receiver
+
+        sends = sorted((place for place in self.places if place.step.kind is Kind.SEND), key=direction)
+        for _, group in groupby(sends, key=direction):
+            places = list(group)
+            for place, after in pairwise([*places, places[0]]):
+                yield Edge(place.line, after.line, self.line_s(place.step)[0], int(after is places[0]))

@@ -1,0 +1,41 @@
+"""Hand-off: what moving a tensor between two boards takes from the line and from the CPUs at its ends."""
+
+from dataclasses import dataclass
+
+from tinysplit.split.topology import Table
+
+DeviceTable = tuple[tuple[float, ...], ...]  # seconds by [tensor][device], the network's input last
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """Seconds of the parts of a transfer.
+
+    `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
+    those of a reply (grant or acknowledgement) on its way back. The CPU copies a staged tensor between its buffer and
+    the arena for `copy_s`, and drives the UART for `send_s` or `receive_s`. The host feeds and reads a device for
+    `host_s`.
+    """
+
+    wire_s: Table
+    reply_s: DeviceTable  # [sender of the reply][its receiver]
+    copy_s: DeviceTable
+    send_s: DeviceTable
+    receive_s: DeviceTable
+    host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
+
+    @classmethod
+    def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> "Handoff":
+        """Return a hand-off that costs no CPU and needs no replies."""
+        n_devices = len(wire_s[0])
+        free = ((0.0,) * n_devices,)
+        tensors = free * (len(wire_s) + 1)
+        return cls(wire_s, free * n_devices, tensors, tensors, tensors, host_s or ((0.0, 0.0),) * n_devices)
+
+    def out_s(self, tensor: int, device: int) -> float:
+        """Return the CPU seconds of sending a staged tensor."""
+        return self.copy_s[tensor][device] + self.send_s[tensor][device]
+
+    def in_s(self, tensor: int, device: int) -> float:
+        """Return the CPU seconds of receiving a staged tensor."""
+        return self.copy_s[tensor][device] + self.receive_s[tensor][device]

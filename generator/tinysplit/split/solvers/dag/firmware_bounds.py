@@ -1,0 +1,104 @@
+"""Lower bounds of what transfers take in the generated firmware, whether they are staged or not.
+
+Staging depends on the RAM that all layers of a board leave free, which is not known before the end of a path. A staged
+transfer costs its board copies and driver; one that is not staged costs it the time on the line. The smaller of the two
+is the bound. In a chain all steps of an inference follow each other, so that a board is occupied from its first step to
+its last, as in the period `span`. The true period is computed for complete paths only.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from typing import NamedTuple
+
+from tinysplit.split.problem import Problem
+from tinysplit.split.topology import NETWORK_INPUT, Cut
+
+
+class LeastTransfer(NamedTuple):
+    """A transfer over one link: the least seconds of each board, of the line, and between two of its kind."""
+
+    sender: int
+    receiver: int
+    sender_s: float
+    receiver_s: float
+    wire_s: float
+    cycle_s: float
+
+
+class Activity(NamedTuple):
+    """When each device begins and ends what it does for a layer; and the seconds of the slowest line."""
+
+    begins_s: tuple[float, ...]  # infinite for nothing
+    ends_s: tuple[float, ...]  # infinitely early for nothing
+    line_s: float
+
+
+def least_transfers(problem: Problem, layer: int, device: int, cuts: Iterable[Cut]) -> Iterator[LeastTransfer]:
+    """Yield the transfers of the output of `layer` from `device`; no board receives it twice."""
+    parts, has = problem.handoff_parts, {device}
+    for cut in cuts:
+        for hop in problem.hops(cut):
+            if hop.receiver in has:
+                continue
+            has.add(hop.receiver)
+            wire_s = parts.wire_s[layer][hop.sender][hop.receiver]
+            blocked_s = wire_s + parts.reply_s[hop.receiver][hop.sender]
+            out_s = parts.out_s(layer, hop.sender)
+            # A board that blocks also computes before the next tensor: it makes or reads this one.
+            made_s = problem.layers[layer].seconds[device] if hop.sender == device else 0.0
+            read_s = _least_reading_s(problem, layer, hop.receiver) if hop.receiver == cut.receiver else 0.0
+            beside_s = max(min(out_s, made_s), min(parts.copy_s[layer][hop.receiver], read_s))
+            yield LeastTransfer(
+                hop.sender,
+                hop.receiver,
+                min(out_s, blocked_s),
+                min(parts.in_s(layer, hop.receiver), wire_s),
+                wire_s,
+                blocked_s + beside_s,
+            )
+
+
+def least_input_s(problem: Problem, device: int) -> float:
+    """Return the least seconds of a device to take the network's input."""
+    parts = problem.handoff_parts
+    return min(parts.in_s(NETWORK_INPUT, device), parts.host_s[device][0])
+
+
+def least_feeding_s(problem: Problem, device: int) -> float:
+    """Return the least seconds between two inputs that the host sends to a device."""
+    parts = problem.handoff_parts
+    return parts.host_s[device][0] + min(
+        parts.copy_s[NETWORK_INPUT][device], _least_reading_s(problem, NETWORK_INPUT, device)
+    )
+
+
+def least_output_s(problem: Problem, device: int) -> float:
+    """Return the least seconds of a device to give the network's output."""
+    parts = problem.handoff_parts
+    return min(parts.out_s(len(problem.layers) - 1, device), parts.host_s[device][1])
+
+
+def least_activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
+    """Return what a layer on `device` with `cuts` after it does, from the start of the layer."""
+    n_devices = len(problem.devices)
+    begins, ends, clock_s, line_s = [inf] * n_devices, [-inf] * n_devices, 0.0, 0.0
+    begins[device], clock_s = 0.0, problem.layers[layer].seconds[device]
+    ends[device] = clock_s
+    for sent in least_transfers(problem, layer, device, cuts):
+        ends[sent.sender] = clock_s + sent.sender_s
+        clock_s += sent.wire_s
+        begins[sent.receiver] = min(begins[sent.receiver], clock_s - sent.receiver_s)
+        ends[sent.receiver] = max(ends[sent.receiver], clock_s)
+        line_s = max(line_s, sent.cycle_s)
+    if layer == len(problem.layers) - 1:
+        ends[device] = clock_s + least_output_s(problem, device)
+        made_s = min(problem.handoff_parts.out_s(layer, device), problem.layers[layer].seconds[device])
+        line_s = max(line_s, problem.handoff_parts.host_s[device][1] + made_s)
+    if not problem.is_chain:  # what other boards do meanwhile is not known
+        return Activity((inf,) * n_devices, (-inf,) * n_devices, line_s)
+    return Activity(tuple(begins), tuple(ends), line_s)
+
+
+def _least_reading_s(problem: Problem, tensor: int, device: int) -> float:
+    """Return the seconds of the fastest layer that reads `tensor` on `device`."""
+    return min(problem.layers[reader].seconds[device] for reader in problem.readers[tensor])
