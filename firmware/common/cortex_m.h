@@ -11,6 +11,10 @@ typedef enum { SysTick_IRQn = -1 } IRQn_Type;
 
 typedef struct {
   volatile uint32_t ISER[8];
+  volatile uint32_t reserved_0[56];
+  volatile uint32_t ISPR[8]; /* 0x100 */
+  volatile uint32_t reserved_1[120];
+  volatile uint32_t IPR[60]; /* 0x300; bytes in CMSIS, but for ARMv6-M, which has only word accesses */
 } NVIC_Type;
 
 typedef struct {
@@ -28,8 +32,11 @@ typedef struct {
   volatile uint32_t CSSELR;
   volatile uint32_t reserved_2[114];
   volatile uint32_t ICIALLU; /* 0xF50 */
-  volatile uint32_t reserved_3[3];
-  volatile uint32_t DCISW; /* 0xF60 */
+  volatile uint32_t reserved_3[2];
+  volatile uint32_t DCIMVAC; /* 0xF5C */
+  volatile uint32_t DCISW;
+  volatile uint32_t reserved_4;
+  volatile uint32_t DCCMVAC; /* 0xF68 */
 #endif
 } SCB_Type;
 
@@ -47,6 +54,7 @@ typedef struct {
 #define SCB ((SCB_Type *)SCB_BASE)
 #define SysTick ((SysTick_Type *)SysTick_BASE)
 
+#define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
 #define SysTick_CTRL_ENABLE_Msk 0x00000001u
 #define SysTick_CTRL_TICKINT_Msk 0x00000002u
 #define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
@@ -96,9 +104,17 @@ static inline void NVIC_EnableIRQ(IRQn_Type interrupt) {
   NVIC->ISER[number / 32u] = 1u << (number % 32u);
 }
 
-/* Supports SysTick only: all other exceptions keep their priority at reset, the highest. */
+static inline void NVIC_SetPendingIRQ(IRQn_Type interrupt) {
+  uint32_t number = (uint32_t)interrupt;
+  NVIC->ISPR[number / 32u] = 1u << (number % 32u);
+}
+
+/* Supports interrupts and SysTick: all other exceptions keep their priority at reset, the highest. */
 static inline void NVIC_SetPriority(IRQn_Type interrupt, uint32_t priority) {
-  if (interrupt == SysTick_IRQn) SCB->SHPR3 = (SCB->SHPR3 & 0x00FFFFFFu) | priority << (32 - __NVIC_PRIO_BITS);
+  uint32_t number = (uint32_t)interrupt;
+  volatile uint32_t *word = interrupt == SysTick_IRQn ? &SCB->SHPR3 : &NVIC->IPR[number / 4u];
+  uint32_t shift = interrupt == SysTick_IRQn ? 24u : number % 4u * 8u;
+  *word = (*word & ~(0xFFu << shift)) | priority << (shift + 8u - __NVIC_PRIO_BITS);
 }
 
 #if __CORTEX_M == 7
@@ -130,6 +146,25 @@ static inline void SCB_EnableDCache(void) {
   }
   __DSB();
   SCB->CCR |= SCB_CCR_DC_Msk;
+  __DSB();
+  __ISB();
+}
+
+#define __SCB_DCACHE_LINE_SIZE 32u
+
+/* Both take whole lines: `address` is at the start of one. */
+static inline void SCB_CleanDCache_by_Addr(volatile void *address, int32_t bytes) {
+  __DSB();
+  uint32_t first = (uint32_t)(uintptr_t)address;
+  for (uint32_t line = first; line < first + (uint32_t)bytes; line += __SCB_DCACHE_LINE_SIZE) SCB->DCCMVAC = line;
+  __DSB();
+  __ISB();
+}
+
+static inline void SCB_InvalidateDCache_by_Addr(volatile void *address, int32_t bytes) {
+  __DSB();
+  uint32_t first = (uint32_t)(uintptr_t)address;
+  for (uint32_t line = first; line < first + (uint32_t)bytes; line += __SCB_DCACHE_LINE_SIZE) SCB->DCIMVAC = line;
   __DSB();
   __ISB();
 }

@@ -1,5 +1,10 @@
 #include "cycle_counter.h"
 
+#include "interrupts.h"
+
+static uint32_t wraps;
+static uint32_t newest;
+
 #ifdef DWT
 #define DWT_KEY 0xC5ACCE55u
 
@@ -21,3 +26,13 @@ void cycle_counter_begin(void) {
   TIM2->CR1 = TIM_CR1_CEN;
 }
 #endif
+
+uint64_t cycle_counter_now(void) {
+  uint32_t lock = interrupts_lock();
+  uint32_t low = cycle_counter_low();
+  if (low < newest) wraps++;
+  newest = low;
+  uint64_t now = (uint64_t)wraps << 32 | low;
+  interrupts_unlock(lock);
+  return now;
+}

@@ -1,16 +1,22 @@
-/* A free-running 32-bit counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. */
+/* A free-running counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. It stops while a core with
+ * DWT sleeps.
+ */
 #ifndef CYCLE_COUNTER_H
 #define CYCLE_COUNTER_H
 
 #include "device.h"
 
+/* The counter itself: 32 bits, which wrap around. */
 #ifdef DWT
-static inline uint32_t cycle_counter_now(void) { return DWT->CYCCNT; }
+static inline uint32_t cycle_counter_low(void) { return DWT->CYCCNT; }
 #else
-static inline uint32_t cycle_counter_now(void) { return TIM2->CNT; }
+static inline uint32_t cycle_counter_low(void) { return TIM2->CNT; }
 #endif
 
 void cycle_counter_begin(void);
+
+/* Extended to 64 bits: to be called at least once while the counter wraps around, which takes 7.8 s at 550 MHz. */
+uint64_t cycle_counter_now(void);
 
 /* Frequency of the counter: that of the core, since the bus divider of TIM2 is 1. */
 static inline uint32_t cycle_counter_hz(uint32_t core_hz) { return core_hz; }

@@ -10,14 +10,18 @@ enum { SEND_NOTHING, SEND_HEADER, SEND_PAYLOAD = SEND_HEADER + FRAME_HEADER_BYTE
 
 void frame_receiver_begin(frame_receiver_t *receiver, void *owner,
                           uint8_t *(*begin)(void *, const frame_header_t *),
+                          uint8_t *(*go_on)(void *, const frame_header_t *),
                           void (*end)(void *, const frame_header_t *, bool)) {
   receiver->owner = owner;
   receiver->begin = begin;
+  receiver->go_on = go_on;
   receiver->end = end;
   frame_receiver_reset(receiver);
 }
 
 void frame_receiver_reset(frame_receiver_t *receiver) { receiver->position = AT_SYNC; }
+
+bool frame_receiver_is_busy(const frame_receiver_t *receiver) { return receiver->position != AT_SYNC; }
 
 void frame_receiver_tick(frame_receiver_t *receiver) {
   if (receiver->position == AT_SYNC) return;
@@ -31,7 +35,9 @@ static void begin_payload(frame_receiver_t *receiver) {
     receiver->position = AT_SYNC;
     return;
   }
-  receiver->remaining = receiver->header.length;
+  uint16_t length = receiver->header.length;
+  receiver->remaining = length < FRAME_HEAD_BYTES ? length : FRAME_HEAD_BYTES;
+  receiver->rest = (uint16_t)(length - receiver->remaining);
   receiver->destination = receiver->begin(receiver->owner, &receiver->header);
   receiver->position = receiver->remaining ? AT_PAYLOAD : AT_CRC_LOW;
 }
@@ -49,13 +55,23 @@ static void receive_header(frame_receiver_t *receiver, uint8_t byte) {
   }
 }
 
+static void end_part(frame_receiver_t *receiver) {
+  receiver->remaining = receiver->rest;
+  receiver->rest = 0;
+  if (receiver->remaining) {
+    receiver->destination = receiver->go_on(receiver->owner, &receiver->header);
+  } else {
+    receiver->position = AT_CRC_LOW;
+  }
+}
+
 /* Payload is tested first since it is time-critical: at 3 Mbaud and 64 MHz a byte takes 213 cycles. */
 void frame_receive(frame_receiver_t *receiver, uint8_t byte) {
   receiver->quiet_ms = 0;
   if (receiver->position == AT_PAYLOAD) {
     receiver->crc = frame_crc(receiver->crc, byte);
     if (receiver->destination) *receiver->destination++ = byte;
-    if (--receiver->remaining == 0) receiver->position = AT_CRC_LOW;
+    if (--receiver->remaining == 0) end_part(receiver);
   } else if (receiver->position == AT_SYNC) {
     if (byte == FRAME_SYNC) receiver->position = AT_TYPE;
   } else if (receiver->position == AT_CRC_LOW) {

@@ -11,7 +11,8 @@ enum {
   FRAME_HEADER_BYTES = 6,
   FRAME_OVERHEAD_BYTES = 8,
   FRAME_MAX_PAYLOAD = 1024,
-  FRAME_QUIET_MS = 50, /* a pause of this length inside a frame discards it */
+  FRAME_HEAD_BYTES = 8, /* of a payload, which may go to another place than the rest */
+  FRAME_QUIET_MS = 50,  /* a pause of this length inside a frame discards it */
 };
 
 enum {
@@ -22,12 +23,11 @@ enum {
   FRAME_READ_OUTPUT = 0x05,
   FRAME_READ_TIMES = 0x06,
   FRAME_STOP = 0x07,
-  FRAME_DATA = 0x40,
-  FRAME_ACK = 0x41,
-  FRAME_NAK = 0x42,
-  FRAME_WAIT = 0x43,
+  FRAME_CHECK = 0x08,
+  FRAME_REBOOT = 0x09,
   FRAME_REPLY = 0x80, /* added to the type of a request */
   FRAME_DONE = 0xE0,
+  FRAME_TAKEN = 0xE1,
   FRAME_ERROR = 0xEE,
 };
 
@@ -39,12 +39,15 @@ typedef struct {
 } frame_header_t;
 
 typedef struct {
-  /* Returns the destination of the payload, NULL to discard it. */
+  /* Return the destination of the payload's first FRAME_HEAD_BYTES, and, when these have come, of the rest; NULL to
+   * discard it. */
   uint8_t *(*begin)(void *owner, const frame_header_t *header);
+  uint8_t *(*go_on)(void *owner, const frame_header_t *header);
   void (*end)(void *owner, const frame_header_t *header, bool crc_good);
   void *owner;
   uint8_t *destination;
-  uint16_t remaining;
+  uint16_t remaining; /* bytes for `destination` */
+  uint16_t rest;      /* bytes after them */
   uint16_t crc;
   uint8_t position;
   volatile uint8_t quiet_ms;
@@ -71,8 +74,12 @@ static inline uint16_t frame_crc(uint16_t crc, uint8_t byte) {
 
 void frame_receiver_begin(frame_receiver_t *receiver, void *owner,
                           uint8_t *(*begin)(void *, const frame_header_t *),
+                          uint8_t *(*go_on)(void *, const frame_header_t *),
                           void (*end)(void *, const frame_header_t *, bool));
 void frame_receive(frame_receiver_t *receiver, uint8_t byte);
+
+/* Whether a frame has begun and not ended. */
+bool frame_receiver_is_busy(const frame_receiver_t *receiver);
 
 /* Discards the frame that is being received. */
 void frame_receiver_reset(frame_receiver_t *receiver);

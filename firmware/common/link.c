@@ -1,232 +1,196 @@
+/* A link as a whole: its run, its bytes, its time. */
 #include "link.h"
 
-#define BITS_PER_BYTE_ON_WIRE 10u
+#include <string.h>
 
-static uint16_t frame_length(uint32_t bytes_left) {
-  return (uint16_t)(bytes_left < FRAME_MAX_PAYLOAD ? bytes_left : FRAME_MAX_PAYLOAD);
+#include "link_parts.h"
+
+enum { PLAN_AND_RUN_BYTES = 8 };
+
+uint32_t link_find_bit(const uint8_t *bits, uint32_t from, uint32_t to) {
+  while (from < to && !link_bit(bits, from)) from += from % 8u == 0 && bits[from / 8u] == 0 ? 8u : 1u;
+  return link_smaller(from, to);
+}
+
+uint32_t link_ms_of(const link_t *link, uint32_t bytes) {
+  return bytes * LINK_BITS_PER_BYTE * 1000u / link->settings->baud + 1u;
+}
+
+link_units_t link_units(uint32_t first_block, uint32_t blocks, uint32_t tensor_bytes) {
+  uint32_t unit_blocks = blocks > LINK_MAX_UNITS ? 2 : 1;
+  uint32_t at = first_block * LINK_BLOCK_BYTES;
+  return (link_units_t){.at = at,
+                        .bytes = link_smaller(blocks * LINK_BLOCK_BYTES, tensor_bytes - at),
+                        .unit_bytes = unit_blocks * LINK_BLOCK_BYTES,
+                        .count = (uint8_t)((blocks + unit_blocks - 1u) / unit_blocks)};
+}
+
+uint32_t link_unit_crc(const link_units_t *units, const uint8_t *tensor, uint8_t i) {
+  uint32_t at = i * units->unit_bytes;
+  return crc32(0, tensor + units->at + at, link_smaller(units->unit_bytes, units->bytes - at));
+}
+
+uint32_t link_unit_add(uint32_t crc, uint32_t unit_crc) {
+  uint8_t bytes[4];
+  link_put_u32(bytes, unit_crc);
+  return crc32(crc, bytes, sizeof bytes);
+}
+
+uint8_t link_index(const link_t *link, uint8_t channel, bool is_out) {
+  for (uint8_t i = 0; i < link->settings->channel_count; i++) {
+    const link_channel_plan_t *plan = link_plan(link, i);
+    if (plan->channel == channel && plan->is_out == is_out) return i;
+  }
+  return LINK_NO_CHANNEL;
+}
+
+link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) {
+  uint8_t in = link_index(link, channel, false);
+  return link_at(link, in != LINK_NO_CHANNEL ? in : link_index(link, channel, true))->state;
+}
+
+void link_wake(link_t *link) { link->settings->wake(link->settings->port); }
+
+void link_say(link_t *link, link_channel_t *channel, uint8_t what) {
+  channel->answers |= what;
+  link_wake(link);
+}
+
+void link_tell(link_t *link, link_event_t event, uint8_t index, uint32_t detail) {
+  uint8_t channel = index == LINK_NO_CHANNEL ? LINK_NO_CHANNEL : link_plan(link, index)->channel;
+  link->settings->event(link, event, channel, detail);
+}
+
+/* Runs */
+
+static void forget_everything(link_t *link) {
+  link_parser_reset(&link->parser);
+  link_writer_reset(&link->writer);
+  for (uint8_t i = 0; i < link->settings->channel_count; i++) *link_at(link, i) = (link_channel_t){.state = LINK_IDLE};
+  link->hello_ms = 0;
+  link->hellos = 0;
+  link->refusals = 0;
+  link->is_joining = false;
+  link->failure = LINK_NO_FAILURE;
+  link->hearing = LINK_NO_CHANNEL;
+  link->frame_blocks = LINK_MAX_BLOCKS;
+  link->good_frames = 0;
+}
+
+void link_begin(link_t *link, const link_settings_t *settings) {
+  *link = (link_t){.settings = settings, .state = LINK_STOPPED, .answers = LINK_SAY_HELLO};
+  forget_everything(link);
+  link_wake(link);
+}
+
+void link_join(link_t *link, uint32_t run) {
+  uint8_t bytes[PLAN_AND_RUN_BYTES];
+  link_put_u32(bytes, link->settings->identity->plan);
+  link_put_u32(bytes + 4, run);
+  forget_everything(link);
+  link->parser.seed = crc32(0, bytes, sizeof bytes);
+  link->run = run;
+  link->state = LINK_STARTING;
+  link->counters = (link_counters_t){0};
+  link->answers = LINK_SAY_HELLO;
+  link_wake(link);
+}
+
+void link_leave(link_t *link) {
+  forget_everything(link);
+  link->state = LINK_STOPPED;
+  link->answers &= LINK_SAY_HELLO_REPLY;
+}
+
+void link_fail(link_t *link, uint8_t index, link_failure_t reason) {
+  if (link->state == LINK_STOPPED) return;
+  link_leave(link);
+  link->failure = reason;
+  link_tell(link, LINK_EVENT_FAILED, index, reason);
 }
 
 /* Receiving */
 
-static bool is_of_tensor(const link_t *link, const frame_header_t *header) {
-  return header->tag == link->in_tag && header->length == frame_length(link->in_left);
+static bool is_of_tensor(const link_header_t *header, uint32_t tensor_bytes) {
+  if (header->length <= (header->type == LINK_DATA_END ? LINK_CRC_BYTES : 0)) return false;
+  uint32_t bytes = link_data_bytes(header);
+  uint32_t end = (uint32_t)header->offset * LINK_BLOCK_BYTES + bytes;
+  return bytes <= LINK_MAX_PAYLOAD && (end == tensor_bytes || (end < tensor_bytes && bytes % LINK_BLOCK_BYTES == 0));
 }
 
-static void reply(link_t *link, uint8_t type, uint8_t tag, uint8_t sequence) {
-  link->reply_type = type;
-  link->reply_tag = tag;
-  link->reply_sequence = sequence;
-  link->wake(link->port);
-}
-
-static uint8_t *begin_frame(void *owner, const frame_header_t *header) {
-  link_t *link = owner;
-  bool is_next = header->type == FRAME_DATA && header->sequence == link->in_sequence;
-  link->in_stored = is_next && link->receiving && is_of_tensor(link, header);
-  if (is_next && !link->receiving) { /* at once, before the sender has filled its window */
-    link->in_waited = 1;
-    reply(link, FRAME_WAIT, header->tag, header->sequence);
+static bool note_fits(const link_header_t *header) {
+  switch (header->type) {
+    case LINK_MISSING: return header->length <= LINK_NOTE_BYTES;
+    case LINK_DAMAGED: return header->length > 1 && header->length <= 1 + 2 * LINK_MAX_UNITS;
+    case LINK_CONFIRM: return header->length == LINK_CONFIRM_BYTES;
+    default: return header->length == 0;
   }
-  return link->in_stored ? link->in_data : NULL;
 }
 
-/* Says which frame is expected, once; true if it was said. */
-static bool refuse(link_t *link) {
-  if (!link->receiving || link->in_refused) return false;
-  link->in_refused = 1;
-  reply(link, FRAME_NAK, link->in_tag, link->in_sequence);
-  return true;
+/* Types that the sender of a tensor uses. */
+static bool is_to_receiver(uint8_t type) {
+  return link_is_data(type) || type == LINK_OFFER || type == LINK_QUERY || type == LINK_CONFIRM;
 }
 
-static void take_frame(link_t *link, const frame_header_t *header) {
-  link->in_data += header->length;
-  link->in_left -= header->length;
-  link->in_sequence++;
-  link->in_refused = 0;
-  reply(link, FRAME_ACK, header->tag, header->sequence);
-  if (link->in_left == 0) link->receiving = 0;
+/* Finds the channel; false if no board of this version, wired as planned, would send such a header. */
+static bool makes_sense(link_t *link, const link_header_t *header) {
+  link->hearing = LINK_NO_CHANNEL;
+  if (link_is_hello(header->type)) return header->length > 0 && header->length <= LINK_NOTE_BYTES;
+  const link_settings_t *settings = link->settings;
+  if (link->state == LINK_STOPPED || header->type < LINK_DATA || header->type > LINK_CONFIRM) return false;
+  if (header->addresses != (uint8_t)(settings->identity->board << 4 | settings->peer)) return false;
+  link->hearing = link_index(link, header->channel, !is_to_receiver(header->type));
+  if (link->hearing == LINK_NO_CHANNEL) return false;
+  return link_is_data(header->type) ? is_of_tensor(header, link_plan(link, link->hearing)->bytes) : note_fits(header);
 }
 
-static void data_received(link_t *link, const frame_header_t *header) {
-  uint8_t age = (uint8_t)(link->in_sequence - header->sequence);
-  if (link->in_stored) {
-    take_frame(link, header);
-  } else if (age == 0) { /* began before it was awaited, or is of another tensor than the schedule says */
-    if (refuse(link) && !is_of_tensor(link, header)) link->unexpected(header->tag);
-  } else if (age <= LINK_WINDOW) { /* taken before: its ACK was lost or came too late */
-    reply(link, FRAME_ACK, header->tag, (uint8_t)(link->in_sequence - 1));
+static void frame_received(link_t *link) {
+  const link_header_t header = link->parser.header;
+  uint8_t index = link->hearing;
+  link_peer_heard(link);
+  if (link_is_hello(header.type)) {
+    link_peer_hello(link, link->parser.note);
+  } else if (link_is_data(header.type)) {
+    link_in_end_frame(link, true);
+  } else if (is_to_receiver(header.type)) {
+    link_in_note(link, index, &header, link->parser.note);
   } else {
-    refuse(link);
+    link_out_note(link, index, &header, link->parser.note);
   }
 }
 
-/* Sending */
-
-static void end_sending(link_t *link) {
-  link->sending = 0;
-  link->released = 0;
-  link->held = 0;
-  link->flowing = 0;
+void link_frame_damaged(link_t *link) {
+  link->counters.damaged++;
+  if (link_is_data(link->parser.header.type)) link_in_end_frame(link, false);
 }
 
-/* While the sender is held, the one frame that is sent again is a question and no repetition. */
-static void go_back(link_t *link) {
-  link->quiet_ms = 0;
-  link->out_next = link->out_base;
-  if (!link->held && link->repeats < UINT8_MAX) link->repeats++;
-  if (++link->stalls > LINK_MAX_STALLS) {
-    link->failed = 1;
-    end_sending(link);
+static void header_received(link_t *link) {
+  link_parser_t *parser = &link->parser;
+  if (!makes_sense(link, &parser->header)) {
+    link_parser_reject(parser);
+  } else if (parser->header.length == 0) {
+    link_parser_reset(parser);
+    frame_received(link);
+  } else if (link_is_data(parser->header.type)) {
+    link_in_begin_frame(link);
   } else {
-    link->wake(link->port);
+    link_parser_note(parser);
   }
 }
 
-/* Takes the next `count` frames as delivered. */
-static void advance(link_t *link, uint8_t count) {
-  link->out_base = (uint16_t)(link->out_base + count);
-  link->out_sequence = (uint8_t)(link->out_sequence + count);
-  if (link->out_next < link->out_base) link->out_next = link->out_base;
-  link->stalls = 0;
-  link->quiet_ms = 0;
-  if (link->out_base == link->out_frames) {
-    end_sending(link);
-  } else {
-    link->wake(link->port);
+void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count) {
+  if (count) link->quiet_ms = 0;
+  while (count) {
+    link_parsed_t what;
+    uint32_t taken = link_parse(&link->parser, bytes, count, &what);
+    bytes += taken;
+    count -= taken;
+    switch (what) {
+      case LINK_PARSED_HEADER: header_received(link); break;
+      case LINK_PARSED_SEGMENT: link_in_next_segment(link); break;
+      case LINK_PARSED_GOOD: frame_received(link); break;
+      case LINK_PARSED_DAMAGED: link_frame_damaged(link); break;
+      default: break;
+    }
   }
-}
-
-/* The frame that asks counts as under way, so that the next one leaves after a time-out. */
-static void hold(link_t *link) {
-  link->held = 1;
-  link->released = 0;
-  link->flowing = 0;
-  link->stalls = 0;
-  link->quiet_ms = 0;
-  link->out_next = (uint16_t)(link->out_base + 1);
-}
-
-/* The wait ends when the tensor begins to flow: the rest of a question may have to leave before. */
-static void release(link_t *link) {
-  if (!link->held) return;
-  link->out_next = link->out_base;
-  link->quiet_ms = 0;
-  link->stalls = 0;
-  link->released = 1;
-  link->wake(link->port);
-}
-
-static void begin_flow(link_t *link) {
-  link->held = 0;
-  link->flowing = 1;
-}
-
-static void wait_received(link_t *link, const frame_header_t *header) {
-  if (link->sending && header->tag == link->out_tag && header->sequence == link->out_sequence) hold(link);
-}
-
-static void answer_received(link_t *link, const frame_header_t *header) {
-  if (!link->sending || header->tag != link->out_tag) return;
-  uint8_t first_missing = (uint8_t)(header->sequence + (header->type == FRAME_ACK));
-  uint8_t delivered = (uint8_t)(first_missing - link->out_sequence);
-  if (delivered > link->out_high - link->out_base) return; /* of an older frame */
-  release(link);
-  if (delivered) advance(link, delivered);
-  if (link->sending && header->type == FRAME_NAK && link->out_next > link->out_base) go_back(link);
-}
-
-static void end_frame(void *owner, const frame_header_t *header, bool crc_good) {
-  link_t *link = owner;
-  if (!crc_good) {
-    refuse(link);
-  } else if (header->type == FRAME_DATA) {
-    data_received(link, header);
-  } else if (header->type == FRAME_ACK || header->type == FRAME_NAK) {
-    answer_received(link, header);
-  } else if (header->type == FRAME_WAIT) {
-    wait_received(link, header);
-  }
-}
-
-static bool begin_next_frame(void *owner) {
-  link_t *link = owner;
-  if (link->reply_type) {
-    frame_header_t header = {
-        .type = link->reply_type, .tag = link->reply_tag, .sequence = link->reply_sequence, .length = 0};
-    link->reply_type = 0;
-    frame_transmit(&link->transmitter, &header, NULL);
-    return true;
-  }
-  uint8_t window = link->flowing || link->released ? LINK_WINDOW : 1;
-  if (!link->sending || link->out_next == link->out_frames || link->out_next - link->out_base >= window) {
-    return false;
-  }
-  if (link->released) begin_flow(link);
-  link->released = 0;
-  uint32_t offset = (uint32_t)link->out_next * FRAME_MAX_PAYLOAD;
-  frame_header_t header = {.type = FRAME_DATA,
-                           .tag = link->out_tag,
-                           .sequence = (uint8_t)(link->out_sequence + (link->out_next - link->out_base)),
-                           .length = frame_length(link->out_bytes - offset)};
-  frame_transmit(&link->transmitter, &header, link->out_data + offset);
-  link->out_next++;
-  if (link->out_high < link->out_next) link->out_high = link->out_next;
-  return true;
-}
-
-void link_begin(link_t *link, uint32_t baud, void *port, void (*wake)(void *port), void (*unexpected)(uint8_t tag)) {
-  uint32_t window_bytes = LINK_WINDOW * (FRAME_MAX_PAYLOAD + FRAME_OVERHEAD_BYTES);
-  link->timeout_ms = LINK_TIMEOUT_MS + window_bytes * BITS_PER_BYTE_ON_WIRE * 1000u / baud;
-  link->port = port;
-  link->wake = wake;
-  link->unexpected = unexpected;
-  frame_receiver_begin(&link->receiver, link, begin_frame, end_frame);
-  frame_transmitter_begin(&link->transmitter, link, begin_next_frame);
-  link_reset(link);
-}
-
-void link_reset(link_t *link) {
-  frame_receiver_reset(&link->receiver);
-  frame_transmitter_reset(&link->transmitter);
-  link->reply_type = 0;
-  link->receiving = 0;
-  link->in_sequence = 0;
-  link->in_waited = 0;
-  end_sending(link);
-  link->failed = 0;
-  link->out_sequence = 0;
-}
-
-void link_receive(link_t *link, uint8_t tag, uint8_t *data, uint32_t bytes) {
-  link->in_tag = tag;
-  link->in_data = data;
-  link->in_left = bytes;
-  link->in_refused = 0;
-  link->receiving = 1;
-  if (link->in_waited) refuse(link);
-  link->in_waited = 0;
-}
-
-void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes) {
-  link->out_tag = tag;
-  link->out_data = data;
-  link->out_bytes = bytes;
-  link->out_frames = (uint16_t)((bytes + FRAME_MAX_PAYLOAD - 1) / FRAME_MAX_PAYLOAD);
-  link->out_base = 0;
-  link->out_next = 0;
-  link->out_high = 0;
-  link->stalls = 0;
-  link->repeats = 0;
-  link->quiet_ms = 0;
-  link->failed = 0;
-  link->sending = 1;
-  link->released = 0;
-  link->held = 0;
-  link->flowing = 1;
-  link->wake(link->port);
-}
-
-void link_tick(link_t *link) {
-  frame_receiver_tick(&link->receiver);
-  if (link->sending && ++link->quiet_ms >= link->timeout_ms) go_back(link);
 }

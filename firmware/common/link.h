@@ -1,79 +1,198 @@
-/* A link to a neighbour: tensors cross it as DATA frames under a sliding window; knows no hardware.
+/* A link to a neighbour: tensors cross it in both directions at once (docs/protocol.md, "Links"); knows no hardware.
  *
- * Frames are numbered on through all tensors of a direction from the reset of the link. So a repeated frame of the
- * last tensor, whose ACK was lost, is never taken for the first frame of the next one. An ACK acknowledges its frame
- * and all before it; a NAK names the frame that is expected and acknowledges all before it. A receiver sends at most
- * one NAK for each frame that it takes, so that one error brings one repetition; the time-out of the sender does the
- * rest.
+ * A receiver grants the memory of one tensor; its sender then sends frames back to back, without a window. What is
+ * lost or damaged is named by the receiver in blocks of 64 bytes and sent again.
  *
- * A receiver that does not await the tensor yet, because its board computes, answers the first frame's header with
- * WAIT. Its sender is held then: it asks again with the first frame at every time-out, and as long as there is an
- * answer it does not give up. The NAK that link_receive sends lets it go on at once.
- *
- * All functions are to be called with the link's interrupts held off, or from them.
+ * All functions are to be called with the link's interrupts held off, or from them. None waits; the longest takes the
+ * time of a CRC over LINK_MAX_PAYLOAD bytes.
  */
 #ifndef LINK_H
 #define LINK_H
 
-#include "frames.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "link_wire.h"
 
 enum {
-  LINK_WINDOW = 8,      /* frames on their way */
-  LINK_MAX_STALLS = 5,  /* repetitions without progress */
-  LINK_TIMEOUT_MS = 100 /* of silence, beside the time of a window */
+  LINK_VERSION = 2,     /* of the protocol */
+  LINK_NO_CHANNEL = 255 /* in events that concern the whole link */
 };
 
+/* One bit for each block of a tensor. */
+#define LINK_BITMAP_BYTES(bytes) (((bytes) + 8u * LINK_BLOCK_BYTES - 1u) / (8u * LINK_BLOCK_BYTES))
+
+typedef struct link link_t;
+
+typedef enum {
+  LINK_IDLE,
+  LINK_OFFERED, /* in: the peer has a tensor and no grant */
+  LINK_GRANTED, /* in: may arrive at any time */
+  LINK_FULL,    /* in: whole and checked */
+  LINK_QUEUED,  /* out: without a grant */
+  LINK_MOVING,  /* out: granted, not acknowledged */
+  LINK_DONE     /* out: acknowledged */
+} link_channel_state_t;
+
+typedef enum {
+  LINK_EVENT_RECEIVED, /* channel: its tensor is whole and checked */
+  LINK_EVENT_OFFERED,  /* channel: the peer has a tensor for which there is no memory yet */
+  LINK_EVENT_STARTED,  /* channel: its tensor is granted and begins to leave */
+  LINK_EVENT_SENT,     /* channel: its tensor is acknowledged; detail: frames sent again, at most 255 */
+  LINK_EVENT_FAILED,   /* channel or LINK_NO_CHANNEL; detail: link_failure_t */
+  LINK_EVENT_ANSWERED, /* after LINK_NO_ANSWER: the peer answers, transfers go on */
+  LINK_EVENT_HELLO     /* the peer asks to join a newer run; detail: its number. To be followed by link_join. */
+} link_event_t;
+
+/* LINK_NO_ANSWER is reported once and not final: the link goes on asking, so that a tensor which has arrived counts as
+ * sent once the wire is whole again. All others end the link's run: it is silent until link_join. */
+typedef enum {
+  LINK_NO_FAILURE,
+  LINK_NO_ANSWER,      /* no frame arrives: no power, wire, or wrong baud rate */
+  LINK_PEER_STOPPED,   /* the peer has left the run */
+  LINK_PEER_RESTARTED, /* the peer has booted in the middle of the run */
+  LINK_OTHER_RUN,      /* the peer is in a newer run */
+  LINK_OTHER_PLAN,     /* the peer was generated from another split */
+  LINK_OTHER_VERSION,  /* of the protocol */
+  LINK_WRONG_BOARD,    /* another board of the plan is wired to this link */
+  LINK_CORRUPT         /* the line is too bad: retransmissions are used up, or a tensor does not match its CRC */
+} link_failure_t;
+
+/* One tensor of the plan that crosses the link; generated. */
 typedef struct {
-  frame_receiver_t receiver;
-  frame_transmitter_t transmitter;
-  void (*wake)(void *port); /* makes the port fetch bytes from `transmitter` until there is none */
-  void (*unexpected)(uint8_t tag);
+  uint8_t channel; /* number of the cut in the whole network */
+  bool is_out;
+  uint32_t bytes;  /* at least 1, at most 65535 blocks */
+  uint8_t *blocks; /* LINK_BITMAP_BYTES(bytes): in: blocks still missing; out: blocks to send again */
+} link_channel_plan_t;
+
+/* State of a channel: private to the link but for `state`. */
+typedef struct {
+  volatile uint8_t state; /* link_channel_state_t */
+  uint8_t number;         /* of the tensor under way, or of the last one */
+  uint8_t answers;        /* frames without data that wait to leave, a bit each */
+  uint8_t flags;
+  uint8_t repeats;  /* out: frames sent again */
+  uint8_t attempts; /* out: questions without an answer; in: times that the tensor did not match its CRC */
+  uint16_t due_ms;  /* out: until the next question, 0: none */
+  union {
+    uint8_t *to;
+    const uint8_t *from;
+  } data;
+  uint32_t position; /* in: bytes in `crc`; out: bytes that have left once and are in `crc` */
+  uint32_t crc;      /* register of the tensor's CRC */
+  union {
+    struct {
+      uint32_t crc;     /* that the tensor shall have */
+      uint16_t next;    /* block expected next */
+      uint16_t hole;    /* first block of the range of MISSING */
+      uint16_t hole_to; /* behind the last one; 0: everything */
+      uint16_t damaged; /* first block of the frame of DAMAGED */
+      uint8_t damaged_blocks;
+    } in;
+    struct {
+      uint32_t ready;          /* bytes of the tensor that may leave */
+      uint32_t budget;         /* blocks that may be sent again */
+      uint32_t confirmed_crc;  /* of CONFIRM: CRC of the CRCs of its units */
+      uint16_t confirmed;      /* first block */
+      uint16_t confirmed_bits; /* units that arrived as they were sent */
+      uint8_t confirmed_blocks;
+      uint8_t granted; /* number of the newest grant */
+    } out;
+  } u;
+} link_channel_t;
+
+/* Of this board, for all its links. */
+typedef struct {
+  uint32_t plan; /* hash of the plan */
+  uint32_t boot_count;
+  uint8_t board;
+  uint8_t reset_cause;
+} link_identity_t;
+
+/* One link; generated. */
+typedef struct {
+  const link_identity_t *identity;
+  const link_channel_plan_t *plans;
+  link_channel_t *channels; /* as many as plans */
+  uint8_t channel_count;
+  uint8_t peer; /* board index */
+  uint32_t baud;
+  uint16_t patience_ms; /* for which the peer may answer nothing and be well: 0 unless its driver polls */
   void *port;
-  uint32_t timeout_ms;
+  void (*wake)(void *port); /* link_fill has something: called at any time, also from link_fill's caller */
+  void (*event)(link_t *link, link_event_t event, uint8_t channel, uint32_t detail);
+} link_settings_t;
 
-  uint8_t reply_type; /* 0: none waits to be sent */
-  uint8_t reply_tag;
-  uint8_t reply_sequence;
+typedef struct {
+  uint16_t damaged;   /* frames with a right header and a wrong CRC */
+  uint16_t lost;      /* frames of which nothing was heard */
+  uint16_t repeated;  /* frames sent again */
+  uint16_t questions; /* that remained without an answer in time */
+} link_counters_t;
 
-  volatile uint8_t receiving; /* 1 from link_receive until the tensor is whole */
-  uint8_t in_tag;
-  uint8_t in_sequence; /* of the next frame */
-  uint8_t in_refused;  /* a NAK has been sent since a frame was taken */
-  uint8_t in_stored;   /* the frame under way goes to `in_data` */
-  uint8_t in_waited;   /* a WAIT has been sent since the last tensor */
-  uint8_t *in_data;
-  uint32_t in_left; /* bytes */
+struct link {
+  const link_settings_t *settings;
+  link_parser_t parser;
+  link_writer_t writer;
+  uint32_t run;           /* 0: none since the reset */
+  uint32_t wanted;        /* run that the peer asked for, while `is_joining` */
+  uint32_t peer_boot;     /* boot count of the peer */
+  uint32_t ahead;         /* bits times 1000 that were filled and have not left the UART */
+  uint16_t quiet_ms;      /* since the last byte */
+  uint16_t deaf_ms;       /* since the last good frame */
+  uint16_t hello_ms;      /* until the next HELLO, 0: none */
+  volatile uint8_t state; /* link_state_t */
+  uint8_t is_joining;     /* link_join of `wanted` is to come */
+  uint8_t failure;        /* link_failure_t */
+  uint8_t answers;        /* HELLO frames that wait to leave */
+  uint8_t hellos;         /* without an answer */
+  uint8_t refusals;       /* HELLO replies of a peer that does not join */
+  uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
+  uint8_t speaking;       /* index of the channel of the frame that leaves */
+  uint8_t turn;           /* index of the channel whose data left last */
+  uint8_t frame_blocks;   /* longest frame at present */
+  uint8_t good_frames;    /* since one was lost */
+  link_counters_t counters;
+};
 
-  volatile uint8_t sending; /* 1 from link_send until the last ACK or failure */
-  uint8_t released;         /* the receiver is ready: the next frame ends the wait */
-  volatile uint8_t held;    /* 1 while sending and told to wait */
-  volatile uint8_t flowing; /* 1 while sending and not held */
-  uint8_t failed;
-  uint8_t stalls;
-  uint8_t repeats; /* of the tensor, for the records */
-  uint8_t out_tag;
-  uint8_t out_sequence; /* of the frame `out_base` */
-  const uint8_t *out_data;
-  uint32_t out_bytes;
-  uint16_t out_frames;
-  uint16_t out_base; /* first frame without ACK */
-  uint16_t out_next; /* frame that leaves next; below `out_high` while frames are repeated */
-  uint16_t out_high; /* first frame that has never left */
-  uint32_t quiet_ms; /* since the last progress */
-} link_t;
+/* Stopped; tells the peer that this board has booted. `settings` stays valid. */
+void link_begin(link_t *link, const link_settings_t *settings);
 
-void link_begin(link_t *link, uint32_t baud, void *port, void (*wake)(void *port), void (*unexpected)(uint8_t tag));
+/* Forgets both directions and begins a run: frames of other runs are noise from now on. Run numbers grow; the peer is
+ * asked to join. */
+void link_join(link_t *link, uint32_t run);
 
-/* Forgets both directions; a frame on its way out is cut off. */
-void link_reset(link_t *link);
+/* Stops: answers HELLO and nothing else. Touches no tensor's memory any more. */
+void link_leave(link_t *link);
 
-/* Awaits the tensor of the cut `tag`. */
-void link_receive(link_t *link, uint8_t tag, uint8_t *data, uint32_t bytes);
+/* In: the memory for tensor `number` (inference number modulo 256, without a gap) is free until LINK_FULL and as long
+ * as the owner likes: the link writes to it only while LINK_GRANTED. */
+void link_accept(link_t *link, uint8_t channel, uint8_t *data, uint8_t number);
 
-/* Sends the tensor of the cut `tag`; `data` has to stay until `sending` is 0. */
-void link_send(link_t *link, uint8_t tag, const uint8_t *data, uint32_t bytes);
+/* Out: queues tensor `number`; `data` must not change until LINK_DONE, but for bytes behind `ready`. */
+void link_send(link_t *link, uint8_t channel, const uint8_t *data, uint8_t number, uint32_t ready);
 
-/* To be called once a millisecond. */
+/* Out: the first `ready` bytes of the tensor that is queued or moving may leave. */
+void link_extend(link_t *link, uint8_t channel, uint32_t ready);
+
+/* In: bytes from the tensor's start that have arrived and are checked. */
+uint32_t link_received_prefix(const link_t *link, uint8_t channel);
+
+link_channel_state_t link_channel_state(const link_t *link, uint8_t channel);
+
+/* While nothing has been heard: asks whether the peer is there; the answer comes as an event, if it is bad. */
+void link_probe(link_t *link);
+
+/* From the UART driver: bytes that have arrived, any number at a time. */
+void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count);
+
+/* For the UART driver: the next bytes to send, at most `room`; 0: none until `wake`. */
+uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room);
+
+/* True while something can time out: link_tick is to be called once a millisecond, and the driver hands over all bytes
+ * that have arrived before each call. A silence of two byte times and 2 ms ends a frame. */
+bool link_is_busy(const link_t *link);
 void link_tick(link_t *link);
 
 #endif

@@ -27,7 +27,7 @@ int main(void) {
   cycle_counter_begin();
   ticker_begin();
   board_begin();
-  host_begin(uart_clock_hz(&board_host_uart));
+  host_begin(uart_clock_hz(&board_host_uart.uart));
   for (uint8_t i = 0; i < board_link_count; i++) begin_link(&board_links[i], &board_link_uarts[i]);
   schedule_run();
 }

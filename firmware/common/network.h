@@ -2,9 +2,36 @@
 #ifndef NETWORK_H
 #define NETWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { NETWORK_RECEIVE, NETWORK_RUN, NETWORK_SEND };
+/* What a step does, and what its time record measures: all numbers are those of the wire. */
+enum {
+  NETWORK_RUN,
+  NETWORK_SEND,
+  NETWORK_RECEIVE, /* measured: the copy out of its stage */
+  NETWORK_INPUT,
+  NETWORK_OUTPUT,
+  NETWORK_SHIFT_POS = 4 /* in the kind of a record */
+};
+
+/* A tensor that comes or goes. `stage` is the offset of its buffer beside the arena, which lets the board compute while
+ * the tensor is under way; it equals `offset` where there is none. Both count in bytes from the start of network_arena.
+ */
+typedef struct {
+  uint32_t offset;
+  uint32_t stage;
+  uint32_t bytes;
+} network_tensor_t;
+
+/* A transfer to or from a neighbour. */
+typedef struct network_transfer {
+  bool (*take)(const struct network_transfer *transfer); /* transfers_receive or transfers_send */
+  network_tensor_t tensor;
+  uint8_t link;    /* index */
+  uint8_t channel; /* index on the link */
+  uint16_t record; /* index in network_times */
+} network_transfer_t;
 
 /* A step of a board, which repeats its steps in order. The steps of all boards follow the order of one list: the
  * layers of the network, each followed by the transfers of its output. Therefore a board only ever waits for an
@@ -12,21 +39,19 @@ enum { NETWORK_RECEIVE, NETWORK_RUN, NETWORK_SEND };
  */
 typedef struct {
   uint8_t kind;
-  uint8_t link;   /* index of the link of the transfer */
   uint16_t index; /* number of the layer from 1, or of the cut from 0, in the whole network */
-  uint32_t offset; /* of the tensor in the arena, in bytes */
-  uint32_t bytes;
-  void (*run)(void);
+  union {
+    void (*run)(void);
+    const network_transfer_t *transfer;
+  } what;
 } network_step_t;
-
-enum { NETWORK_TIME_LAYER = 0, NETWORK_TIME_TRANSFER = 1 };
 
 /* A record of READ_TIMES, in its format on the wire. */
 typedef struct {
-  uint8_t kind;
+  uint8_t kind;    /* and the shift */
   uint8_t repeats; /* retransmissions of a transfer */
-  uint16_t index;  /* number of the layer, or of the cut */
-  uint32_t ticks;
+  uint16_t index;  /* of the step */
+  uint32_t ticks;  /* times two to the power of the shift */
 } network_time_t;
 
 extern const network_step_t network_steps[];
@@ -34,15 +59,20 @@ extern const uint16_t network_step_count;
 
 extern const uint32_t network_project_hash;
 extern const uint8_t network_board_index;
-extern const uint32_t network_input_bytes; /* of the network's input; 0 on boards that do not read it */
-extern const uint32_t network_input_offset;
-extern const uint32_t network_output_bytes; /* of the network's output; 0 on boards that do not compute it */
-extern const uint32_t network_output_offset;
+
+/* Of the network; without bytes on boards that do not read it. */
+extern const network_tensor_t network_input;
+extern const network_tensor_t network_output;
+
+/* Time-out of the watchdog, 0: none. */
+extern const uint16_t network_watchdog_ms;
+extern const bool network_has_long_layers; /* the cycle counter may wrap around while one runs */
 
 extern uint8_t network_arena[];
 
-/* One record per layer and per sent tensor, in the order of the steps. */
+/* One record per step, in the order of the steps. */
 extern network_time_t network_times[];
-extern const uint16_t network_time_count;
+
+static inline bool network_is_staged(const network_tensor_t *tensor) { return tensor->stage != tensor->offset; }
 
 #endif

@@ -5,9 +5,12 @@
 
 #define TICKS_PER_SECOND 1000u
 
+volatile uint32_t ticker_ms;
+
 void ticker_begin(void) { NVIC_SetPriority(SysTick_IRQn, (1u << __NVIC_PRIO_BITS) - 1u); }
 
 void ticker_start(void) {
+  if (SysTick->CTRL & SysTick_CTRL_ENABLE_Msk) return;
   SysTick->LOAD = clock_core_hz / TICKS_PER_SECOND - 1u;
   SysTick->VAL = 0;
   SysTick->CTRL = SysTick_CTRL_CLKSOURCE_Msk | SysTick_CTRL_TICKINT_Msk | SysTick_CTRL_ENABLE_Msk;

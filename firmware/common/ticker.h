@@ -1,12 +1,21 @@
-/* A millisecond interrupt (SysTick) for time-outs, on only while the firmware waits: it never interrupts a layer.
+/* A millisecond interrupt (SysTick) for time-outs, on only while the firmware waits or something can time out: else it
+ * never interrupts a layer.
  *
  * The handler, SysTick_Handler, is in main.c: it knows what there is to time out.
  */
 #ifndef TICKER_H
 #define TICKER_H
 
-/* Gives SysTick the lowest priority; the UARTs keep priority 0, the highest, which they have at reset. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Counted by the handler. */
+extern volatile uint32_t ticker_ms;
+
+/* Gives SysTick the lowest priority; the host's UART keeps priority 0, the highest, which it has at reset. */
 void ticker_begin(void);
+
+/* Does nothing while it is on. */
 void ticker_start(void);
 void ticker_stop(void);
 

@@ -1,9 +1,11 @@
-/* A UART in interrupt mode, between the wire and a frame receiver and transmitter. */
+/* A UART: what the host port (uart_host.h) and the ports of the links (uart_link.h) share. */
 #ifndef UART_H
 #define UART_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "device.h"
-#include "frames.h"
 
 typedef struct {
   USART_TypeDef *registers;
@@ -11,22 +13,20 @@ typedef struct {
   uint32_t baud;
   uint8_t interrupt;
   bool is_low_power; /* LPUART: BRR in units of 1/256 clock */
-
-  frame_receiver_t *receiver;
-  frame_transmitter_t *transmitter;
-  bool is_sending;
+  bool has_fifo;
   uint8_t line_errors; /* overrun, noise and framing errors; saturates at 255 */
 } uart_t;
 
-/* Enables the UART; `clock_hz` is its present kernel clock. */
-void uart_begin(uart_t *uart, uint32_t clock_hz, frame_receiver_t *receiver, frame_transmitter_t *transmitter);
+/* Sets the baud rate and enables the UART; `clock_hz` is its present kernel clock, the others are more bits of CR1 and
+ * CR3.
+ */
+void uart_begin(uart_t *uart, uint32_t clock_hz, uint32_t control_1, uint32_t control_3);
 
-/* Starts sending: fills the UART, the rest follows by interrupt. `port` is the uart_t. */
-void uart_wake(void *port);
-
-void uart_interrupt(uart_t *uart);
-
-/* Sends everything by polling, without interrupts: for fault reports. */
-void uart_send_polling(uart_t *uart);
+/* Clears the flags of the receiver that `status` has, and counts line errors. */
+static inline void uart_take_flags(uart_t *uart, uint32_t status) {
+  if (!(status & (UART_LINE_ERRORS | UART_IDLE))) return;
+  uart_clear_flags(uart->registers, status);
+  if ((status & UART_LINE_ERRORS) && uart->line_errors < UINT8_MAX) uart->line_errors++;
+}
 
 #endif

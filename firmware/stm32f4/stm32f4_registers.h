@@ -15,6 +15,8 @@ typedef struct {
   volatile uint32_t reserved_1[3];
   volatile uint32_t APB1ENR; /* 0x40 */
   volatile uint32_t APB2ENR;
+  volatile uint32_t reserved_2[11];
+  volatile uint32_t CSR; /* 0x74 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -40,11 +42,36 @@ typedef struct {
   volatile uint32_t DR;
   volatile uint32_t BRR;
   volatile uint32_t CR1;
+  volatile uint32_t CR2;
+  volatile uint32_t CR3;
 } USART_TypeDef;
+
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
+typedef struct {
+  volatile uint32_t LISR;
+  volatile uint32_t HISR;
+  volatile uint32_t LIFCR;
+  volatile uint32_t HIFCR;
+} DMA_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t NDTR;
+  volatile uint32_t PAR;
+  volatile uint32_t M0AR;
+  volatile uint32_t M1AR;
+  volatile uint32_t FCR;
+} DMA_Stream_TypeDef;
 
 #define RCC_BASE 0x40023800u
 #define FLASH_R_BASE 0x40023C00u
 #define PWR_BASE 0x40007000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x40020000u
 #define GPIOB_BASE 0x40020400u
 #define GPIOC_BASE 0x40020800u
@@ -57,10 +84,29 @@ typedef struct {
 #define UART4_BASE 0x40004C00u
 #define UART5_BASE 0x40005000u
 #define USART6_BASE 0x40011400u
+#define DMA1_BASE 0x40026000u
+#define DMA1_Stream0_BASE 0x40026010u
+#define DMA1_Stream1_BASE 0x40026028u
+#define DMA1_Stream2_BASE 0x40026040u
+#define DMA1_Stream3_BASE 0x40026058u
+#define DMA1_Stream4_BASE 0x40026070u
+#define DMA1_Stream5_BASE 0x40026088u
+#define DMA1_Stream6_BASE 0x400260A0u
+#define DMA1_Stream7_BASE 0x400260B8u
+#define DMA2_BASE 0x40026400u
+#define DMA2_Stream0_BASE 0x40026410u
+#define DMA2_Stream1_BASE 0x40026428u
+#define DMA2_Stream2_BASE 0x40026440u
+#define DMA2_Stream3_BASE 0x40026458u
+#define DMA2_Stream4_BASE 0x40026470u
+#define DMA2_Stream5_BASE 0x40026488u
+#define DMA2_Stream6_BASE 0x400264A0u
+#define DMA2_Stream7_BASE 0x400264B8u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -73,6 +119,24 @@ typedef struct {
 #define UART4 ((USART_TypeDef *)UART4_BASE)
 #define UART5 ((USART_TypeDef *)UART5_BASE)
 #define USART6 ((USART_TypeDef *)USART6_BASE)
+#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
+#define DMA1_Stream0 ((DMA_Stream_TypeDef *)DMA1_Stream0_BASE)
+#define DMA1_Stream1 ((DMA_Stream_TypeDef *)DMA1_Stream1_BASE)
+#define DMA1_Stream2 ((DMA_Stream_TypeDef *)DMA1_Stream2_BASE)
+#define DMA1_Stream3 ((DMA_Stream_TypeDef *)DMA1_Stream3_BASE)
+#define DMA1_Stream4 ((DMA_Stream_TypeDef *)DMA1_Stream4_BASE)
+#define DMA1_Stream5 ((DMA_Stream_TypeDef *)DMA1_Stream5_BASE)
+#define DMA1_Stream6 ((DMA_Stream_TypeDef *)DMA1_Stream6_BASE)
+#define DMA1_Stream7 ((DMA_Stream_TypeDef *)DMA1_Stream7_BASE)
+#define DMA2 ((DMA_TypeDef *)DMA2_BASE)
+#define DMA2_Stream0 ((DMA_Stream_TypeDef *)DMA2_Stream0_BASE)
+#define DMA2_Stream1 ((DMA_Stream_TypeDef *)DMA2_Stream1_BASE)
+#define DMA2_Stream2 ((DMA_Stream_TypeDef *)DMA2_Stream2_BASE)
+#define DMA2_Stream3 ((DMA_Stream_TypeDef *)DMA2_Stream3_BASE)
+#define DMA2_Stream4 ((DMA_Stream_TypeDef *)DMA2_Stream4_BASE)
+#define DMA2_Stream5 ((DMA_Stream_TypeDef *)DMA2_Stream5_BASE)
+#define DMA2_Stream6 ((DMA_Stream_TypeDef *)DMA2_Stream6_BASE)
+#define DMA2_Stream7 ((DMA_Stream_TypeDef *)DMA2_Stream7_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)
@@ -97,6 +161,8 @@ typedef struct {
 #define RCC_AHB1ENR_GPIODEN (1u << 3)
 #define RCC_AHB1ENR_GPIOEEN (1u << 4)
 #define RCC_AHB1ENR_GPIOHEN (1u << 7)
+#define RCC_AHB1ENR_DMA1EN (1u << 21)
+#define RCC_AHB1ENR_DMA2EN (1u << 22)
 #define RCC_APB1ENR_USART2EN (1u << 17)
 #define RCC_APB1ENR_USART3EN (1u << 18)
 #define RCC_APB1ENR_UART4EN (1u << 19)
@@ -104,6 +170,13 @@ typedef struct {
 #define RCC_APB1ENR_PWREN (1u << 28)
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
+
+#define RCC_CSR_RMVF (1u << 24)
+#define RCC_CSR_BORRSTF (1u << 25)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_PORRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
 
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
@@ -116,15 +189,35 @@ typedef struct {
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
 
+#define DMA_SxCR_EN (1u << 0)
+#define DMA_SxCR_HTIE (1u << 3)
+#define DMA_SxCR_TCIE (1u << 4)
+#define DMA_SxCR_DIR_0 (1u << 6)
+#define DMA_SxCR_CIRC (1u << 8)
+#define DMA_SxCR_MINC (1u << 10)
+#define DMA_SxCR_CHSEL_Pos 25u
+#define DMA_LISR_TCIF0 (1u << 5)
+#define DMA_LIFCR_CFEIF0 (1u << 0)
+#define DMA_LIFCR_CDMEIF0 (1u << 2)
+#define DMA_LIFCR_CTEIF0 (1u << 3)
+#define DMA_LIFCR_CHTIF0 (1u << 4)
+#define DMA_LIFCR_CTCIF0 (1u << 5)
+
 #define USART_SR_FE (1u << 1)
 #define USART_SR_NE (1u << 2)
 #define USART_SR_ORE (1u << 3)
+#define USART_SR_IDLE (1u << 4)
 #define USART_SR_RXNE (1u << 5)
 #define USART_SR_TXE (1u << 7)
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_RXNEIE (1u << 5)
 #define USART_CR1_TXEIE (1u << 7)
 #define USART_CR1_UE (1u << 13)
+#define USART_CR1_OVER8 (1u << 15)
+#define USART_CR3_EIE (1u << 0)
+#define USART_CR3_DMAR (1u << 6)
+#define USART_CR3_DMAT (1u << 7)
 
 #endif

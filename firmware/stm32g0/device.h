@@ -7,8 +7,19 @@
 #else
 #include "stm32g0_registers.h"
 #endif
+#include "dma_channels.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 16000000u /* HSI16 */
+
+#define WATCHDOG IWDG
+
+/* Causes of the last reset. */
+#define RESET_FLAGS RCC->CSR
+#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
+#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
+#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
+#define RESET_FLAGS_POWER RCC_CSR_PWRRSTF
+#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
 
 #endif

@@ -16,6 +16,8 @@ typedef struct {
   volatile uint32_t AHBENR;
   volatile uint32_t APBENR1;
   volatile uint32_t APBENR2;
+  volatile uint32_t reserved_1[7];
+  volatile uint32_t CSR; /* 0x60 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -55,9 +57,32 @@ typedef struct {
   volatile uint32_t ARR;
 } TIM_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
+typedef struct {
+  volatile uint32_t ISR;
+  volatile uint32_t IFCR;
+} DMA_TypeDef;
+
+typedef struct {
+  volatile uint32_t CCR;
+  volatile uint32_t CNDTR;
+  volatile uint32_t CPAR;
+  volatile uint32_t CMAR;
+} DMA_Channel_TypeDef;
+
+typedef struct {
+  volatile uint32_t CCR;
+} DMAMUX_Channel_TypeDef;
+
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
 #define TIM2_BASE 0x40000000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x50000000u
 #define GPIOB_BASE 0x50000400u
 #define GPIOC_BASE 0x50000800u
@@ -68,10 +93,26 @@ typedef struct {
 #define USART3_BASE 0x40004800u
 #define USART4_BASE 0x40004C00u
 #define LPUART1_BASE 0x40008000u
+#define DMA1_BASE 0x40020000u
+#define DMA1_Channel1_BASE 0x40020008u
+#define DMA1_Channel2_BASE 0x4002001Cu
+#define DMA1_Channel3_BASE 0x40020030u
+#define DMA1_Channel4_BASE 0x40020044u
+#define DMA1_Channel5_BASE 0x40020058u
+#define DMA1_Channel6_BASE 0x4002006Cu
+#define DMA1_Channel7_BASE 0x40020080u
+#define DMAMUX1_Channel0_BASE 0x40020800u
+#define DMAMUX1_Channel1_BASE 0x40020804u
+#define DMAMUX1_Channel2_BASE 0x40020808u
+#define DMAMUX1_Channel3_BASE 0x4002080Cu
+#define DMAMUX1_Channel4_BASE 0x40020810u
+#define DMAMUX1_Channel5_BASE 0x40020814u
+#define DMAMUX1_Channel6_BASE 0x40020818u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define TIM2 ((TIM_TypeDef *)TIM2_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -82,6 +123,21 @@ typedef struct {
 #define USART3 ((USART_TypeDef *)USART3_BASE)
 #define USART4 ((USART_TypeDef *)USART4_BASE)
 #define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
+#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
+#define DMA1_Channel1 ((DMA_Channel_TypeDef *)DMA1_Channel1_BASE)
+#define DMA1_Channel2 ((DMA_Channel_TypeDef *)DMA1_Channel2_BASE)
+#define DMA1_Channel3 ((DMA_Channel_TypeDef *)DMA1_Channel3_BASE)
+#define DMA1_Channel4 ((DMA_Channel_TypeDef *)DMA1_Channel4_BASE)
+#define DMA1_Channel5 ((DMA_Channel_TypeDef *)DMA1_Channel5_BASE)
+#define DMA1_Channel6 ((DMA_Channel_TypeDef *)DMA1_Channel6_BASE)
+#define DMA1_Channel7 ((DMA_Channel_TypeDef *)DMA1_Channel7_BASE)
+#define DMAMUX1_Channel0 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel0_BASE)
+#define DMAMUX1_Channel1 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel1_BASE)
+#define DMAMUX1_Channel2 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel2_BASE)
+#define DMAMUX1_Channel3 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel3_BASE)
+#define DMAMUX1_Channel4 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel4_BASE)
+#define DMAMUX1_Channel5 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel5_BASE)
+#define DMAMUX1_Channel6 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel6_BASE)
 
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)
@@ -103,12 +159,18 @@ typedef struct {
 #define RCC_IOPENR_GPIOCEN (1u << 2)
 #define RCC_IOPENR_GPIODEN (1u << 3)
 #define RCC_IOPENR_GPIOFEN (1u << 5)
+#define RCC_AHBENR_DMA1EN (1u << 0)
 #define RCC_APBENR1_TIM2EN (1u << 0)
 #define RCC_APBENR1_USART2EN (1u << 17)
 #define RCC_APBENR1_USART3EN (1u << 18)
 #define RCC_APBENR1_USART4EN (1u << 19)
 #define RCC_APBENR1_LPUART1EN (1u << 20)
 #define RCC_APBENR2_USART1EN (1u << 14)
+#define RCC_CSR_RMVF (1u << 23)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_PWRRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
 
 #define FLASH_ACR_LATENCY (7u << 0)
 #define FLASH_ACR_PRFTEN (1u << 8)
@@ -117,18 +179,40 @@ typedef struct {
 #define TIM_CR1_CEN (1u << 0)
 #define TIM_EGR_UG (1u << 0)
 
+#define DMA_CCR_EN (1u << 0)
+#define DMA_CCR_TCIE (1u << 1)
+#define DMA_CCR_HTIE (1u << 2)
+#define DMA_CCR_DIR (1u << 4)
+#define DMA_CCR_CIRC (1u << 5)
+#define DMA_CCR_MINC (1u << 7)
+#define DMA_ISR_GIF1 (1u << 0)
+#define DMA_ISR_TCIF1 (1u << 1)
+#define DMA_IFCR_CGIF1 (1u << 0)
+
 #define USART_CR1_UE (1u << 0)
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_RXNEIE_RXFNEIE (1u << 5)
 #define USART_CR1_TXEIE_TXFNFIE (1u << 7)
+#define USART_CR1_OVER8 (1u << 15)
+#define USART_CR1_FIFOEN (1u << 29)
+#define USART_CR3_EIE (1u << 0)
+#define USART_CR3_DMAR (1u << 6)
+#define USART_CR3_DMAT (1u << 7)
+#define USART_CR3_TXFTIE (1u << 23)
+#define USART_CR3_RXFTCFG_1 (2u << 25)
+#define USART_CR3_RXFTIE (1u << 28)
+#define USART_CR3_TXFTCFG_1 (2u << 29)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
+#define USART_ISR_IDLE (1u << 4)
 #define USART_ISR_RXNE_RXFNE (1u << 5)
 #define USART_ISR_TXE_TXFNF (1u << 7)
 #define USART_ICR_FECF (1u << 1)
 #define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)
+#define USART_ICR_IDLECF (1u << 4)
 
 #endif

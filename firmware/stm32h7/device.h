@@ -7,8 +7,19 @@
 #else
 #include "stm32h7_registers.h"
 #endif
+#include "dma_streams.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 64000000u /* HSI */
+
+#define WATCHDOG IWDG1
+
+/* Causes of the last reset. */
+#define RESET_FLAGS RCC->RSR
+#define RESET_FLAGS_CLEAR RCC_RSR_RMVF
+#define RESET_FLAGS_WATCHDOG RCC_RSR_IWDG1RSTF
+#define RESET_FLAGS_SOFTWARE RCC_RSR_SFTRSTF
+#define RESET_FLAGS_POWER (RCC_RSR_PORRSTF | RCC_RSR_BORRSTF)
+#define RESET_FLAGS_PIN RCC_RSR_PINRSTF
 
 #endif

@@ -18,8 +18,12 @@ typedef struct {
   volatile uint32_t PLLCKSELR; /* 0x28 */
   volatile uint32_t PLLCFGR;
   volatile uint32_t PLL1DIVR;
-  volatile uint32_t reserved_3[43];
-  volatile uint32_t AHB4ENR; /* 0xE0 */
+  volatile uint32_t reserved_3[39];
+  volatile uint32_t RSR; /* 0xD0 */
+  volatile uint32_t reserved_5;
+  volatile uint32_t AHB1ENR; /* 0xD8 */
+  volatile uint32_t AHB2ENR;
+  volatile uint32_t AHB4ENR;
   volatile uint32_t reserved_4;
   volatile uint32_t APB1LENR; /* 0xE8 */
   volatile uint32_t APB1HENR;
@@ -70,10 +74,37 @@ typedef struct {
   volatile uint32_t TDR;
 } USART_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
+typedef struct {
+  volatile uint32_t LISR;
+  volatile uint32_t HISR;
+  volatile uint32_t LIFCR;
+  volatile uint32_t HIFCR;
+} DMA_TypeDef;
+
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t NDTR;
+  volatile uint32_t PAR;
+  volatile uint32_t M0AR;
+  volatile uint32_t M1AR;
+  volatile uint32_t FCR;
+} DMA_Stream_TypeDef;
+
+typedef struct {
+  volatile uint32_t CCR;
+} DMAMUX_Channel_TypeDef;
+
 #define RCC_BASE 0x58024400u
 #define FLASH_R_BASE 0x52002000u
 #define PWR_BASE 0x58024800u
 #define SYSCFG_BASE 0x58000400u
+#define IWDG1_BASE 0x58004800u
 #define GPIOA_BASE 0x58020000u
 #define GPIOB_BASE 0x58020400u
 #define GPIOC_BASE 0x58020800u
@@ -90,11 +121,46 @@ typedef struct {
 #define USART6_BASE 0x40011400u
 #define UART7_BASE 0x40007800u
 #define UART8_BASE 0x40007C00u
+#define DMA1_BASE 0x40020000u
+#define DMA1_Stream0_BASE 0x40020010u
+#define DMA1_Stream1_BASE 0x40020028u
+#define DMA1_Stream2_BASE 0x40020040u
+#define DMA1_Stream3_BASE 0x40020058u
+#define DMA1_Stream4_BASE 0x40020070u
+#define DMA1_Stream5_BASE 0x40020088u
+#define DMA1_Stream6_BASE 0x400200A0u
+#define DMA1_Stream7_BASE 0x400200B8u
+#define DMA2_BASE 0x40020400u
+#define DMA2_Stream0_BASE 0x40020410u
+#define DMA2_Stream1_BASE 0x40020428u
+#define DMA2_Stream2_BASE 0x40020440u
+#define DMA2_Stream3_BASE 0x40020458u
+#define DMA2_Stream4_BASE 0x40020470u
+#define DMA2_Stream5_BASE 0x40020488u
+#define DMA2_Stream6_BASE 0x400204A0u
+#define DMA2_Stream7_BASE 0x400204B8u
+#define DMAMUX1_Channel0_BASE 0x40020800u
+#define DMAMUX1_Channel1_BASE 0x40020804u
+#define DMAMUX1_Channel2_BASE 0x40020808u
+#define DMAMUX1_Channel3_BASE 0x4002080Cu
+#define DMAMUX1_Channel4_BASE 0x40020810u
+#define DMAMUX1_Channel5_BASE 0x40020814u
+#define DMAMUX1_Channel6_BASE 0x40020818u
+#define DMAMUX1_Channel7_BASE 0x4002081Cu
+#define DMAMUX1_Channel8_BASE 0x40020820u
+#define DMAMUX1_Channel9_BASE 0x40020824u
+#define DMAMUX1_Channel10_BASE 0x40020828u
+#define DMAMUX1_Channel11_BASE 0x4002082Cu
+#define DMAMUX1_Channel12_BASE 0x40020830u
+#define DMAMUX1_Channel13_BASE 0x40020834u
+#define DMAMUX1_Channel14_BASE 0x40020838u
+#define DMAMUX1_Channel15_BASE 0x4002083Cu
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
 #define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define IWDG1 ((IWDG_TypeDef *)IWDG1_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -111,6 +177,40 @@ typedef struct {
 #define USART6 ((USART_TypeDef *)USART6_BASE)
 #define UART7 ((USART_TypeDef *)UART7_BASE)
 #define UART8 ((USART_TypeDef *)UART8_BASE)
+#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
+#define DMA1_Stream0 ((DMA_Stream_TypeDef *)DMA1_Stream0_BASE)
+#define DMA1_Stream1 ((DMA_Stream_TypeDef *)DMA1_Stream1_BASE)
+#define DMA1_Stream2 ((DMA_Stream_TypeDef *)DMA1_Stream2_BASE)
+#define DMA1_Stream3 ((DMA_Stream_TypeDef *)DMA1_Stream3_BASE)
+#define DMA1_Stream4 ((DMA_Stream_TypeDef *)DMA1_Stream4_BASE)
+#define DMA1_Stream5 ((DMA_Stream_TypeDef *)DMA1_Stream5_BASE)
+#define DMA1_Stream6 ((DMA_Stream_TypeDef *)DMA1_Stream6_BASE)
+#define DMA1_Stream7 ((DMA_Stream_TypeDef *)DMA1_Stream7_BASE)
+#define DMA2 ((DMA_TypeDef *)DMA2_BASE)
+#define DMA2_Stream0 ((DMA_Stream_TypeDef *)DMA2_Stream0_BASE)
+#define DMA2_Stream1 ((DMA_Stream_TypeDef *)DMA2_Stream1_BASE)
+#define DMA2_Stream2 ((DMA_Stream_TypeDef *)DMA2_Stream2_BASE)
+#define DMA2_Stream3 ((DMA_Stream_TypeDef *)DMA2_Stream3_BASE)
+#define DMA2_Stream4 ((DMA_Stream_TypeDef *)DMA2_Stream4_BASE)
+#define DMA2_Stream5 ((DMA_Stream_TypeDef *)DMA2_Stream5_BASE)
+#define DMA2_Stream6 ((DMA_Stream_TypeDef *)DMA2_Stream6_BASE)
+#define DMA2_Stream7 ((DMA_Stream_TypeDef *)DMA2_Stream7_BASE)
+#define DMAMUX1_Channel0 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel0_BASE)
+#define DMAMUX1_Channel1 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel1_BASE)
+#define DMAMUX1_Channel2 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel2_BASE)
+#define DMAMUX1_Channel3 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel3_BASE)
+#define DMAMUX1_Channel4 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel4_BASE)
+#define DMAMUX1_Channel5 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel5_BASE)
+#define DMAMUX1_Channel6 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel6_BASE)
+#define DMAMUX1_Channel7 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel7_BASE)
+#define DMAMUX1_Channel8 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel8_BASE)
+#define DMAMUX1_Channel9 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel9_BASE)
+#define DMAMUX1_Channel10 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel10_BASE)
+#define DMAMUX1_Channel11 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel11_BASE)
+#define DMAMUX1_Channel12 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel12_BASE)
+#define DMAMUX1_Channel13 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel13_BASE)
+#define DMAMUX1_Channel14 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel14_BASE)
+#define DMAMUX1_Channel15 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel15_BASE)
 
 #define RCC_CR_PLL1ON (1u << 24)
 #define RCC_CR_PLL1RDY (1u << 25)
@@ -127,6 +227,8 @@ typedef struct {
 #define RCC_PLLCFGR_DIVP1EN (1u << 16)
 #define RCC_PLL1DIVR_N1_Pos 0u
 #define RCC_PLL1DIVR_P1_Pos 9u
+#define RCC_AHB1ENR_DMA1EN (1u << 0)
+#define RCC_AHB1ENR_DMA2EN (1u << 1)
 #define RCC_AHB4ENR_GPIOAEN (1u << 0)
 #define RCC_AHB4ENR_GPIOBEN (1u << 1)
 #define RCC_AHB4ENR_GPIOCEN (1u << 2)
@@ -145,6 +247,13 @@ typedef struct {
 #define RCC_APB2ENR_USART6EN (1u << 5)
 #define RCC_APB4ENR_SYSCFGEN (1u << 1)
 
+#define RCC_RSR_RMVF (1u << 16)
+#define RCC_RSR_BORRSTF (1u << 21)
+#define RCC_RSR_PINRSTF (1u << 22)
+#define RCC_RSR_PORRSTF (1u << 23)
+#define RCC_RSR_SFTRSTF (1u << 24)
+#define RCC_RSR_IWDG1RSTF (1u << 26)
+
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)
 
@@ -158,18 +267,44 @@ typedef struct {
 
 #define SYSCFG_PWRCR_ODEN (1u << 0)
 
+#define DMA_SxCR_EN (1u << 0)
+#define DMA_SxCR_HTIE (1u << 3)
+#define DMA_SxCR_TCIE (1u << 4)
+#define DMA_SxCR_DIR_0 (1u << 6)
+#define DMA_SxCR_CIRC (1u << 8)
+#define DMA_SxCR_MINC (1u << 10)
+#define DMA_SxCR_TRBUFF (1u << 20)
+#define DMA_LISR_TCIF0 (1u << 5)
+#define DMA_LIFCR_CFEIF0 (1u << 0)
+#define DMA_LIFCR_CDMEIF0 (1u << 2)
+#define DMA_LIFCR_CTEIF0 (1u << 3)
+#define DMA_LIFCR_CHTIF0 (1u << 4)
+#define DMA_LIFCR_CTCIF0 (1u << 5)
+
 #define USART_CR1_UE (1u << 0)
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_RXNEIE_RXFNEIE (1u << 5)
 #define USART_CR1_TXEIE_TXFNFIE (1u << 7)
+#define USART_CR1_OVER8 (1u << 15)
+#define USART_CR1_FIFOEN (1u << 29)
+#define USART_CR3_EIE (1u << 0)
+#define USART_CR3_DMAR (1u << 6)
+#define USART_CR3_DMAT (1u << 7)
+#define USART_CR3_TXFTIE (1u << 23)
+#define USART_CR3_RXFTCFG_1 (2u << 25)
+#define USART_CR3_RXFTIE (1u << 28)
+#define USART_CR3_TXFTCFG_1 (2u << 29)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
+#define USART_ISR_IDLE (1u << 4)
 #define USART_ISR_RXNE_RXFNE (1u << 5)
 #define USART_ISR_TXE_TXFNF (1u << 7)
 #define USART_ICR_FECF (1u << 1)
 #define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)
+#define USART_ICR_IDLECF (1u << 4)
 
 #endif

@@ -13,13 +13,16 @@ typedef struct {
   volatile uint32_t ICSCR;
   volatile uint32_t CFGR;
   volatile uint32_t PLLCFGR;
-  volatile uint32_t reserved_0[15];
-  volatile uint32_t AHB2ENR; /* 0x4C */
+  volatile uint32_t reserved_0[14];
+  volatile uint32_t AHB1ENR; /* 0x48 */
+  volatile uint32_t AHB2ENR;
   volatile uint32_t AHB3ENR;
   volatile uint32_t reserved_1;
   volatile uint32_t APB1ENR1; /* 0x58 */
   volatile uint32_t APB1ENR2;
   volatile uint32_t APB2ENR;
+  volatile uint32_t reserved_2[12];
+  volatile uint32_t CSR; /* 0x94 */
 } RCC_TypeDef;
 
 typedef struct {
@@ -54,9 +57,36 @@ typedef struct {
   volatile uint32_t TDR;
 } USART_TypeDef;
 
+typedef struct {
+  volatile uint32_t KR;
+  volatile uint32_t PR;
+  volatile uint32_t RLR;
+} IWDG_TypeDef;
+
+typedef struct {
+  volatile uint32_t ISR;
+  volatile uint32_t IFCR;
+} DMA_TypeDef;
+
+typedef struct {
+  volatile uint32_t CCR;
+  volatile uint32_t CNDTR;
+  volatile uint32_t CPAR;
+  volatile uint32_t CMAR;
+} DMA_Channel_TypeDef;
+
+typedef struct {
+  volatile uint32_t CSELR;
+} DMA_Request_TypeDef; /* L4: the requests of a controller's channels; the L4+ has a DMAMUX */
+
+typedef struct {
+  volatile uint32_t CCR;
+} DMAMUX_Channel_TypeDef;
+
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
 #define PWR_BASE 0x40007000u
+#define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x48000000u
 #define GPIOB_BASE 0x48000400u
 #define GPIOC_BASE 0x48000800u
@@ -71,10 +101,43 @@ typedef struct {
 #define UART4_BASE 0x40004C00u
 #define UART5_BASE 0x40005000u
 #define LPUART1_BASE 0x40008000u
+#define DMA1_BASE 0x40020000u
+#define DMA1_Channel1_BASE 0x40020008u
+#define DMA1_Channel2_BASE 0x4002001Cu
+#define DMA1_Channel3_BASE 0x40020030u
+#define DMA1_Channel4_BASE 0x40020044u
+#define DMA1_Channel5_BASE 0x40020058u
+#define DMA1_Channel6_BASE 0x4002006Cu
+#define DMA1_Channel7_BASE 0x40020080u
+#define DMA2_BASE 0x40020400u
+#define DMA2_Channel1_BASE 0x40020408u
+#define DMA2_Channel2_BASE 0x4002041Cu
+#define DMA2_Channel3_BASE 0x40020430u
+#define DMA2_Channel4_BASE 0x40020444u
+#define DMA2_Channel5_BASE 0x40020458u
+#define DMA2_Channel6_BASE 0x4002046Cu
+#define DMA2_Channel7_BASE 0x40020480u
+#define DMAMUX1_Channel0_BASE 0x40020800u
+#define DMAMUX1_Channel1_BASE 0x40020804u
+#define DMAMUX1_Channel2_BASE 0x40020808u
+#define DMAMUX1_Channel3_BASE 0x4002080Cu
+#define DMAMUX1_Channel4_BASE 0x40020810u
+#define DMAMUX1_Channel5_BASE 0x40020814u
+#define DMAMUX1_Channel6_BASE 0x40020818u
+#define DMAMUX1_Channel7_BASE 0x4002081Cu
+#define DMAMUX1_Channel8_BASE 0x40020820u
+#define DMAMUX1_Channel9_BASE 0x40020824u
+#define DMAMUX1_Channel10_BASE 0x40020828u
+#define DMAMUX1_Channel11_BASE 0x4002082Cu
+#define DMAMUX1_Channel12_BASE 0x40020830u
+#define DMAMUX1_Channel13_BASE 0x40020834u
+#define DMA1_CSELR_BASE 0x400200A8u
+#define DMA2_CSELR_BASE 0x400204A8u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
 #define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
@@ -89,6 +152,38 @@ typedef struct {
 #define UART4 ((USART_TypeDef *)UART4_BASE)
 #define UART5 ((USART_TypeDef *)UART5_BASE)
 #define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
+#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
+#define DMA1_Channel1 ((DMA_Channel_TypeDef *)DMA1_Channel1_BASE)
+#define DMA1_Channel2 ((DMA_Channel_TypeDef *)DMA1_Channel2_BASE)
+#define DMA1_Channel3 ((DMA_Channel_TypeDef *)DMA1_Channel3_BASE)
+#define DMA1_Channel4 ((DMA_Channel_TypeDef *)DMA1_Channel4_BASE)
+#define DMA1_Channel5 ((DMA_Channel_TypeDef *)DMA1_Channel5_BASE)
+#define DMA1_Channel6 ((DMA_Channel_TypeDef *)DMA1_Channel6_BASE)
+#define DMA1_Channel7 ((DMA_Channel_TypeDef *)DMA1_Channel7_BASE)
+#define DMA2 ((DMA_TypeDef *)DMA2_BASE)
+#define DMA2_Channel1 ((DMA_Channel_TypeDef *)DMA2_Channel1_BASE)
+#define DMA2_Channel2 ((DMA_Channel_TypeDef *)DMA2_Channel2_BASE)
+#define DMA2_Channel3 ((DMA_Channel_TypeDef *)DMA2_Channel3_BASE)
+#define DMA2_Channel4 ((DMA_Channel_TypeDef *)DMA2_Channel4_BASE)
+#define DMA2_Channel5 ((DMA_Channel_TypeDef *)DMA2_Channel5_BASE)
+#define DMA2_Channel6 ((DMA_Channel_TypeDef *)DMA2_Channel6_BASE)
+#define DMA2_Channel7 ((DMA_Channel_TypeDef *)DMA2_Channel7_BASE)
+#define DMAMUX1_Channel0 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel0_BASE)
+#define DMAMUX1_Channel1 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel1_BASE)
+#define DMAMUX1_Channel2 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel2_BASE)
+#define DMAMUX1_Channel3 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel3_BASE)
+#define DMAMUX1_Channel4 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel4_BASE)
+#define DMAMUX1_Channel5 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel5_BASE)
+#define DMAMUX1_Channel6 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel6_BASE)
+#define DMAMUX1_Channel7 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel7_BASE)
+#define DMAMUX1_Channel8 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel8_BASE)
+#define DMAMUX1_Channel9 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel9_BASE)
+#define DMAMUX1_Channel10 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel10_BASE)
+#define DMAMUX1_Channel11 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel11_BASE)
+#define DMAMUX1_Channel12 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel12_BASE)
+#define DMAMUX1_Channel13 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel13_BASE)
+#define DMA1_CSELR ((DMA_Request_TypeDef *)DMA1_CSELR_BASE)
+#define DMA2_CSELR ((DMA_Request_TypeDef *)DMA2_CSELR_BASE)
 
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)
@@ -105,6 +200,9 @@ typedef struct {
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLREN (1u << 24)
 #define RCC_PLLCFGR_PLLR_Pos 25u
+#define RCC_AHB1ENR_DMA1EN (1u << 0)
+#define RCC_AHB1ENR_DMA2EN (1u << 1)
+#define RCC_AHB1ENR_DMAMUX1EN (1u << 2)
 #define RCC_AHB2ENR_GPIOAEN (1u << 0)
 #define RCC_AHB2ENR_GPIOBEN (1u << 1)
 #define RCC_AHB2ENR_GPIOCEN (1u << 2)
@@ -121,6 +219,12 @@ typedef struct {
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
 #define RCC_APB2ENR_USART1EN (1u << 14)
 
+#define RCC_CSR_RMVF (1u << 23)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_BORRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
+
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
@@ -128,18 +232,40 @@ typedef struct {
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)
 
+#define DMA_CCR_EN (1u << 0)
+#define DMA_CCR_TCIE (1u << 1)
+#define DMA_CCR_HTIE (1u << 2)
+#define DMA_CCR_DIR (1u << 4)
+#define DMA_CCR_CIRC (1u << 5)
+#define DMA_CCR_MINC (1u << 7)
+#define DMA_ISR_GIF1 (1u << 0)
+#define DMA_ISR_TCIF1 (1u << 1)
+#define DMA_IFCR_CGIF1 (1u << 0)
+
 #define USART_CR1_UE (1u << 0)
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_RXNEIE (1u << 5)
 #define USART_CR1_TXEIE (1u << 7)
+#define USART_CR1_OVER8 (1u << 15)
+#define USART_CR1_FIFOEN (1u << 29)
+#define USART_CR3_EIE (1u << 0)
+#define USART_CR3_DMAR (1u << 6)
+#define USART_CR3_DMAT (1u << 7)
+#define USART_CR3_TXFTIE (1u << 23)
+#define USART_CR3_RXFTCFG_1 (2u << 25)
+#define USART_CR3_RXFTIE (1u << 28)
+#define USART_CR3_TXFTCFG_1 (2u << 29)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
+#define USART_ISR_IDLE (1u << 4)
 #define USART_ISR_RXNE (1u << 5)
 #define USART_ISR_TXE (1u << 7)
 #define USART_ICR_FECF (1u << 1)
 #define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)
+#define USART_ICR_IDLECF (1u << 4)
 
 #endif

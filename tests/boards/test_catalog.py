@@ -257,7 +257,8 @@ def test_every_uart_supports_the_usual_baud_rates(board: Board) -> None:
 @pytest.mark.parametrize(
     ("name", "baud", "nearest"),
     [
-        ("nucleo_f401re", 3_000_000, 2_625_000),  # BRR >= 16: at most 42 MHz / 16
+        ("nucleo_f401re", 6_000_000, 5_250_000),  # at least 8 clocks a bit (OVER8)
+        ("nucleo_f401re", 4_000_000, 3_818_182),  # 42 MHz / 10.5: between two dividers
         ("nucleo_f401re", 2_550_000, 2_625_000),  # 42 MHz / 16.47: between two dividers
         ("nucleo_g071rb", 300, 977),  # BRR <= 0xFFFF: at least 64 MHz / 65535
         ("nucleo_l4r5zi", 9600, 29297),  # LPUART: clock <= 4096 * baud

@@ -13,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 from firmware_build import SubModel, build, link_project, network_source, write_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
 
@@ -97,19 +98,20 @@ def test_a_startup_file_of_st_does_no_harm(tmp_path: Path) -> None:
 def test_shared_interrupts_serve_all_their_uarts() -> None:
     board = load_board("nucleo_g071rb")
     usart3 = next(uart for uart in board.link_uarts if uart.name == "USART3")
-    text = render_board_files(board, ((usart3, 115200), (usart3, 115200)), 115200, board.near_memory)["src/board.c"]
+    links = ((usart3, 115200), (usart3, 115200))
+    text = render_board_files(board, links, 115200, board.near_memory, LinkDriver.INTERRUPT)["src/board.c"]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
-    assert body.split() == ["uart_interrupt(&board_link_uarts[0]);", "uart_interrupt(&board_link_uarts[1]);"]
+    assert body.split() == ["uart_link_interrupt(&board_link_uarts[0]);", "uart_link_interrupt(&board_link_uarts[1]);"]
 
 
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
-        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory)
+        render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory, LinkDriver.DMA)
 
 
 def test_sources_are_those_of_the_family() -> None:
-    names = [name for name, _ in firmware_sources(load_board("nucleo_h743zi"))]
+    names = [name for name, _ in firmware_sources(load_board("nucleo_h743zi"), LinkDriver.DMA)]
     assert "library.json" in names
     assert "src/clock_family.c" in names
     assert "src/stm32h7_registers.h" in names

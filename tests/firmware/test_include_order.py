@@ -13,13 +13,16 @@ QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 ORDER = (
     "cortex_m",
     "uart_registers",
+    "dma",
     "device",
     "interrupts",
     "clock",
     "cycle_counter",
-    "frames",
     "uart",
+    "frames",
+    "uart_host",
     "link",
+    "uart_link",
     "board",
     "network",
     "ticker",
@@ -43,6 +46,10 @@ ORDER = (
 PARTS = {
     "uart_v1": "uart_registers",
     "uart_v2": "uart_registers",
+    "dma_channels": "dma",
+    "dma_streams": "dma",
+    "uart_link_dma": "uart_link",
+    "uart_link_bytes": "uart_link",
     "clock_family": "clock",
     "pins": "board",
 }

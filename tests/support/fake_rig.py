@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fake_boards import CORE_HZ, FakeBoard, FakePort
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.project.manifest import (
     Project,
     ProjectBoard,
@@ -73,7 +74,15 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
         calibration_samples=1,
         project_hash=HASH,
         boards=(board(1), board(2)),
-        links=(ProjectLink(boards=(1, 2), uarts=("USART1", "USART1"), connectors=("a", "b"), baud=115200),),
+        links=(
+            ProjectLink(
+                boards=(1, 2),
+                uarts=("USART1", "USART1"),
+                connectors=("a", "b"),
+                drivers=(LinkDriver.DMA, LinkDriver.DMA),
+                baud=115200,
+            ),
+        ),
         layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
         cuts=(cut,),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
@@ -95,11 +96,18 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
     )
 
 
-def write_project(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> None:
+def write_project(
+    folder: Path,
+    board: Board,
+    links: Sequence[Uart],
+    network: str,
+    link_baud: int = 115200,
+    driver: LinkDriver = LinkDriver.DMA,
+) -> None:
     """Write the files of a generated project, in its layout."""
     links_at_rate = [(link, link_baud) for link in links]
-    texts = {**render_board_files(board, links_at_rate, 115200, board.near_memory), "src/network.c": network}
-    write_project_files(folder, board, texts)
+    texts = {**render_board_files(board, links_at_rate, 115200, board.near_memory, driver), "src/network.c": network}
+    write_project_files(folder, board, texts, driver if links else None)
 
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:

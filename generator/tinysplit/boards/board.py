@@ -155,6 +155,43 @@ class Pin:
 
 
 @dataclass(frozen=True)
+class DmaChannel:
+    """A channel (G0, L4) or stream (F4, H7) of a DMA controller that can serve one direction of a UART."""
+
+    controller: int  # 1 or 2
+    number: int  # as in ST's manuals: channels count from 1, streams from 0
+    name: str  # "DMA1_Channel1", "DMA2_Stream7"
+    request: int  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4)
+    mux_channel: int | None  # of DMAMUX1, which L4 and F4 lack
+    irq_position: int
+    irq_name: str  # channels may share an interrupt
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream of the F4 or H7."""
+        return "Stream" in self.name
+
+    @property
+    def index(self) -> int:
+        """Number from 0."""
+        return self.number if self.is_stream else self.number - 1
+
+    @property
+    def is_selected_by_stream(self) -> bool:
+        """Whether the request is a field of the stream's own register (F4)."""
+        return self.is_stream and self.mux_channel is None
+
+
+@dataclass(frozen=True)
+class Dma:
+    """How the DMA controllers of a device are enabled: RCC-><register> |= RCC_<register>_<bit>."""
+
+    enable_register: str  # "AHBENR"
+    mux_enable_bit: str  # of a DMAMUX with a clock of its own (L4+), else ""
+    memory: Memory  # for buffers: the RAM of level 1 if the controllers reach it, else the smallest that they reach
+
+
+@dataclass(frozen=True)
 class Uart:
     """A UART with the pins that the board connects."""
 
@@ -162,6 +199,9 @@ class Uart:
     base_address: int
     clock_hz: int  # kernel clock when the PLL drives the core
     is_low_power: bool  # LPUART: BRR counts 1/256 of a clock
+    has_fifo: bool
+    receive_dma: tuple[DmaChannel, ...]  # any of them can serve this UART
+    send_dma: tuple[DmaChannel, ...]
     irq_position: int
     irq_name: str
     enable_register: str  # "APBENR1": RCC-><register> |= RCC_<register>_<bit>
@@ -172,17 +212,21 @@ class Uart:
 
     @property
     def divider_range(self) -> tuple[int, int]:
-        """Smallest and largest valid BRR: 0x300..0xFFFFF of an LPUART, 16..0xFFFF of a USART (oversampling by 16)."""
-        return (0x300, 0xFFFFF) if self.is_low_power else (16, 0xFFFF)
+        """Smallest and largest divider: 0x300..0xFFFFF of an LPUART, 8..0xFFFF of a USART.
+
+        Below 16, a USART samples a bit 8 times in place of 16 (OVER8); the firmware encodes BRR accordingly.
+        """
+        return (0x300, 0xFFFFF) if self.is_low_power else (8, 0xFFFF)
 
     @property
     def _scaled_clock_hz(self) -> int:
         return self.clock_hz * (256 if self.is_low_power else 1)
 
     def divider(self, baud: int) -> int:
-        """Return the value of BRR whose baud rate is nearest to `baud` (oversampling by 16), without limits.
+        """Return the clocks (LPUART: 1/256 clocks) per bit that are nearest to `baud`, without limits.
 
-        On F4, BRR holds a mantissa and 4 fraction bits of clock / (16 * baud): read as one integer, it is clock / baud.
+        With oversampling by 16 that is BRR. On F4, BRR holds a mantissa and 4 fraction bits of clock / (16 * baud):
+        read as one integer, it is clock / baud.
         """
         return (self._scaled_clock_hz + baud // 2) // baud
 
@@ -206,6 +250,7 @@ class Board:
     clock: ClockTree
     memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
     caches: Caches
+    dma: Dma
     power: Power
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]

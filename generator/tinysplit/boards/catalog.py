@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.boards.board import Board, ClockTree, Device, Interrupt, Pin, Power, Uart
+from tinysplit.boards.board import Board, ClockTree, Device, Dma, Interrupt, Memory, MemoryLevel, Pin, Power, Uart
 from tinysplit.boards.clocks import clock_tree
-from tinysplit.boards.devices import load_device, uart_pins, wait_state_limits
+from tinysplit.boards.devices import load_device, uart_dma, uart_pins, wait_state_limits
 from tinysplit.boards.memory_system import caches, memory_levels
 from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
 from tinysplit.common import package_files
@@ -40,28 +40,27 @@ def load_board(name: str) -> Board:
 
     Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
     """
-    names = board_names()
-    if name not in names:
-        near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3, cutoff=0.5)
-        raise UsageError(
-            f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
-        )
+    _check_name(name)
     file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
     device = load_device(file.part, file.corrections)
     family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)
+    levels = memory_levels(family.memory_system, device, clock)
+    fifos = file.fifos or family.fifos
+    with_fifo = fifos.uarts if fifos else ()
     return Board(
         name=name,
         title=file.title,
         device=device,
         clock=clock,
-        memory_levels=memory_levels(family.memory_system, device, clock),
+        memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
+        dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
         power=Power.of(file.power.run_ma, file.power.sleep_ma),
-        host_uart=_uart(file.host_uart, device, family, clock),
-        link_uarts=tuple(_uart(wiring, device, family, clock) for wiring in file.link_uarts),
+        host_uart=_uart(file.host_uart, device, family, clock, with_fifo),
+        link_uarts=tuple(_uart(wiring, device, family, clock, with_fifo) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
         published_cpm=file.published.cpm,
         published_flash_bytes=file.published.flash_kb * KB,
@@ -70,7 +69,23 @@ def load_board(name: str) -> Board:
     )
 
 
-def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTree) -> Uart:
+def _check_name(name: str) -> None:
+    names = board_names()
+    if name not in names:
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3, cutoff=0.5)
+        raise UsageError(
+            f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
+        )
+
+
+def _dma_memory(device: Device, levels: Sequence[MemoryLevel]) -> Memory:
+    """Return the RAM for DMA buffers: that of level 1 if DMA1 reaches it, else the smallest that it reaches."""
+    reached = {level.name: level.level for level in levels if "DMA1" in level.dma}
+    memories = [memory for memory in device.ram if memory.name in reached]
+    return min(memories, key=lambda memory: (reached[memory.name] > 1, memory.size_bytes))
+
+
+def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTree, with_fifo: Sequence[str]) -> Uart:
     peripheral = family.uarts.get(wiring.name)
     if peripheral is None:
         raise InputError(f"{device.name}: {device.family}.toml does not describe {wiring.name}")
@@ -81,6 +96,9 @@ def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTr
         base_address=peripheral.base_address,
         clock_hz=clock.apb1_hz if peripheral.bus == "apb1" else clock.apb2_hz,
         is_low_power=wiring.name.startswith("LPUART"),
+        has_fifo=wiring.name in with_fifo,
+        receive_dma=uart_dma(device.name, wiring.name, "rx"),
+        send_dma=uart_dma(device.name, wiring.name, "tx"),
         irq_position=interrupt.position,
         irq_name=interrupt.name,
         enable_register=peripheral.enable_register,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tinysplit.boards.board import Device, Interrupt, Memory, Pin
+from tinysplit.boards.board import Device, DmaChannel, Interrupt, Memory, Pin
 from tinysplit.boards.schema import Corrections
 from tinysplit.common.errors import InputError
 
@@ -110,6 +110,61 @@ def uart_pins(part: str, uart: str) -> UartPins:
             if owner == uart and signal["name"] in found and "af" in signal and name in in_package:
                 found[signal["name"]].append(Pin(name, int(signal["af"])))
     return UartPins(tuple(found["tx"]), tuple(found["rx"]))
+
+
+def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
+    """Return the DMA channels that can serve `direction` ("rx" or "tx") of `uart`; those of a lower number first."""
+    raw = _drivers(part)["dma"]
+    kind = "Stream" if "stream" in raw["type"] else "Channel"
+    routes = _mux_routes(raw, uart, direction) if "mux-channels" in raw else _fixed_routes(raw, uart, direction)
+    interrupts = load_device(part).interrupts
+    channels = []
+    for controller, number, request, mux_channel in sorted(routes):
+        name = f"DMA{controller}_{kind}{number}"
+        interrupt = _dma_interrupt(interrupts, controller, number)
+        channel = DmaChannel(controller, number, name, request, mux_channel, interrupt.position, interrupt.name)
+        channels.append(channel)
+    return tuple(channels)
+
+
+_Route = tuple[int, int, int, int | None]  # controller, number, request, channel of the DMAMUX
+
+
+def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
+    """Tell whether one of the signals of a request is that of `uart`; the only LPUART may have no number."""
+    names = {(f"{signal['driver']}{signal.get('instance', '')}", signal.get("name")) for signal in raw["signal"]}
+    return bool(names & {(uart.lower(), direction), (uart.lower().removesuffix("1"), direction)})
+
+
+def _mux_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Route]:
+    """Every channel of the DMAMUX has the same requests."""
+    requests = [int(each["position"]) for each in raw["requests"][0]["request"] if _carries(each, uart, direction)]
+    return [
+        (int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
+        for channel in raw["mux-channels"][0]["mux-channel"]
+        for request in requests
+    ]
+
+
+def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Route]:
+    """F4: a stream selects one of its channels; L4: a channel selects one of its requests."""
+    outer, inner = ("stream", "channel") if "streams" in raw else ("channel", "request")
+    return [
+        (controller, int(channel["position"]), int(request["position"]), None)
+        for controller, instance in enumerate(raw[f"{outer}s"], 1)
+        for channel in instance[outer]
+        for request in channel[inner]
+        if _carries(request, uart, direction)
+    ]
+
+
+def _dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int) -> Interrupt:
+    """Return the interrupt of a channel: "DMA1_Channel2_3" serves 2 and 3, "DMA1_Ch4_7_DMAMUX1_OVR" 4 to 7."""
+    for interrupt in interrupts:
+        match = re.match(rf"DMA{controller}_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)", interrupt.name)
+        if match and int(match[1]) <= number <= int(match[2] or match[1]):
+            return interrupt
+    raise InputError(f"no interrupt vector serves channel {number} of DMA{controller}")
 
 
 def _package_pins(part: str) -> set[str]:

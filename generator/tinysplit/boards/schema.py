@@ -126,6 +126,21 @@ class MemorySystem(FileModel):
     source: Source
 
 
+class DmaClocks(FileModel):
+    """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own."""
+
+    enable_register: str
+    mux_enable_bit: str = ""
+    source: Source
+
+
+class Fifos(FileModel):
+    """The UARTs of a device or family that have a FIFO."""
+
+    uarts: tuple[UartName, ...]
+    source: Source
+
+
 class CacheSizes(FileModel):
     """The caches of a device where they differ from those of its family."""
 
@@ -149,6 +164,7 @@ class BoardFile(FileModel):
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None
     caches: CacheSizes | None = None
+    fifos: Fifos | None = None  # where devices of a family differ
 
 
 class UartPeripheral(FileModel):
@@ -164,6 +180,8 @@ class FamilyFile(FileModel):
 
     pll: PllRules
     memory_system: MemorySystem
+    dma: DmaClocks
+    fifos: Fifos | None = None
     uarts: dict[UartName, UartPeripheral]
     uarts_source: Source
 

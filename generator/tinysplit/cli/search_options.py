@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.options import check_seconds
 from tinysplit.costs.link_options import parse_links
 from tinysplit.costs.problem_builder import CostSettings
@@ -125,6 +126,14 @@ class SplitOptions(SearchOptions):
             "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
         ),
     ] = None
+    link_driver: Annotated[
+        LinkDriver | None,
+        typer.Option(
+            help="How boards drive their links: dma, interrupt (for every byte, or a few with a FIFO), or polling (a "
+            "board then receives only while it waits). By default dma where DMA channels and RAM suffice, else "
+            "interrupt.",
+        ),
+    ] = None
     solver: Annotated[
         str,
         typer.Option(
@@ -142,7 +151,9 @@ class SplitOptions(SearchOptions):
     def settings(self) -> CostSettings:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
         links = parse_links(self.link or (), len(self.board))
-        return replace(super().settings(), baud=self.baud, links=links, use_all=bool(self.use_all))
+        return replace(
+            super().settings(), baud=self.baud, links=links, link_driver=self.link_driver, use_all=bool(self.use_all)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

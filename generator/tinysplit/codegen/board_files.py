@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board, Device, Memory, Pin, Uart, check_baud
+from tinysplit.boards.board import Board, Device, DmaChannel, Memory, Pin, Uart, check_baud
+from tinysplit.boards.link_driver import (
+    CHUNK_BYTES,
+    DMA_CHUNK_BYTES,
+    RING_BYTES,
+    LinkChannels,
+    LinkDriver,
+    dma_channels,
+)
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
 
@@ -24,7 +32,21 @@ _CORE_EXCEPTIONS = (
 )
 
 
-Handlers = Sequence[tuple[str, Sequence[str]]]  # interrupt names, each with the C expressions of its UARTs
+Handlers = Sequence[tuple[str, Sequence[str]]]  # interrupt names, each with the C calls of its handler
+
+
+@dataclass(frozen=True)
+class LinkPort:
+    """A link UART; `dma` None unless the DMA serves it."""
+
+    uart: Uart
+    baud: int
+    dma: LinkChannels | None
+
+    @property
+    def channels(self) -> tuple[DmaChannel, ...]:
+        """The DMA channels, if any."""
+        return (self.dma.receive, self.dma.send) if self.dma else ()
 
 
 @dataclass(frozen=True)
@@ -35,12 +57,18 @@ class BoardContext:
     core_mhz: str
     host: Uart
     host_baud: int
-    links: Sequence[tuple[Uart, int]]
+    links: Sequence[LinkPort]
+    driver: LinkDriver  # without links, it does not matter
+    chunk_bytes: int
+    dma_section: str  # of the buffers, "" where the other variables are in reach of the DMA, too
+    dma_enable_bits: Sequence[str]
+    dma_requests: Sequence[tuple[str, str]]  # registers and the values that connect UARTs to channels
     uarts: Sequence[Uart]
     pins: Sequence[Pin]
     ports: Sequence[str]
     port_register: str
     handlers: Handlers
+    ring_bytes: int = RING_BYTES
 
 
 @dataclass(frozen=True)
@@ -64,42 +92,57 @@ class VectorsContext:
 
 @dataclass(frozen=True)
 class LinkerScriptContext:
-    """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes."""
+    """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes.
+
+    `dma_memory` is a memory for the section `.dma`, None if there is none.
+    """
 
     board: Board
     device: Device
     flash: str
     ram: Memory
     arena: Memory
+    dma_memory: Memory | None
     stack_bytes: int
 
 
 def render_board_files(
-    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory
+    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory, driver: LinkDriver
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
-    `links` are the link UARTs with their baud rates, in the order of the link indices in network.c; `arena` is the
-    memory of the arena.
+    `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driver` their
+    driver; `arena` is the memory of the arena.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
     check_baud(board, board.host_uart, host_baud)
     for link, baud in links:
         check_baud(board, link, baud)
-    handlers = _handlers(board, [link for link, _ in links])
+    ports = _link_ports(links, driver)
+    handlers = _handlers(board, ports, driver)
+    has_dma_section = any(port.dma for port in ports) and board.dma.memory != board.near_memory
     return {
-        "src/board.c": _board_source(board, links, handlers, host_baud),
+        "src/board.c": _board_source(board, ports, driver, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board, arena),
+        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None),
     }
 
 
-def write_project_files(folder: Path, board: Board, texts: Mapping[str, str]) -> None:
-    """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library."""
+def _link_ports(links: Sequence[tuple[Uart, int]], driver: LinkDriver) -> list[LinkPort]:
+    """Return the links with their DMA channels, which `choose_driver` has found to exist."""
+    channels = dma_channels([uart for uart, _ in links]) if driver is LinkDriver.DMA else None
+    return [LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(links)]
+
+
+def write_project_files(folder: Path, board: Board, texts: Mapping[str, str], driver: LinkDriver | None) -> None:
+    """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library.
+
+    `driver` is that of its links, None if it has no links.
+    """
     for name, text in texts.items():
         _with_parent(folder / name).write_text(text, encoding="utf-8")
-    for name, source in firmware_sources(board):
+    for name, source in firmware_sources(board, driver):
         shutil.copyfile(source, _with_parent(folder / FIRMWARE_LIBRARY / name))
 
 
@@ -108,25 +151,63 @@ def _with_parent(path: Path) -> Path:
     return path
 
 
-def firmware_sources(board: Board) -> list[tuple[str, Path]]:
-    """Return the files of the firmware library of the board's project: path in the library and file to copy."""
+_DRIVER_SOURCES = {
+    LinkDriver.DMA: "uart_link_dma.c",
+    LinkDriver.INTERRUPT: "uart_link_bytes.c",
+    LinkDriver.POLLING: "uart_link_bytes.c",
+}
+
+
+def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str, Path]]:
+    """Return the files of the firmware library of the board's project: path in the library and file to copy.
+
+    Of the drivers of links only `driver` is there; without links (None) nothing of links is.
+    """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
-    return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in sorted(sources))]
+    unused = set(_DRIVER_SOURCES.values()) - {_DRIVER_SOURCES[driver]} if driver else set()
+    used = [
+        file
+        for file in sorted(sources)
+        if file.name not in unused and (driver or not file.name.startswith(("link", "uart_link")))
+    ]
+    return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in used)]
 
 
-def _handlers(board: Board, links: Sequence[Uart]) -> Handlers:
-    """Return the name of each used interrupt with the C expressions of the UARTs that share it."""
-    instances = [(board.host_uart, "board_host_uart")]
-    instances += [(link, f"board_link_uarts[{index}]") for index, link in enumerate(links)]
-    handlers: dict[str, list[str]] = {}
-    for uart, instance in instances:
-        handlers.setdefault(uart.irq_name, []).append(instance)
+def _handlers(board: Board, links: Sequence[LinkPort], driver: LinkDriver) -> Handlers:
+    """Return the name of each used interrupt with the C calls for the UARTs and DMA channels that share it."""
+    handlers: dict[str, list[str]] = {board.host_uart.irq_name: ["uart_host_interrupt(&board_host_uart)"]}
+    for index, link in enumerate(links):
+        call = f"uart_link_interrupt(&board_link_uarts[{index}])"
+        names = [channel.irq_name for channel in link.channels]
+        if driver is not LinkDriver.POLLING:
+            names.append(link.uart.irq_name)
+        for name in dict.fromkeys(names):
+            handlers.setdefault(name, []).append(call)
     return list(handlers.items())
 
 
-def _board_source(board: Board, links: Sequence[tuple[Uart, int]], handlers: Handlers, host_baud: int) -> str:
-    uarts = (board.host_uart, *(link for link, _ in links))
+def _dma_request(channel: DmaChannel) -> tuple[str, str] | None:
+    """Return the register and the value that connect a channel to its UART, outside of the channel's own registers."""
+    if channel.mux_channel is not None:
+        return f"DMAMUX1_Channel{channel.mux_channel}->CCR", f"{channel.request}u"
+    if channel.is_stream:
+        return None
+    return f"DMA{channel.controller}_CSELR->CSELR", f"{channel.request}u << {4 * channel.index}u"
+
+
+def _dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
+    register = board.dma.enable_register
+    bits = [f"RCC_{register}_DMA{controller}EN" for controller in sorted({each.controller for each in channels})]
+    has_mux = any(channel.mux_channel is not None for channel in channels)
+    return [*bits, board.dma.mux_enable_bit] if has_mux and board.dma.mux_enable_bit else bits
+
+
+def _board_source(
+    board: Board, links: Sequence[LinkPort], driver: LinkDriver, handlers: Handlers, host_baud: int
+) -> str:
+    uarts = (board.host_uart, *(link.uart for link in links))
+    channels = [channel for link in links for channel in link.channels]
     pins = [pin for uart in uarts for pin in (uart.tx, uart.rx)]
     source = BoardContext(
         board=board,
@@ -134,6 +215,11 @@ def _board_source(board: Board, links: Sequence[tuple[Uart, int]], handlers: Han
         host=board.host_uart,
         host_baud=host_baud,
         links=links,
+        driver=driver,
+        chunk_bytes=DMA_CHUNK_BYTES if driver is LinkDriver.DMA else CHUNK_BYTES,
+        dma_section=".dma" if board.dma.memory != board.near_memory else "",
+        dma_enable_bits=_dma_enable_bits(board, channels),
+        dma_requests=[request for channel in channels if (request := _dma_request(channel))],
         uarts=uarts,
         pins=pins,
         ports=sorted({pin.port for pin in pins}),
@@ -157,13 +243,14 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
-def _linker_script(board: Board, arena: Memory) -> str:
+def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None) -> str:
     source = LinkerScriptContext(
         board=board,
         device=board.device,
         flash=board.device.flash.name,
         ram=board.near_memory,
         arena=arena,
+        dma_memory=dma_memory,
         stack_bytes=STACK_BYTES,
     )
     return render("board/linker.ld.j2", source)

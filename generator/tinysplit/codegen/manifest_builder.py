@@ -1,6 +1,6 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from tinysplit.codegen.layer_source import LayerSource
@@ -48,7 +48,7 @@ def build_manifest(
         calibration_samples=calibration_samples,
         project_hash=0,
         boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
-        links=tuple(_link(link) for link in plan.links),
+        links=tuple(_link(link, boards) for link in plan.links),
         layers=tuple(
             _layer(index, quantized, sources[index], widths, boards[device])
             for index, device in enumerate(plan.assignment)
@@ -92,11 +92,12 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
     )
 
 
-def _link(link: Link) -> ProjectLink:
+def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     return ProjectLink(
         boards=(link.boards[0] + 1, link.boards[1] + 1),
         uarts=(link.uarts[0].name, link.uarts[1].name),
         connectors=(link.uarts[0].connector, link.uarts[1].connector),
+        drivers=(boards[link.boards[0]].link_driver, boards[link.boards[1]].link_driver),
         baud=link.baud,
     )
 

@@ -57,7 +57,8 @@ def generate(
         for directory, board_plan in zip(directories, plan.boards, strict=True):
             own = {index + 1: sources[index] for index in board_plan.layers}
             texts = _project_texts(own, board_plan, render_network(quantized, board_plan, plan))
-            write_project_files(directory, board_plan.board, texts)
+            driver = board_plan.link_driver if board_plan.links else None
+            write_project_files(directory, board_plan.board, texts, driver)
         project = project.model_copy(update={"project_hash": _hash(directories)})
         for directory in directories:
             text = render("project/project_hash.c.j2", ProjectHashContext(project.project_hash))
@@ -85,7 +86,7 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
         "platformio.ini": render_platformio_ini(board_plan.board),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory),
+        **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driver),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

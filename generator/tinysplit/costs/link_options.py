@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
 from tinysplit.split.topology import Pair, pair_of
 
@@ -24,10 +25,14 @@ class LinkSetting:
 
 @dataclass(frozen=True)
 class LinkSettings:
-    """The links between all pairs of boards: those in `named`, and full duplex with `baud` between all others."""
+    """The links between all pairs of boards: those in `named`, and full duplex with `baud` between all others.
+
+    `driver` is that of all boards, None to choose it for each board.
+    """
 
     baud: int
     named: tuple[LinkSetting, ...] = ()
+    driver: LinkDriver | None = None
 
     def between(self, a: int, b: int) -> LinkSetting:
         """Return the link between two boards."""

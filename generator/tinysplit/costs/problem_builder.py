@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
@@ -43,6 +44,7 @@ class CostSettings:
     max_energy_j: float = inf
     frame_period_s: float = 0.0  # time between inputs; 0: as fast as a split takes them
     links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
+    link_driver: LinkDriver | None = None  # None: chosen for each board
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (0-based layer, kernel or scheme to use)
@@ -50,7 +52,7 @@ class CostSettings:
     @property
     def link_settings(self) -> LinkSettings:
         """The links between all pairs of boards."""
-        return LinkSettings(self.baud, self.links)
+        return LinkSettings(self.baud, self.links, self.link_driver)
 
     @property
     def period_definition(self) -> Period:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
+from tinysplit.boards.link_driver import LinkDriver, choose_driver
+from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
@@ -14,6 +16,7 @@ from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
@@ -28,7 +31,9 @@ class BoardPlan:
     board: Board
     steps: tuple[Step, ...]
     memory: BoardMemory
+    stages: StageBuffers
     links: tuple[BoardLink, ...]
+    link_driver: LinkDriver
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
 
@@ -40,7 +45,12 @@ class BoardPlan:
     @property
     def arena_memory(self) -> Memory:
         """The memory of the board that holds the arena."""
-        return self.board.arena_memory(self.arena.size_bytes, self._firmware_bytes)
+        return self.board.arena_memory(self.arena_bytes, self._firmware_bytes)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena with the buffers of staged transfers behind it."""
+        return aligned(self.arena.size_bytes) + self.stages.size_bytes
 
     @property
     def near_bytes(self) -> int:
@@ -93,9 +103,9 @@ def make_plan(
 ) -> Plan:
     """Return the plan of every board for `assignment` (0-based board of each layer).
 
-    All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks both boards
-    until it is done. There is no deadlock: the first step of the list that is not done yet is the next one of every
-    board that takes part in it.
+    All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
+    has no buffer for it until it is done. There is no deadlock: the first step of the list that is not done yet is the
+    next one of every board that takes part in it.
 
     `kernels` has (0-based layer, kernel or scheme to use). Raises UsageError if a board has too few link UARTs, a UART
     cannot generate its baud rate, or no kernel of that name can compute a layer, and CheckFailedError if an arena is
@@ -110,7 +120,13 @@ def make_plan(
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
         _check_arena(memory, ram_bytes, board_title(index + 1, boards[index].name))
-        return BoardPlan(index, boards[index], tuple(steps), memory, links_of_board(links, index), named, optimize)
+        own_links = links_of_board(links, index)
+        uarts, free_bytes = [link.uart for link in own_links], ram_bytes - memory.arena.size_bytes
+        driver = choose_driver(boards[index], uarts, settings.driver, free_bytes)
+        input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if BufferId(NETWORK_INPUT) in memory.arena.offsets else 0
+        output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if assignment[-1] == index else 0
+        stages = place_stages(steps, cuts, memory.arena.size_bytes, ram_bytes, input_bytes, output_bytes)
+        return BoardPlan(index, boards[index], tuple(steps), memory, stages, own_links, driver, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     return Plan(problem, assignment, plans, links, cuts)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from tinysplit.boards.board import board_title
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
@@ -143,6 +144,7 @@ class ProjectLink(FileModel):
     boards: tuple[int, int]
     uarts: tuple[str, str]
     connectors: tuple[str, str]
+    drivers: tuple[LinkDriver, LinkDriver]
     baud: int
 
 

@@ -14,6 +14,8 @@ from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
 from tinysplit_hil.virtual.peripherals.bus import Bus
 from tinysplit_hil.virtual.peripherals.chips import Chip
+from tinysplit_hil.virtual.peripherals.dma import DmaMemory
+from tinysplit_hil.virtual.peripherals.dma_chips import DmaPorts
 from tinysplit_hil.virtual.symbols import load_program
 
 FOREVER = (1 << 63) - 1
@@ -37,15 +39,16 @@ class Machine:
         self.state = self._emulator.state
         self.clock = Clock(1)
         self._nvic = Nvic(self._core.priority_bits)
-        self.chip = Chip(
-            board, self.clock, lambda uart: self._nvic.look(FIRST_INTERRUPT + uart.irq_position), self._forget_event
-        )
-        self._connect_interrupts(board)
+        self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
+        for position, line in self.chip.interrupts:
+            self._nvic.connect(FIRST_INTERRUPT + position, line)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._uarts = tuple(self.chip.uarts.values())
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # cached result of _next_event
         self._error: BaseException | None = None
         self._horizon_ps = 0
+        self._known_ps = 0  # no byte from other boards or the host begins before
         self._loop_period: int | None = None
         self._is_asleep = False
         self.slept_cycles = 0  # in WFI
@@ -53,10 +56,24 @@ class Machine:
         self._prepare_state(finds_loops)
         self._power_up()
 
-    def _connect_interrupts(self, board: Board) -> None:
-        for uart in (board.host_uart, *board.link_uarts):
-            usart = self.chip.uarts[uart.name]
-            self._nvic.connect(FIRST_INTERRUPT + uart.irq_position, usart.has_interrupt)
+    def _dma_ports(self, board: Board) -> DmaPorts:
+        controllers = {level.name: level.dma for level in board.memory_levels}
+        flash = board.device.flash
+        memories = [
+            DmaMemory(each.name, each.start, self._emulator.ram[each.name], controllers[each.name], is_writable=True)
+            for each in board.device.ram
+        ]
+        memories.append(
+            DmaMemory(flash.name, flash.start, self._emulator.flash, controllers[flash.name], is_writable=False)
+        )
+        return DmaPorts(memories, self._look_at_interrupt, self._wait_for_dma)
+
+    def _look_at_interrupt(self, position: int) -> None:
+        self._nvic.look(FIRST_INTERRUPT + position)
+
+    def _wait_for_dma(self) -> None:
+        if not self._is_asleep:
+            self.state.cycles += self._core.dma_wait_cycles
 
     def _connect_bus(self) -> None:
         self._bus = Bus(self.chip.rcc.is_clocked)
@@ -137,7 +154,13 @@ class Machine:
         self.state.horizon = self._horizon()
 
     def _horizon(self) -> int:
-        return FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
+        cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
+        for uart in self._uarts:
+            idle_ps = uart.idle_ps
+            if idle_ps is not None and idle_ps > self._known_ps:
+                cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
+        return cycle
 
     def _next_event(self) -> int:
         if self._known_event is None:
@@ -151,7 +174,9 @@ class Machine:
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
             for each in self._eventful:
-                each.advance(now)
+                event = each.next_event()
+                if event is not None and event <= now:
+                    each.advance(now)
             self._known_event = None
 
     def _look_ahead(self) -> None:
@@ -161,14 +186,15 @@ class Machine:
 
     # Running
 
-    def run(self, horizon_ps: int) -> None:
+    def run(self, horizon_ps: int, known_ps: int) -> None:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
+        No byte from other boards or from the host begins before `known_ps`, unless it has been announced already.
         At least one block runs, since a block may take longer than a byte at a high baud rate.
 
         Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
-        self._horizon_ps = horizon_ps
+        self._horizon_ps, self._known_ps = horizon_ps, known_ps
         self.state.may_overrun = True
         try:
             while self._wake():

@@ -79,8 +79,8 @@ class VirtualRig:
 
     @staticmethod
     def _wire(sent: Callable[[int], None], target: Usart) -> Sink:
-        def sink(arrival_ps: int, byte_ps: int, value: int) -> None:
-            target.receive(arrival_ps, byte_ps, value)
+        def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
+            target.receive(arrival_ps, byte_ps, value, errors)
             sent(arrival_ps)
 
         return sink
@@ -143,7 +143,8 @@ class VirtualRig:
             first = min(range(len(nexts)), key=nexts.__getitem__)
             if nexts[first] < wake_ps:
                 others = min((ps for index, ps in enumerate(nexts) if index != first), default=FOREVER)
-                self._machines[first].run(min(others, wake_ps) + self._lookahead_ps())
+                known_ps = min(others, wake_ps)
+                self._machines[first].run(known_ps + self._lookahead_ps(), known_ps)
                 continue
             if wake_ps >= FOREVER:
                 raise ToolError("deadlock: all virtual boards wait and no event is pending")

@@ -20,6 +20,7 @@ class Core:
     tail_chain_cycles: int
     has_fpu: bool
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
+    dma_wait_cycles: int  # for which a byte that DMA transfers stops the core
     cost: CostModel
     model_note: str
 
@@ -40,6 +41,9 @@ CORES = {
             tail_chain_cycles=10,
             has_fpu=False,
             has_mainline=False,
+            # RM0444, bus matrix: round robin, so that a DMA access to SRAM makes the core wait for one cycle if both
+            # want it at the same time. Pessimistic: they always do.
+            dma_wait_cycles=1,
             cost=m0plus_cost,
             model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
         ),
@@ -54,6 +58,7 @@ CORES = {
             tail_chain_cycles=6,
             has_fpu=True,
             has_mainline=True,
+            dma_wait_cycles=0,
             cost=m4_cost,
             model_note=f"Cortex-M4 cycles by DDI 0439, taken branches 2, divisions 7, {_NO_WAIT_STATES}",
         ),
@@ -67,6 +72,7 @@ CORES = {
             tail_chain_cycles=6,
             has_fpu=True,
             has_mainline=True,
+            dma_wait_cycles=0,
             cost=m7_cost,
             model_note=f"Cortex-M7 cycles by a COARSE dual-issue model, caches always hit, {_NO_WAIT_STATES}",
         ),

@@ -38,6 +38,7 @@ class Emulator:
         self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
+        self.ram: dict[str, memoryview] = {}  # contents, by the names of the memories
         self._map_memories(device)
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
@@ -51,8 +52,12 @@ class Emulator:
         for start in self._flash_addresses(device):
             self._uc.mem_map_ptr(start, size, read_only, ctypes.addressof(self._flash))
         for memory in device.ram:
-            self._uc.mem_map(memory.start, _whole_pages(memory), unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE)
-            self._uc.mem_write(memory.start, _POWER_UP * (memory.size_bytes // len(_POWER_UP)))
+            buffer = ctypes.create_string_buffer(_whole_pages(memory))
+            self._kept.append(buffer)
+            self.ram[memory.name] = memoryview(buffer).cast("B")[: memory.size_bytes]
+            self.ram[memory.name][:] = _POWER_UP * (memory.size_bytes // len(_POWER_UP))
+            protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
+            self._uc.mem_map_ptr(memory.start, len(buffer), protection, ctypes.addressof(buffer))
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
@@ -100,6 +105,11 @@ class Emulator:
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
         return int.from_bytes(self._uc.mem_read(address, 4), "little")
+
+    @property
+    def flash(self) -> memoryview:
+        """Contents of the flash."""
+        return memoryview(self._flash).cast("B").toreadonly()
 
     def stop(self) -> None:
         """End a run from inside a callback."""

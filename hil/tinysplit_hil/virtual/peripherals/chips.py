@@ -8,10 +8,14 @@ from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
+from tinysplit_hil.virtual.peripherals.dma import Dma
+from tinysplit_hil.virtual.peripherals.dma_chips import DmaPorts, dma_of
 from tinysplit_hil.virtual.peripherals.gpio import Gpio
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
 from tinysplit_hil.virtual.peripherals.timer import Timer
-from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart, UsartV1, UsartV2
+from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart
+from tinysplit_hil.virtual.peripherals.usart_v1 import UsartV1
+from tinysplit_hil.virtual.peripherals.usart_v2 import UsartV2
 
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
@@ -32,17 +36,15 @@ class _Family:
     check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
     port_is_powered: Callable[[str], bool] = lambda _port: True
     timer_base: int | None = None
+    has_dmamux: bool = True
+    fifo_bytes: int = 0  # of the UARTs with FIFOs
+    without_fifo: tuple[str, ...] = ()
 
 
 class Chip:
-    """The peripherals of one board.
+    """The peripherals of one board; `expecting` is called when a UART will receive a byte."""
 
-    `uart_changed` is called when a UART's interrupt line may have changed, `expecting` when a UART will receive a byte.
-    """
-
-    def __init__(
-        self, board: Board, clock: Clock, uart_changed: Callable[[Uart], None], expecting: Callable[[], None]
-    ) -> None:
+    def __init__(self, board: Board, clock: Clock, dma_ports: DmaPorts, expecting: Callable[[], None]) -> None:
         self._clock = clock
         self._expecting = expecting
         family = _FAMILIES[board.device.family](board, self._cycle_after)
@@ -50,11 +52,19 @@ class Chip:
         self.rcc = family.rcc
         self.rcc.changed = self._clocks_changed
         self._gpio = {port: Gpio(f"GPIO{port}") for port in family.ports}
-        self.uarts = {uart.name: self._uart(uart, uart_changed) for uart in (board.host_uart, *board.link_uarts)}
+        uarts = (board.host_uart, *board.link_uarts)
+        self.uarts = {uart.name: self._uart(uart, dma_ports.changed) for uart in uarts}
+        lines = [line for usart in self.uarts.values() for line in (usart.receive_line, usart.send_line)]
+        dma = dma_of(board.device, lines, dma_ports, has_dmamux=family.has_dmamux)
+        self.interrupts: list[tuple[int, Callable[[], bool]]] = [
+            *((uart.irq_position, self.uarts[uart.name].has_interrupt) for uart in uarts),
+            *((position, channel.has_interrupt) for position, channel in dma.channels),
+        ]
         self.peripherals: list[tuple[int, Peripheral]] = [
             *family.plain,
             *((family.gpio_base + _GPIO_STRIDE * (ord(port) - ord("A")), gpio) for port, gpio in self._gpio.items()),
-            *((uart.base_address, self.uarts[uart.name]) for uart in (board.host_uart, *board.link_uarts)),
+            *((uart.base_address, self.uarts[uart.name]) for uart in uarts),
+            *dma.peripherals,
         ]
         if family.timer_base is not None:
             self.peripherals.append((family.timer_base, Timer("TIM2", lambda: self._timer_divider("apb1"))))
@@ -64,20 +74,25 @@ class Chip:
     def eventful(self) -> Iterable[Peripheral]:
         """Return the peripherals with events of their own."""
         return [
-            each for _, each in self.peripherals if isinstance(each, Usart | Registers) and not isinstance(each, Gpio)
+            each
+            for _, each in self.peripherals
+            if isinstance(each, Usart | Registers | Dma) and not isinstance(each, Gpio)
         ]
 
-    def _uart(self, uart: Uart, changed: Callable[[Uart], None]) -> Usart:
+    def _uart(self, uart: Uart, changed: Callable[[int], None]) -> Usart:
         bus = "apb2" if uart.name in _ON_APB2 else "apb1"
         ports = UartPorts(
             clock=self._clock,
             cycles_per_clock=lambda: self._frequencies.core_hz // self._frequencies.bus_hz[bus],
             sends=lambda: self._is_connected(uart.tx),
             receives=lambda: self._is_connected(uart.rx),
-            changed=lambda: changed(uart),
+            changed=lambda: changed(uart.irq_position),
             expecting=self._expecting,
         )
-        return self._family.usart(uart.name, ports, is_low_power=uart.is_low_power)
+        fifo_bytes = 0 if uart.name in self._family.without_fifo else self._family.fifo_bytes
+        return self._family.usart(
+            uart.name, ports, base=uart.base_address, is_low_power=uart.is_low_power, fifo_bytes=fifo_bytes
+        )
 
     def _is_connected(self, pin: Pin) -> bool:
         gpio = self._gpio[pin.port]
@@ -95,6 +110,8 @@ class Chip:
         self._frequencies = frequencies
         if frequencies.core_hz != self._clock.hz:
             self._clock.change(frequencies.core_hz, now)
+        for uart in self.uarts.values():
+            uart.clock_changed()
         self.check_clock()
 
     def check_clock(self) -> None:
@@ -129,6 +146,8 @@ def _g0(_board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
         usart=UsartV2,
         check=lambda: None,
         timer_base=0x40000000,
+        fifo_bytes=8,
+        without_fifo=("USART3", "USART4"),  # RM0444, USART implementation: of the STM32G071, USART1 and USART2 have one
     )
 
 
@@ -160,6 +179,8 @@ def _l4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
         usart=UsartV2,
         check=lambda: _check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
         port_is_powered=lambda port: port != "G" or pwr.port_g_is_powered,
+        has_dmamux=is_plus,
+        fifo_bytes=8 if is_plus else 0,  # RM0432 and RM0394, USART implementation
     )
 
 
@@ -180,6 +201,7 @@ def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
         ports="ABCDEFGH",
         usart=UsartV2,
         check=lambda: _check_hz("a core clock", rcc.frequencies().core_hz, pwr.max_core_hz()),
+        fifo_bytes=16,
     )
 
 

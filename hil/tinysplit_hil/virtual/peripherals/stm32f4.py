@@ -36,6 +36,8 @@ class RccF4(Rcc):
     switch = SwitchFields(_CFGR, 2, 2)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
+        "DMA1": Gate(0x30, 21),
+        "DMA2": Gate(0x30, 22),
         "USART2": Gate(0x40, 17),
         "USART3": Gate(0x40, 18),
         "UART4": Gate(0x40, 19),

@@ -35,6 +35,8 @@ class RccG0(Rcc):
     switch = SwitchFields(_CFGR, 3, 3)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
+        "DMA1": Gate(0x38, 0),
+        "DMAMUX1": Gate(0x38, 0),
         "TIM2": Gate(0x3C, 0),
         "USART2": Gate(0x3C, 17),
         "USART3": Gate(0x3C, 18),

@@ -34,6 +34,7 @@ _RESET = {
     _PLLCKSELR: 0x02020200,
     _PLLCFGR: 0x01FF0000,
     _PLL1DIVR: 0x01010280,
+    0xD8: 0,
     0xE0: 0,
     0xE8: 0,
     0xEC: 0,
@@ -53,6 +54,8 @@ class RccH7(Rcc):
     switch = SwitchFields(_CFGR, 3, 3)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
+        "DMA1": Gate(0xD8, 0),
+        "DMA2": Gate(0xD8, 1),
         "USART2": Gate(0xE8, 17),
         "USART3": Gate(0xE8, 18),
         "UART4": Gate(0xE8, 19),
@@ -66,6 +69,12 @@ class RccH7(Rcc):
 
     def __init__(self, cycle_of: Callable[[int, int], int]) -> None:
         super().__init__(_RESET, cycle_of)
+
+    @override
+    def is_clocked(self, name: str) -> bool:
+        if name == "DMAMUX1":  # it has the clock of DMA1 or DMA2
+            return self.is_clocked("DMA1") or self.is_clocked("DMA2")
+        return super().is_clocked(name)
 
     @override
     def source_is_ready(self, selection: int) -> bool:

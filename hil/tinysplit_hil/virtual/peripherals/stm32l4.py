@@ -52,6 +52,9 @@ class RccL4(Rcc):
     switch = SwitchFields(_CFGR, 2, 2)
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
+        "DMA1": Gate(0x48, 0),
+        "DMA2": Gate(0x48, 1),
+        "DMAMUX1": Gate(0x48, 2),
         "TIM2": Gate(0x58, 0),
         "USART2": Gate(0x58, 17),
         "USART3": Gate(0x58, 18),

@@ -1,0 +1,33 @@
+#include "crc32.h"
+
+#define POLYNOMIAL 0xEDB88320u
+#define ONE 0x80000000u /* the polynomial 1: bits are reflected */
+
+const uint32_t crc32_nibbles[16] = {
+    0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
+    0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu};
+
+uint32_t crc32(uint32_t start, const uint8_t *bytes, uint32_t count) {
+  uint32_t crc = ~start;
+  while (count--) crc = crc32_byte(crc, *bytes++);
+  return ~crc;
+}
+
+/* Product of two polynomials modulo that of the CRC. */
+static uint32_t multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = ONE; bit; bit >>= 1) {
+    if (a & bit) product ^= b;
+    b = (b >> 1) ^ (b & 1u ? POLYNOMIAL : 0u);
+  }
+  return product;
+}
+
+uint32_t crc32_zeros(uint32_t crc, uint32_t count) {
+  uint32_t power = ONE >> 8; /* x^8: one byte */
+  for (; count; count >>= 1) {
+    if (count & 1u) crc = multiply(power, crc);
+    if (count > 1u) power = multiply(power, power);
+  }
+  return crc;
+}

@@ -1,0 +1,23 @@
+/* CRC-32 as zlib computes it (polynomial 0xEDB88320, reflected), with a table of 16 words. */
+#ifndef CRC32_H
+#define CRC32_H
+
+#include <stdint.h>
+
+/* The register of a CRC is the complement of its value: begin with ~value, end with ~register. */
+extern const uint32_t crc32_nibbles[16];
+
+static inline uint32_t crc32_byte(uint32_t crc, uint8_t byte) {
+  crc ^= byte;
+  crc = (crc >> 4) ^ crc32_nibbles[crc & 15u];
+  return (crc >> 4) ^ crc32_nibbles[crc & 15u];
+}
+
+/* As zlib.crc32(bytes, start): `start` is the CRC of what came before, 0 at the beginning. */
+uint32_t crc32(uint32_t start, const uint8_t *bytes, uint32_t count);
+
+/* The register after `count` bytes of 0. Since a CRC is linear, the register behind bytes b that began with s is
+ * crc32_zeros(s ^ t, count) ^ (the register behind b that began with t). */
+uint32_t crc32_zeros(uint32_t crc, uint32_t count);
+
+#endif

@@ -1,0 +1,129 @@
+#include "exchange.h"
+
+#include "crc32.h"
+#include "cycle_counter.h"
+#include "error_codes.h"
+#include "interrupts.h"
+#include "run.h"
+#include "times.h"
+#include "words.h"
+
+volatile uint32_t exchange_inputs_taken;
+volatile uint32_t exchange_outputs_done;
+uint32_t exchange_output_crc;
+
+static volatile bool is_started; /* the input is in its buffer, and stays there until it is taken */
+static volatile uint32_t input_crc;
+static volatile bool is_full; /* the output waits for the host */
+
+void exchange_reset(void) {
+  exchange_inputs_taken = 0;
+  exchange_outputs_done = 0;
+  exchange_output_crc = 0;
+  is_started = false;
+  is_full = false;
+}
+
+/* Input */
+
+static bool input_is_there(const void *unused) {
+  (void)unused;
+  return is_started;
+}
+
+static void free_input(void) {
+  uint32_t lock = interrupts_lock();
+  uint32_t number = exchange_inputs_taken;
+  exchange_inputs_taken = number + 1u;
+  is_started = false;
+  exchange_on_taken(number);
+  interrupts_unlock(lock);
+}
+
+bool exchange_take_input(uint32_t record) {
+  uint8_t *arena = network_arena + network_input.offset;
+  bool is_good = false;
+  while (!is_good) {
+    if (!run_wait(input_is_there, 0)) return false;
+    uint64_t start = cycle_counter_now();
+    if (network_is_staged(&network_input)) words_copy(arena, network_arena + network_input.stage, network_input.bytes);
+    is_good = crc32(0, arena, network_input.bytes) == input_crc;
+    times_set(record, cycle_counter_now() - start, 0);
+    if (!is_good) {
+      is_started = false;
+      exchange_on_corrupt(exchange_inputs_taken);
+    }
+  }
+  if (network_is_staged(&network_input)) free_input();
+  return true;
+}
+
+void exchange_end(void) {
+  if (network_input.bytes && !network_is_staged(&network_input)) free_input();
+}
+
+/* Whether `number` is the input that may be written now. */
+static uint8_t check_input(uint32_t number) {
+  uint32_t next = exchange_inputs_taken;
+  if (network_input.bytes == 0) return ERROR_NOT_FIRST;
+  if (run_state == RUN_STOPPED) return ERROR_STOPPED;
+  if (number == next && !is_started) return ERROR_NONE;
+  return number == next || (number == next + 1u && is_started) ? ERROR_BUSY : ERROR_WRONG_NUMBER;
+}
+
+uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t **to) {
+  uint8_t error = check_input(number);
+  if (error) return error;
+  if (offset > network_input.bytes || length > network_input.bytes - offset) return ERROR_BAD_RANGE;
+  *to = network_arena + network_input.stage + offset;
+  return ERROR_NONE;
+}
+
+uint8_t exchange_start(uint32_t number, uint32_t crc) {
+  uint8_t error = check_input(number);
+  uint32_t newest = exchange_inputs_taken - (is_started ? 0u : 1u);
+  bool is_repeated = number == newest && (error == ERROR_BUSY || error == ERROR_WRONG_NUMBER);
+  if (is_repeated) return ERROR_NONE;
+  if (error) return error;
+  input_crc = crc;
+  is_started = true;
+  return ERROR_NONE;
+}
+
+/* Output */
+
+static void fill_output(uint32_t crc) {
+  uint32_t lock = interrupts_lock();
+  uint32_t number = exchange_outputs_done;
+  exchange_output_crc = crc;
+  exchange_outputs_done = number + 1u;
+  is_full = true;
+  exchange_on_done(number, crc);
+  interrupts_unlock(lock);
+}
+
+static bool output_is_free(const void *unused) {
+  (void)unused;
+  return !is_full;
+}
+
+bool exchange_give_output(uint32_t record) {
+  uint8_t *stage = network_arena + network_output.stage;
+  if (!run_wait(output_is_free, 0)) return false;
+  uint64_t start = cycle_counter_now();
+  if (network_is_staged(&network_output)) words_copy(stage, network_arena + network_output.offset, network_output.bytes);
+  uint32_t crc = crc32(0, stage, network_output.bytes);
+  times_set(record, cycle_counter_now() - start, 0);
+  fill_output(crc);
+  return network_is_staged(&network_output) || run_wait(output_is_free, 0);
+}
+
+uint8_t exchange_read(uint32_t number, uint32_t offset, uint32_t length, const uint8_t **from) {
+  uint32_t next = exchange_outputs_done;
+  if (offset > network_output.bytes || length > network_output.bytes - offset) return ERROR_BAD_RANGE;
+  if (number == next) is_full = false;
+  *from = network_arena + network_output.stage + offset;
+  if (length == 0) return ERROR_NONE;
+  if (number == next) return run_state == RUN_STOPPED ? ERROR_STOPPED : ERROR_BUSY;
+  return number + 1u == next && is_full ? ERROR_NONE : ERROR_WRONG_NUMBER;
+}

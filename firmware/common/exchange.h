@@ -1,0 +1,43 @@
+/* The network's input and output, which the board exchanges with the host, each through one buffer: beside the arena, or
+ * in it where there is no room.
+ */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "network.h"
+
+extern volatile uint32_t exchange_inputs_taken; /* number of the input that LOAD accepts */
+extern volatile uint32_t exchange_outputs_done; /* number of the output that comes next */
+extern uint32_t exchange_output_crc;            /* of the newest output */
+
+/* For a new run. */
+void exchange_reset(void);
+
+/* Steps. */
+bool exchange_take_input(uint32_t record);
+bool exchange_give_output(uint32_t record);
+
+/* At the end of an inference: an input that lies in the arena is used now. */
+void exchange_end(void);
+
+/* From the host's interrupt; all return an error code, or 0. */
+
+/* Where input `number` goes, from `offset` on. */
+uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t **to);
+
+/* Input `number` is complete. */
+uint8_t exchange_start(uint32_t number, uint32_t crc);
+
+/* Frees the outputs before `number`, and finds part of this one. */
+uint8_t exchange_read(uint32_t number, uint32_t offset, uint32_t length, const uint8_t **from);
+
+/* Events, defined by host.c. */
+
+void exchange_on_taken(uint32_t number);
+void exchange_on_corrupt(uint32_t number);
+void exchange_on_done(uint32_t number, uint32_t crc);
+
+#endif

@@ -1,0 +1,11 @@
+/* The CRC-32 of code and weights in flash, which the build has put behind them. */
+#ifndef FLASH_CHECK_H
+#define FLASH_CHECK_H
+
+#include <stdint.h>
+#include <stdbool.h>
+
+/* False when the flash has changed; `found` is its CRC-32. Takes some ten cycles for each byte. */
+bool flash_check(uint32_t *found);
+
+#endif

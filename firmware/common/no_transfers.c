@@ -1,0 +1,20 @@
+/* Of a board without links. */
+#include "transfers.h"
+
+void transfers_begin(void) {}
+
+void transfers_join(uint32_t run) { (void)run; }
+
+void transfers_leave(void) {}
+
+bool transfers_are_busy(void) { return false; }
+
+void transfers_tick(void) {}
+
+bool transfers_poll(void) { return true; }
+
+uint32_t transfers_repeats(void) { return 0; }
+
+uint32_t transfers_line_errors(void) { return 0; }
+
+uint8_t transfers_driver(void) { return TRANSFERS_NONE; }

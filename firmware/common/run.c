@@ -1,0 +1,117 @@
+#include "run.h"
+
+#include "cycle_counter.h"
+#include "error_codes.h"
+#include "interrupts.h"
+#include "ticker.h"
+#include "times.h"
+#include "watchdog.h"
+
+volatile uint8_t run_state = RUN_STOPPED;
+volatile uint32_t run_number;
+uint32_t run_inference;
+volatile uint8_t run_error;
+volatile uint32_t run_error_detail;
+
+static run_request_t pending;
+static volatile uint8_t pending_type; /* of `pending` */
+static volatile uint32_t joining;
+static volatile bool has_failed;
+
+void run_request(const run_request_t *request) {
+  uint32_t lock = interrupts_lock();
+  pending = *request;
+  pending_type = request->type;
+  interrupts_unlock(lock);
+}
+
+void run_join(uint32_t number) { joining = number; }
+
+void run_fail(uint8_t code, uint32_t detail) {
+  if (has_failed || run_state == RUN_STOPPED) return;
+  run_error = code;
+  run_error_detail = detail;
+  has_failed = true;
+  run_on_error(code, detail);
+}
+
+void run_warn(uint8_t code, uint32_t detail) {
+  if (has_failed || run_state == RUN_STOPPED) return;
+  run_error = code;
+  run_error_detail = detail;
+  if (code) run_on_error(code, detail);
+}
+
+bool run_has_ended(void) { return pending_type || joining || has_failed; }
+
+bool run_take_request(run_request_t *request) {
+  *request = pending;
+  pending_type = 0;
+  pending.type = 0;
+  return request->type != 0;
+}
+
+bool run_take_failure(void) {
+  bool was = has_failed;
+  has_failed = false;
+  return was;
+}
+
+uint32_t run_take_join(void) {
+  uint32_t number = joining;
+  joining = 0;
+  return number;
+}
+
+void run_begin(uint32_t number) {
+  run_number = number;
+  run_inference = 0;
+  run_error = ERROR_NONE;
+  run_error_detail = 0;
+  run_state = RUN_READY;
+}
+
+void run_stop(void) { run_state = RUN_STOPPED; }
+
+/* Interrupts are masked: one that comes before WFI stays pending and ends it at once, so that none is missed. It is
+ * served between the unlock and the next test.
+ */
+static void sleep_unless(bool (*is_over)(const void *), const void *what) {
+  uint32_t lock = interrupts_lock();
+  if (!is_over(what) && !run_has_ended()) {
+    __DSB();
+    __WFI();
+  }
+  interrupts_unlock(lock);
+  __ISB();
+}
+
+/* Once a millisecond: the ticker interrupts every wait, so a wait that does not come here hangs. */
+static void keep_alive(void) {
+  static uint32_t seen;
+  if (ticker_ms == seen) return;
+  seen = ticker_ms;
+  watchdog_refresh();
+  (void)cycle_counter_now();
+}
+
+static void leave_rest(void) {
+  if (run_state != RUN_READY) return;
+  run_state = RUN_RUNNING;
+  times_clear();
+}
+
+/* A wait inside an inference polls, since sleep stops the cycle counter (DWT) of real parts. */
+bool run_wait(bool (*is_over)(const void *), const void *what) {
+  ticker_start();
+  while (!run_has_ended()) {
+    if (is_over(what)) {
+      leave_rest();
+      return true;
+    }
+    bool may_sleep = run_on_wait() && run_state != RUN_RUNNING;
+    keep_alive();
+    if (may_sleep) sleep_unless(is_over, what);
+  }
+  return false;
+}

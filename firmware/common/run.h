@@ -1,0 +1,64 @@
+/* The run that the board is in, what ends it (a command of the host, a neighbour's newer run, a failure), and the waits
+ * inside it.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+  RUN_STOPPED, /* after a reset, STOP or a failure: until the next run */
+  RUN_READY,   /* waits for the input or the tensor of its first step */
+  RUN_RUNNING
+};
+
+extern volatile uint8_t run_state;
+extern volatile uint32_t run_number; /* 0 before the first */
+extern uint32_t run_inference;       /* number of the one under way, from 0 */
+
+/* Why the last run has ended, or does not go on. */
+extern volatile uint8_t run_error;
+extern volatile uint32_t run_error_detail;
+
+/* A request of the host that is executed between two steps, or while waiting; `type` 0: none. */
+typedef struct {
+  uint8_t type;
+  uint8_t sequence;
+  uint32_t run;
+} run_request_t;
+
+/* From the host's interrupt. A new request takes the place of one that has not been executed. */
+void run_request(const run_request_t *request);
+
+/* From interrupts: a neighbour is in a newer run. */
+void run_join(uint32_t number);
+
+/* From interrupts, or with interrupts masked: ends the run. The first failure counts. */
+void run_fail(uint8_t code, uint32_t detail);
+
+/* From interrupts: the run does not go on for the time being; 0 when it does. */
+void run_warn(uint8_t code, uint32_t detail);
+
+/* Whether the present step is to be left. */
+bool run_has_ended(void);
+
+/* Take what has ended the run: false, and 0, if there was nothing. To be called with interrupts masked. */
+bool run_take_request(run_request_t *request);
+bool run_take_failure(void);
+uint32_t run_take_join(void);
+
+/* Begins run `number` with inference 0, or ends the run for 0. */
+void run_begin(uint32_t number);
+void run_stop(void);
+
+/* Waits until `is_over`; false when the run has ended before. Sleeps before the first step of an inference. */
+bool run_wait(bool (*is_over)(const void *), const void *what);
+
+/* Defined by host.c: a failure or a warning. */
+void run_on_error(uint8_t code, uint32_t detail);
+
+/* Defined by schedule.c: called again and again while waiting; returns whether the core may sleep. */
+bool run_on_wait(void);
+
+#endif

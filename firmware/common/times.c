@@ -1,0 +1,18 @@
+#include "times.h"
+
+#include "network.h"
+
+void times_clear(void) {
+  for (uint32_t i = 0; i < network_step_count; i++) {
+    network_times[i] = (network_time_t){.kind = network_steps[i].kind, .index = network_steps[i].index};
+  }
+}
+
+void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
+  network_time_t *time = &network_times[record];
+  uint32_t shift = 0;
+  for (; ticks >> 32; ticks >>= 1) shift++;
+  time->kind = (uint8_t)(network_steps[record].kind | shift << NETWORK_SHIFT_POS);
+  time->repeats = (uint8_t)(repeats < UINT8_MAX ? repeats : UINT8_MAX);
+  time->ticks = (uint32_t)ticks;
+}

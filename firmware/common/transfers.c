@@ -1,0 +1,213 @@
+#include "transfers.h"
+
+#include "board.h"
+#include "clock.h"
+#include "cycle_counter.h"
+#include "error_codes.h"
+#include "interrupts.h"
+#include "network_links.h"
+#include "reset.h"
+#include "run.h"
+#include "times.h"
+#include "uart_link.h"
+#include "words.h"
+
+link_identity_t transfers_identity;
+
+void transfers_begin(void) {
+  transfers_identity = (link_identity_t){.plan = network_project_hash,
+                                         .boot_count = reset_count,
+                                         .board = network_board_index,
+                                         .reset_cause = reset_cause};
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    uart_link_t *port = &board_link_uarts[i];
+    uint32_t lock = interrupts_lock();
+    link_begin(&board_links[i], &network_link_settings[i]);
+    uart_link_begin(port, clock_ok ? port->uart.clock_hz : clock_core_hz, &board_links[i]);
+    interrupts_unlock(lock);
+  }
+}
+
+static bool is_in(const link_t *link, uint32_t run) { return link->run == run && link->failure == LINK_NO_FAILURE; }
+
+/* To be called with interrupts masked. */
+static void join_links(uint32_t run) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    if (!is_in(&board_links[i], run)) link_join(&board_links[i], run);
+  }
+}
+
+static void accept(const network_transfer_t *transfer, uint32_t number) {
+  uint32_t lock = interrupts_lock();
+  if (!run_has_ended()) {
+    uint8_t *to = network_arena + transfer->tensor.stage;
+    link_accept(&board_links[transfer->link], transfer->channel, to, (uint8_t)number);
+  }
+  interrupts_unlock(lock);
+}
+
+void transfers_join(uint32_t run) {
+  uint32_t lock = interrupts_lock();
+  join_links(run);
+  interrupts_unlock(lock);
+  for (uint32_t i = 0; i < network_transfer_count; i++) {
+    const network_transfer_t *transfer = &network_transfers[i];
+    if (transfer->take == transfers_receive && network_is_staged(&transfer->tensor)) accept(transfer, 0);
+  }
+}
+
+void transfers_leave(void) {
+  uint32_t lock = interrupts_lock();
+  for (uint32_t i = 0; i < board_link_count; i++) link_leave(&board_links[i]);
+  interrupts_unlock(lock);
+}
+
+bool transfers_are_busy(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    if (link_is_busy(&board_links[i])) return true;
+  }
+  return false;
+}
+
+/* Interrupts are masked for one piece at a time: without DMA a byte comes every 3 us at 3 Mbaud. */
+static void poll_port(uart_link_t *port) {
+  for (bool is_left = true; is_left;) {
+    uint32_t lock = interrupts_lock();
+    is_left = uart_link_poll(port);
+    interrupts_unlock(lock);
+  }
+}
+
+void transfers_tick(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    poll_port(&board_link_uarts[i]);
+    uint32_t lock = interrupts_lock();
+    link_tick(&board_links[i]);
+    interrupts_unlock(lock);
+  }
+}
+
+bool transfers_poll(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
+  return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+}
+
+uint32_t transfers_repeats(void) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < board_link_count; i++) sum += board_links[i].counters.repeated;
+  return sum;
+}
+
+uint32_t transfers_line_errors(void) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < board_link_count; i++) sum += board_link_uarts[i].uart.line_errors;
+  return sum;
+}
+
+uint8_t transfers_driver(void) {
+  static const uint8_t drivers[] = {[UART_LINK_DMA] = TRANSFERS_DMA,
+                                    [UART_LINK_INTERRUPT] = TRANSFERS_INTERRUPT,
+                                    [UART_LINK_POLLING] = TRANSFERS_POLLING};
+  return drivers[board_link_uarts[0].settings->driver];
+}
+
+/* Events of the links */
+
+static network_sending_t *sending_of(const network_transfer_t *transfer) {
+  return &network_sendings[transfer - network_transfers];
+}
+
+static const network_transfer_t *transfer_of(const link_t *link, uint8_t channel) {
+  const network_transfer_t *transfer = network_transfers;
+  while (&board_links[transfer->link] != link || transfer->channel != channel) transfer++;
+  return transfer;
+}
+
+static void note_started(const network_transfer_t *transfer) { sending_of(transfer)->started = cycle_counter_now(); }
+
+static void note_sent(const network_transfer_t *transfer, uint32_t repeats) {
+  const network_sending_t *sending = sending_of(transfer);
+  times_set(transfer->record, cycle_counter_now() - sending->started + sending->copied, repeats);
+}
+
+static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
+  static const uint8_t codes[] = {[LINK_NO_ANSWER] = ERROR_LINK_NO_ANSWER,
+                                  [LINK_PEER_STOPPED] = ERROR_LINK_PEER_STOPPED,
+                                  [LINK_PEER_RESTARTED] = ERROR_LINK_PEER_RESTARTED,
+                                  [LINK_OTHER_RUN] = ERROR_LINK_OTHER_RUN,
+                                  [LINK_OTHER_PLAN] = ERROR_LINK_OTHER_PLAN,
+                                  [LINK_OTHER_VERSION] = ERROR_LINK_OTHER_VERSION,
+                                  [LINK_WRONG_BOARD] = ERROR_LINK_WRONG_BOARD,
+                                  [LINK_CORRUPT] = ERROR_LINK_CORRUPT};
+  uint32_t cut = link->settings->plans[channel == LINK_NO_CHANNEL ? 0 : channel].channel;
+  if (failure == LINK_NO_ANSWER) {
+    run_warn(codes[failure], cut);
+  } else {
+    run_fail(codes[failure], cut);
+  }
+}
+
+/* From the interrupts of the links; waits look at the states of channels. */
+void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
+  switch (event) {
+    case LINK_EVENT_STARTED: note_started(transfer_of(link, channel)); break;
+    case LINK_EVENT_SENT: note_sent(transfer_of(link, channel), detail); break;
+    case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;
+    case LINK_EVENT_ANSWERED: run_warn(ERROR_NONE, 0); break;
+    case LINK_EVENT_HELLO:
+      run_join(detail);
+      join_links(detail);
+      break;
+    default: break;
+  }
+}
+
+/* Steps */
+
+static link_channel_state_t state_of(const network_transfer_t *transfer) {
+  return link_channel_state(&board_links[transfer->link], transfer->channel);
+}
+
+static bool is_full(const void *transfer) { return state_of(transfer) == LINK_FULL; }
+
+static bool is_free(const void *transfer) {
+  link_channel_state_t state = state_of(transfer);
+  return state == LINK_IDLE || state == LINK_DONE;
+}
+
+bool transfers_receive(const network_transfer_t *transfer) {
+  const network_tensor_t *tensor = &transfer->tensor;
+  if (!network_is_staged(tensor)) {
+    accept(transfer, run_inference);
+    return run_wait(is_full, transfer);
+  }
+  if (!run_wait(is_full, transfer)) return false;
+  uint64_t start = cycle_counter_now();
+  words_copy(network_arena + tensor->offset, network_arena + tensor->stage, tensor->bytes);
+  times_set(transfer->record, cycle_counter_now() - start, 0);
+  accept(transfer, run_inference + 1u);
+  return true;
+}
+
+static bool queue(const network_transfer_t *transfer) {
+  const uint8_t *from = network_arena + transfer->tensor.stage;
+  uint32_t lock = interrupts_lock();
+  bool may_go_on = !run_has_ended();
+  if (may_go_on) {
+    link_t *link = &board_links[transfer->link];
+    link_send(link, transfer->channel, from, (uint8_t)run_inference, transfer->tensor.bytes);
+  }
+  interrupts_unlock(lock);
+  return may_go_on;
+}
+
+bool transfers_send(const network_transfer_t *transfer) {
+  const network_tensor_t *tensor = &transfer->tensor;
+  bool is_staged = network_is_staged(tensor);
+  if (!run_wait(is_free, transfer)) return false;
+  uint64_t start = cycle_counter_now();
+  if (is_staged) words_copy(network_arena + tensor->stage, network_arena + tensor->offset, tensor->bytes);
+  sending_of(transfer)->copied = (uint32_t)(cycle_counter_now() - start);
+  if (!queue(transfer)) return false;
+  return is_staged || run_wait(is_free, transfer);
+}

@@ -1,0 +1,39 @@
+/* The links to the neighbours: steps that receive and send tensors, and what the other modules ask of all links together.
+ *
+ * A project without links has no_transfers.c in place of transfers.c, and no link at all.
+ */
+#ifndef TRANSFERS_H
+#define TRANSFERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "network.h"
+
+enum { TRANSFERS_NONE, TRANSFERS_DMA, TRANSFERS_INTERRUPT, TRANSFERS_POLLING }; /* driver of the links' UARTs */
+
+/* Starts UARTs and links; the board is in no run. */
+void transfers_begin(void);
+
+/* All links begin run `run`, but for those that are in it already; buffers beside the arena are granted. */
+void transfers_join(uint32_t run);
+void transfers_leave(void);
+
+/* True while a link can time out: transfers_tick is to be called once a millisecond. */
+bool transfers_are_busy(void);
+void transfers_tick(void);
+
+/* While waiting: takes what has arrived. Returns whether the core may sleep until an interrupt. */
+bool transfers_poll(void);
+
+/* Sums over all links. */
+uint32_t transfers_repeats(void);
+uint32_t transfers_line_errors(void);
+
+uint8_t transfers_driver(void);
+
+/* Steps. */
+bool transfers_receive(const network_transfer_t *transfer);
+bool transfers_send(const network_transfer_t *transfer);
+
+#endif

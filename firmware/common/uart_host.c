@@ -1,0 +1,55 @@
+#include "uart_host.h"
+
+#include "interrupts.h"
+
+#define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 000 polls on the fastest core */
+
+void uart_host_begin(uart_host_t *port, uint32_t clock_hz, frame_receiver_t *receiver,
+                     frame_transmitter_t *transmitter) {
+  port->receiver = receiver;
+  port->transmitter = transmitter;
+  uart_begin(&port->uart, clock_hz, UART_RECEIVE_INTERRUPT, 0);
+  NVIC_EnableIRQ((IRQn_Type)port->uart.interrupt);
+}
+
+static bool send_byte(uart_host_t *port) {
+  uint8_t byte;
+  if (frame_next_byte(port->transmitter, &byte)) {
+    uart_put(port->uart.registers, byte);
+    return true;
+  }
+  port->uart.registers->CR1 &= ~UART_SEND_INTERRUPT;
+  port->is_sending = false;
+  return false;
+}
+
+void uart_host_wake(uart_host_t *port) {
+  uint32_t lock = interrupts_lock();
+  bool is_left = true;
+  while (is_left && (uart_status(port->uart.registers) & UART_SENDABLE)) is_left = send_byte(port);
+  if (is_left && !port->is_sending) {
+    port->is_sending = true;
+    port->uart.registers->CR1 |= UART_SEND_INTERRUPT;
+  }
+  interrupts_unlock(lock);
+}
+
+void uart_host_interrupt(uart_host_t *port) {
+  USART_TypeDef *registers = port->uart.registers;
+  uint32_t status = uart_status(registers);
+  if (status & (UART_RECEIVED | UART_LINE_ERRORS)) {
+    uint8_t byte = uart_data(registers);
+    uart_take_flags(&port->uart, status & ~UART_IDLE);
+    if (status & UART_RECEIVED) frame_receive(port->receiver, byte);
+  }
+  if (port->is_sending && (uart_status(registers) & UART_SENDABLE)) send_byte(port);
+}
+
+void uart_host_send_polling(uart_host_t *port) {
+  uint8_t byte;
+  while (frame_next_byte(port->transmitter, &byte)) {
+    for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(port->uart.registers) & UART_SENDABLE); polls--) {
+    }
+    uart_put(port->uart.registers, byte);
+  }
+}

@@ -1,0 +1,125 @@
+#include "uart_link.h"
+
+/* Bytes that are filled before the first one leaves, while nothing is sent: they last longer than filling a whole chunk
+ * behind them (25 cycles a byte on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
+ */
+#define FIRST_BYTES 32u
+#define POLLED_BYTES 32u
+
+/* The D-cache of a Cortex-M7, which clock_raise enables, lies between the core and the memory of ring and chunks: lines
+ * are written back before the DMA reads them, and thrown away before the core reads what the DMA has written. The
+ * generated buffers have lines of their own.
+ */
+#if __CORTEX_M == 7
+#define LINE_BYTES 32u
+
+static void write_back(uint8_t *chunk, uint32_t bytes) { SCB_CleanDCache_by_Addr(chunk, (int32_t)bytes); }
+
+static void throw_away(uint8_t *bytes, uint32_t count) {
+  uint32_t before = (uint32_t)(uintptr_t)bytes % LINE_BYTES;
+  SCB_InvalidateDCache_by_Addr(bytes - before, (int32_t)(before + count));
+}
+#else
+static void write_back(uint8_t *chunk, uint32_t bytes) {
+  (void)chunk;
+  (void)bytes;
+}
+
+static void throw_away(uint8_t *bytes, uint32_t count) {
+  (void)bytes;
+  (void)count;
+}
+#endif
+
+void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link) {
+  const uart_link_settings_t *settings = port->settings;
+  port->link = link;
+  dma_begin_ring(settings->receive, uart_receive_address(port->uart.registers), settings->ring, settings->ring_bytes);
+  uart_begin(&port->uart, clock_hz, USART_CR1_IDLEIE, USART_CR3_EIE | USART_CR3_DMAR | USART_CR3_DMAT);
+  const uint8_t interrupts[] = {port->uart.interrupt, settings->receive->interrupt, settings->send->interrupt};
+  for (uint32_t i = 0; i < sizeof interrupts; i++) {
+    NVIC_SetPriority((IRQn_Type)interrupts[i], UART_LINK_PRIORITY);
+    NVIC_EnableIRQ((IRQn_Type)interrupts[i]);
+  }
+}
+
+/* Receiving */
+
+/* Position in the ring behind what has arrived. */
+static uint32_t arrived(const uart_link_t *port) {
+  uint32_t left = dma_left(port->settings->receive);
+  return left ? port->settings->ring_bytes - left : 0;
+}
+
+static void hand_over(uart_link_t *port, uint32_t end) {
+  uint8_t *bytes = port->settings->ring + port->position;
+  uint32_t count = end - port->position;
+  port->position = (uint16_t)(end == port->settings->ring_bytes ? 0 : end);
+  throw_away(bytes, count);
+  link_receive_bytes(port->link, bytes, count);
+}
+
+static void receive(uart_link_t *port) {
+  uint32_t end = arrived(port);
+  if (end < port->position) hand_over(port, port->settings->ring_bytes);
+  if (end > port->position) hand_over(port, end);
+}
+
+/* Sending */
+
+static uint8_t *chunk(const uart_link_t *port, uint32_t number) {
+  return port->settings->chunks + number * port->settings->chunk_bytes;
+}
+
+static void fill_next(uart_link_t *port, uint32_t room) {
+  uint8_t *bytes = chunk(port, port->leaving ^ 1u);
+  uint32_t before = port->filled;
+  uint32_t filled = before;
+  while (filled < room) {
+    uint32_t count = link_fill(port->link, bytes + filled, room - filled);
+    if (count == 0) break;
+    filled += count;
+  }
+  if (filled > before) write_back(bytes, filled);
+  port->filled = (uint16_t)filled;
+}
+
+static void send_next(uart_link_t *port) {
+  uint32_t bytes = port->filled;
+  port->is_sending = bytes > 0;
+  if (bytes == 0) return;
+  port->leaving ^= 1u;
+  port->filled = 0;
+  dma_send(port->settings->send, uart_send_address(port->uart.registers), chunk(port, port->leaving), bytes);
+}
+
+static void send(uart_link_t *port) {
+  if (!port->is_sending) {
+    fill_next(port, FIRST_BYTES);
+    send_next(port);
+  }
+  if (port->is_sending) fill_next(port, port->settings->chunk_bytes);
+}
+
+/* The interrupt fills the chunks: whoever wakes the link may have masked that of the host. */
+void uart_link_wake(void *owner) {
+  const uart_link_t *port = owner;
+  NVIC_SetPendingIRQ((IRQn_Type)port->settings->send->interrupt);
+}
+
+void uart_link_interrupt(uart_link_t *port) {
+  uart_take_flags(&port->uart, uart_status(port->uart.registers));
+  dma_take_complete(port->settings->receive);
+  if (dma_take_complete(port->settings->send)) send_next(port); /* at once: the UART has one or two bytes left */
+  receive(port);
+  send(port);
+}
+
+bool uart_link_poll(uart_link_t *port) {
+  uint32_t end = arrived(port);
+  if (end == port->position) return false;
+  uint32_t most = port->position + POLLED_BYTES;
+  if (most > port->settings->ring_bytes) most = port->settings->ring_bytes;
+  hand_over(port, end > port->position && end < most ? end : most);
+  return end != port->position;
+}

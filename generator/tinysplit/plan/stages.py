@@ -1,0 +1,54 @@
+"""The buffers of staged transfers beside the arena of a board."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinysplit.common.alignment import aligned
+from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.staging import choose_stages
+from tinysplit.split.topology import Cut
+
+
+@dataclass(frozen=True)
+class StageBuffers:
+    """Offsets of the buffers from the start of the arena, in bytes; what has none blocks.
+
+    `cuts` has the offset of each staged transfer by its number from 0; `size_bytes` are the bytes behind the arena.
+    """
+
+    cuts: Mapping[int, int]
+    input: int | None
+    output: int | None
+    size_bytes: int
+
+
+def place_stages(
+    steps: Sequence[Step],
+    cuts: Sequence[Cut],
+    arena_bytes: int,
+    ram_bytes: int,
+    input_bytes: int,
+    output_bytes: int,
+) -> StageBuffers:
+    """Return the buffers of a board in the RAM beside its arena, of `ram_bytes` in total.
+
+    `input_bytes` and `output_bytes` are those of the network, 0 where another board has them.
+    """
+    received, sent = (
+        [step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND)
+    )
+    sizes = [[cuts[number].payload_bytes for number in numbers] for numbers in (received, sent)]
+    stages = choose_stages(ram_bytes - aligned(arena_bytes), *sizes, input_bytes, output_bytes)
+    flat = (*sizes[0], *sizes[1], input_bytes, output_bytes)
+    staged = (*stages.in_tensors, *stages.out_tensors, stages.input, stages.output)
+    *transfers, own_input, own_output = _offsets(aligned(arena_bytes), flat, staged)
+    numbers = zip((*received, *sent), transfers, strict=True)
+    placed = {number: offset for number, offset in numbers if offset is not None}
+    return StageBuffers(placed, own_input, own_output, stages.size_bytes)
+
+
+def _offsets(begin: int, sizes: Sequence[int], staged: Sequence[bool]) -> Iterator[int | None]:
+    """Yield the offsets of buffers one after the other; None for what is not staged."""
+    for size, is_staged in zip(sizes, staged, strict=True):
+        yield begin if is_staged else None
+        begin += aligned(size) if is_staged else 0

@@ -1,0 +1,60 @@
+"""Which DMA channel can serve which UART: the request tables of the reference manuals, for the requests of UARTs."""
+
+_RX_TX = ("RX", "TX")
+
+
+def _pairs(first: int, *names: str) -> dict[int, str]:
+    """Return request numbers from `first` on: RX and TX of each UART."""
+    return {
+        first + 2 * position + offset: f"{name}_{direction}"
+        for position, name in enumerate(names)
+        for offset, direction in enumerate(_RX_TX)
+    }
+
+
+# RM0444, DMAMUX: assignment of multiplexer inputs to resources.
+G0 = {**_pairs(14, "LPUART1"), **_pairs(50, "USART1", "USART2", "USART3", "USART4")}
+# RM0432, DMAMUX: assignment of multiplexer inputs to resources, STM32L4Rxxx and L4Sxxx.
+L4_PLUS = _pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
+# RM0433 and RM0468, DMAMUX1: assignment of multiplexer inputs to resources.
+H7 = {
+    **_pairs(41, "USART1", "USART2", "USART3"),
+    **_pairs(63, "UART4", "UART5"),
+    **_pairs(71, "USART6"),
+    **_pairs(79, "UART7", "UART8"),
+}
+# RM0394, DMA1 and DMA2 requests for each channel: by controller, index of the channel from 0, and value of CSELR.
+L4 = {
+    ("DMA1", 1, 2): "USART3_TX",
+    ("DMA1", 2, 2): "USART3_RX",
+    ("DMA1", 3, 2): "USART1_TX",
+    ("DMA1", 4, 2): "USART1_RX",
+    ("DMA1", 5, 2): "USART2_RX",
+    ("DMA1", 6, 2): "USART2_TX",
+    ("DMA2", 2, 2): "UART4_TX",
+    ("DMA2", 4, 2): "UART4_RX",
+    ("DMA2", 5, 2): "USART1_TX",
+    ("DMA2", 5, 4): "LPUART1_TX",
+    ("DMA2", 6, 2): "USART1_RX",
+    ("DMA2", 6, 4): "LPUART1_RX",
+}
+# RM0390 tables DMA1 and DMA2 request mapping (RM0368: the same, without USART3, UART4 and UART5): by controller, stream
+# and CHSEL.
+F4 = {
+    ("DMA1", 0, 4): "UART5_RX",
+    ("DMA1", 1, 4): "USART3_RX",
+    ("DMA1", 2, 4): "UART4_RX",
+    ("DMA1", 3, 4): "USART3_TX",
+    ("DMA1", 4, 4): "UART4_TX",
+    ("DMA1", 4, 7): "USART3_TX",
+    ("DMA1", 5, 4): "USART2_RX",
+    ("DMA1", 6, 4): "USART2_TX",
+    ("DMA1", 7, 4): "UART5_TX",
+    ("DMA2", 1, 5): "USART6_RX",
+    ("DMA2", 2, 4): "USART1_RX",
+    ("DMA2", 2, 5): "USART6_RX",
+    ("DMA2", 5, 4): "USART1_RX",
+    ("DMA2", 6, 5): "USART6_TX",
+    ("DMA2", 7, 4): "USART1_TX",
+    ("DMA2", 7, 5): "USART6_TX",
+}
