@@ -54,6 +54,10 @@ uint32_t link_received_prefix(const link_t *link, uint8_t channel_number) {
   return link_smaller(blocks * LINK_BLOCK_BYTES, plan->bytes);
 }
 
+uint32_t link_mismatches(const link_t *link, uint8_t channel_number) {
+  return link_at(link, link_index(link, channel_number, false))->attempts;
+}
+
 /* Frames of data */
 
 static void expect(link_t *link, link_channel_t *channel, uint32_t first, uint32_t behind) {

@@ -8,6 +8,7 @@ enum {
   HAS_REPEATS = 2, /* blocks to send again */
   IS_FIRST = 4,   /* the frame that leaves is no repetition */
   SMALLEST_FRAME = 2, /* blocks */
+  STREAM_BLOCKS = 4,  /* of the first and the last frame of a streamed tensor, at least */
   GOOD_FRAMES = 16,   /* before frames grow again */
   BUDGET_FACTOR = 16, /* repetitions of a block on average, until the line is too bad */
   BUDGET_BLOCKS = 64
@@ -74,6 +75,14 @@ static void count_repeat(link_t *link, link_channel_t *channel, uint32_t blocks)
   link->counters.repeated++;
 }
 
+/* Blocks of the longest frame after `sent` blocks: split/evaluate/streaming.py has the same. */
+static uint32_t frame_limit(const link_t *link, const link_channel_plan_t *plan, uint32_t sent) {
+  if (!plan->is_streamed) return link->frame_blocks;
+  uint32_t left = (link_blocks_of(plan->bytes) - sent) / 2u;
+  uint32_t shorter = link_smaller(sent, left);
+  return link_smaller(shorter < STREAM_BLOCKS ? (uint32_t)STREAM_BLOCKS : shorter, link->frame_blocks);
+}
+
 /* Blocks of the next frame; 0: none. */
 static uint32_t choose_blocks(link_t *link, uint8_t index, uint32_t *first) {
   const link_channel_plan_t *plan = link_plan(link, index);
@@ -93,7 +102,7 @@ static uint32_t choose_blocks(link_t *link, uint8_t index, uint32_t *first) {
       blocks = 0;
     }
   } else {
-    blocks = link_smaller(link_blocks_of(may_leave(plan, channel)) - sent, link->frame_blocks);
+    blocks = link_smaller(link_blocks_of(may_leave(plan, channel)) - sent, frame_limit(link, plan, sent));
     channel->position = link_smaller((sent + blocks) * LINK_BLOCK_BYTES, plan->bytes);
     channel->flags |= IS_FIRST;
   }

@@ -37,7 +37,7 @@ def test_a_layer_gives_away_and_takes_rows() -> None:
     assert (facts.steps.layers, facts.steps.passes) == ((0,), 1)
     assert facts.steps.done_rows.tolist() == list(range(1, 9))
     steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
-    facts = rows_of(four_layers(), steps).into(0)
+    facts = rows_of(four_layers(), steps).into(0, is_staged=True)
     assert facts.steps is not None
     assert facts.steps.needed_rows.tolist() == [2, 3, 4, 5, 6, 7, 8, 8]
 
@@ -57,7 +57,7 @@ def test_fused_layers_give_away_and_take_tiles() -> None:
     steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2)]
     board = rows_of(net, steps)
     assert board.memory.fused
-    facts = board.into(0)
+    facts = board.into(0, is_staged=True)
     assert facts.steps is not None
     out_rows = 14 // board.memory.fused[1].tiles
     assert facts.steps.needed_rows.tolist() == [2 * rows + 2 for rows in range(out_rows, 15, out_rows)]
@@ -90,22 +90,22 @@ def test_a_tensor_that_no_layer_gives_away_in_rows(steps: list[Step], reason: st
     ],
 )
 def test_a_tensor_that_no_layer_takes_in_rows(steps: list[Step], reason: str) -> None:
-    facts = rows_of(four_layers(), steps).into(0)
+    facts = rows_of(four_layers(), steps).into(0, is_staged=True)
     assert facts.steps is None
     assert reason in facts.reason
 
 
 def test_planes_take_the_whole_input() -> None:
     steps = [Step(RECEIVE, 0, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
-    assert "two channels" in rows_of(four_layers(), steps, M4).into(0).reason
-    assert rows_of(four_layers(), steps, M0).into(0).steps is not None
+    assert "two channels" in rows_of(four_layers(), steps, M4).into(0, is_staged=True).reason
+    assert rows_of(four_layers(), steps, M0).into(0, is_staged=True).steps is not None
 
 
 def test_an_input_that_moves_is_taken_as_a_whole() -> None:
     steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
     board = rows_of(four_layers(), steps)
     moving = replace(board, memory=replace(board.memory, moves=(Move(1, 0),)))
-    assert "moves" in moving.into(0).reason
+    assert "moves" in moving.into(0, is_staged=True).reason
 
 
 def at(board: BoardRows, offsets: dict[int, int]) -> BoardRows:
@@ -123,16 +123,19 @@ def test_rows_must_not_arrive_over_outputs() -> None:
     steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
     board = rows_of(four_layers(), steps)
     row_bytes = 8 * 8
-    assert at(board, {0: 0, 1: 8 * row_bytes}).into(0).steps is not None
-    assert at(board, {0: row_bytes, 1: 0}).into(0).steps is not None
-    assert at(board, {0: 0, 1: row_bytes}).into(0).steps is not None  # row 0 is written where row 1 was
-    assert "where outputs are" in at(board, {0: 0, 1: 2 * row_bytes}).into(0).reason
+    assert at(board, {0: 0, 1: 8 * row_bytes}).into(0, is_staged=True).steps is not None
+    assert at(board, {0: row_bytes, 1: 0}).into(0, is_staged=True).steps is not None
+    assert at(board, {0: 0, 1: row_bytes}).into(0, is_staged=True).steps is not None  # row 0 is written where row 1 was
+    board_in_place = at(board, {0: row_bytes, 1: 0})
+    assert "where outputs are" in board_in_place.into(0, is_staged=False).reason
+    assert at(board, {0: 8 * row_bytes, 1: 0}).into(0, is_staged=False).steps is not None
+    assert "where outputs are" in at(board, {0: 0, 1: 2 * row_bytes}).into(0, is_staged=True).reason
 
 
 def test_calls_for_rows_must_not_overwrite_inputs() -> None:
     net = NetworkBuilder("n", Shape(8, 8, 4)).conv(4).conv(16, (1, 1)).conv(4)
     steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(SEND, 1, 1)]
     board = rows_of(net, steps, M4)
-    assert at(board, {0: 1024, 1: 0}).into(0).steps is not None
-    assert "every row" in at(board, {0: 0, 1: 0}).into(0).reason
+    assert at(board, {0: 1024, 1: 0}).into(0, is_staged=True).steps is not None
+    assert "every row" in at(board, {0: 0, 1: 0}).into(0, is_staged=True).reason
     assert "every row" in at(board, {0: 0, 1: 0}).out_of(2).reason

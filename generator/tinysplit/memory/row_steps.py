@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from tinysplit.kernels.row_order import keeps_lead, may_arrive_in_place, one_row, rows_needed
+from tinysplit.kernels.row_order import are_apart, keeps_lead, may_arrive_in_place, one_row, rows_needed
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.memory.schedule import Step, StepKind
@@ -70,8 +70,12 @@ class BoardRows:
         facts = self._row_steps(run) if run >= 0 else RowFacts(None, NOT_BEFORE)
         return facts if facts.steps is None or facts.steps.output == tensor else RowFacts(None, NOT_BEFORE)
 
-    def into(self, receive: int) -> RowFacts:
-        """Return how the layer in the step after `receive` reads its tensor."""
+    def into(self, receive: int, *, is_staged: bool) -> RowFacts:
+        """Return how the layer in the step after `receive` reads its tensor.
+
+        Without a buffer beside the arena (`is_staged`) rows arrive right in the arena. The link reads them once more,
+        for the check of the whole tensor, so that no output may take their place.
+        """
         tensor, run = self.steps[receive].tensor, receive + 1
         facts = self._row_steps(run) if run < len(self.steps) else RowFacts(None, NOT_AFTER)
         if facts.steps is None:
@@ -85,7 +89,7 @@ class BoardRows:
             return RowFacts(None, "the layer reads it not only row by row")
         if any(move.step == run for move in self.memory.moves):
             return RowFacts(None, "a tensor moves in the arena before the layer runs")
-        if not self._may_arrive(run, tensor, inputs[0], facts.steps):
+        if not self._may_arrive(run, tensor, inputs[0], facts.steps, is_staged=is_staged):
             return RowFacts(None, "its rows would arrive where outputs are already")
         return facts
 
@@ -116,8 +120,10 @@ class BoardRows:
 
         return all(keeps(k, source) for k, source in enumerate(self.graph.predecessors[number]))
 
-    def _may_arrive(self, run: int, tensor: int, k: int, rows: RowSteps) -> bool:
+    def _may_arrive(self, run: int, tensor: int, k: int, rows: RowSteps, *, is_staged: bool) -> bool:
         in_bytes, out_bytes = (self.widths.size_bytes(self.graph, each) for each in (tensor, rows.output))
+        if not is_staged:
+            return are_apart(in_bytes, out_bytes, self._distance(run, tensor, rows.output))
         in_height = self.graph.layers[rows.layers[0]].in_shapes[k].height
         arrived = rows.needed_rows * (in_bytes // in_height)
         written = rows.done_rows * (out_bytes // self.graph.layers[rows.output].out_shape.height)

@@ -34,9 +34,7 @@ def place_stages(
 
     `input_bytes` and `output_bytes` are those of the network, 0 where another board has them.
     """
-    received, sent = (
-        [step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND)
-    )
+    received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
     sizes = [[cuts[number].payload_bytes for number in numbers] for numbers in (received, sent)]
     stages = choose_stages(ram_bytes - aligned(arena_bytes), *sizes, input_bytes, output_bytes)
     flat = (*sizes[0], *sizes[1], input_bytes, output_bytes)

@@ -16,8 +16,8 @@ SHORTEST_LIMIT = 4 * LINK_BLOCK_BYTES  # of the frames of a streamed tensor
 class Parts:
     """The parts of a RUN step, all computed `passes` times, each pass and part for the same time.
 
-    Before a part the first `needed_bytes` of the streamed input must have arrived; after it, in the last pass, the first
-    `done_bytes` of the output are complete.
+    Before a part the first `needed_bytes` of the streamed input must have arrived; after it, in the last pass, the
+    first `done_bytes` of the output are complete.
     """
 
     needed_bytes: tuple[int, ...]
@@ -100,7 +100,9 @@ class _Simulation:
         self.steps = steps
         self.free_s: dict[int, float] = dict.fromkeys((_device(step) for step in steps), 0.0)
         self.line_s: dict[tuple[int, int], float] = {}  # when each direction of a link is free
-        self.ready: dict[int, tuple[tuple[int, float], ...]] = {}  # of each device: bytes done and when, of the last run
+        self.ready: dict[
+            int, tuple[tuple[int, float], ...]
+        ] = {}  # of each device: bytes done and when, of the last run
         self.taken: dict[int, tuple[TransferCosts, Arrivals]] = {}  # by each device's next run
 
     def run(self, index: int, run: RunCosts) -> None:
