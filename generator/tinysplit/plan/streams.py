@@ -118,13 +118,13 @@ class StreamPlanner:
     def _costs(self, hand_offs: Sequence[HandOff]) -> Iterator[Costs]:
         """Yield the steps of all boards in their order."""
         for number, run in self._runs.items():
-            after = [
-                cut for cut, hand_off in enumerate(hand_offs) if hand_off.gives and hand_off.gives.output == number
-            ]
-            before = [
-                cut for cut, hand_off in enumerate(hand_offs) if hand_off.takes and number == hand_off.takes.output
-            ]
-            yield replace(run, parts=self._parts(hand_offs, before, after))
+            gives = next((each.gives for each in hand_offs if each.gives and each.gives.output == number), None)
+            takes = next(
+                (cut for cut, each in enumerate(hand_offs) if each.takes and each.takes.output == number), None
+            )
+            rows = gives if takes is None else hand_offs[takes].takes
+            in_bytes = 0 if takes is None else self.cuts[takes].payload_bytes
+            yield replace(run, parts=self._parts(rows, in_bytes) if rows else None)
             for cut in range(len(self.cuts)):
                 if self.cuts[cut].after_layer == number:
                     yield self._transfer(cut, hand_offs[cut])
@@ -148,17 +148,11 @@ class StreamPlanner:
         layer, times = memory.layer(self.graph, number), memory.calls(self.graph, number)
         return kernel_cycles(layer, core, widths, memory.kernels[number], times) / board.board.clock.core_hz
 
-    def _parts(self, hand_offs: Sequence[HandOff], before: Sequence[int], after: Sequence[int]) -> Parts | None:
-        """Return the parts of a run whose input comes by the cut in `before` and whose output leaves by `after`."""
-        rows = next((hand_offs[cut].takes for cut in before), None) or next(
-            (hand_offs[cut].gives for cut in after), None
-        )
-        if rows is None:
-            return None
+    def _parts(self, rows: RowSteps, in_bytes: int) -> Parts:
+        """Return the parts of a run whose streamed input has `in_bytes` bytes, 0 without one."""
         first, last = self.graph.layers[rows.layers[0]], self.graph.layers[rows.output]
-        in_bytes = self.cuts[before[0]].payload_bytes // first.in_shape.height if before else 0
-        out_bytes = self.widths.size_bytes(self.graph, rows.output) // last.out_shape.height
-        needed, done = rows.needed_rows * in_bytes, rows.done_rows * out_bytes
+        needed = rows.needed_rows * (in_bytes // first.in_shape.height)
+        done = rows.done_rows * (self.widths.size_bytes(self.graph, rows.output) // last.out_shape.height)
         return Parts(tuple(needed.tolist()), tuple(done.tolist()), rows.passes)
 
     def _transfer(self, number: int, hand_off: HandOff) -> TransferCosts:
