@@ -216,6 +216,7 @@ static void read_times(const frame_header_t *header) {
 static void reboot(const frame_header_t *header) {
   send_reply(header, NULL, 0);
   reboot_ms = REBOOT_MS;
+  ticker_start();
 }
 
 static void obey(const frame_header_t *header) {
@@ -281,6 +282,11 @@ void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, go_on, end_request);
   frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
   uart_host_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
+}
+
+void host_interrupt(void) {
+  uart_host_interrupt(&board_host_uart);
+  if (frame_receiver_is_busy(&receiver)) ticker_start();
 }
 
 bool host_is_busy(void) { return frame_receiver_is_busy(&receiver) || reboot_ms; }

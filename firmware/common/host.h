@@ -7,6 +7,9 @@
 
 void host_begin(uint32_t uart_clock_hz);
 
+/* Of the host's UART. */
+void host_interrupt(void);
+
 /* True while something can time out: host_tick is to be called once a millisecond. */
 bool host_is_busy(void);
 void host_tick(void);

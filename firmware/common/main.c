@@ -5,40 +5,37 @@
 #include "clock.h"
 #include "cycle_counter.h"
 #include "host.h"
-#include "interrupts.h"
+#include "network.h"
+#include "reset.h"
+#include "run.h"
 #include "schedule.h"
+#include "stack.h"
 #include "ticker.h"
+#include "transfers.h"
+#include "watchdog.h"
 
 int main(void);
 void SysTick_Handler(void);
 
-/* The UART's clock in the board file holds when the clocks are raised; at reset no bus is divided. */
-static uint32_t uart_clock_hz(const uart_t *uart) { return clock_ok ? uart->clock_hz : clock_core_hz; }
-
-static void report_unexpected(uint8_t tag) { host_send_error(HOST_LINK_UNEXPECTED, tag); }
-
-static void begin_link(link_t *link, uart_t *uart) {
-  link_begin(link, uart->baud, uart, uart_wake, report_unexpected);
-  uart_begin(uart, uart_clock_hz(uart), &link->receiver, &link->transmitter);
-}
-
 int main(void) {
+  stack_begin();
+  reset_begin();
   clock_begin();
   cycle_counter_begin();
   ticker_begin();
+  watchdog_begin(network_watchdog_ms);
   board_begin();
-  host_begin(uart_clock_hz(&board_host_uart.uart));
-  for (uint8_t i = 0; i < board_link_count; i++) begin_link(&board_links[i], &board_link_uarts[i]);
+  host_begin(clock_ok ? board_host_uart.uart.clock_hz : clock_core_hz);
+  transfers_begin();
   schedule_run();
 }
 
-/* Once a millisecond while the firmware waits. Masks interrupts for one link at a time: at 3 Mbaud a byte takes 3
- * us. */
+/* Once a millisecond while the firmware waits, or while something can time out. */
 void SysTick_Handler(void) {
+  ticker_ms++;
+  stack_check();
+  (void)cycle_counter_now();
   host_tick();
-  for (uint8_t i = 0; i < board_link_count; i++) {
-    uint32_t lock = interrupts_lock();
-    link_tick(&board_links[i]);
-    interrupts_unlock(lock);
-  }
+  transfers_tick();
+  if (!run_needs_ticker() && !host_is_busy() && !transfers_are_busy()) ticker_stop();
 }

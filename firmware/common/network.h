@@ -29,7 +29,7 @@ typedef struct network_transfer {
   bool (*take)(const struct network_transfer *transfer); /* transfers_receive or transfers_send */
   network_tensor_t tensor;
   uint8_t link;    /* index */
-  uint8_t channel; /* index on the link */
+  uint8_t channel; /* number of the cut */
   uint16_t record; /* index in network_times */
 } network_transfer_t;
 

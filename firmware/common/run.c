@@ -1,8 +1,8 @@
 #include "run.h"
 
-#include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
+#include "network.h"
 #include "ticker.h"
 #include "times.h"
 #include "watchdog.h"
@@ -17,6 +17,7 @@ static run_request_t pending;
 static volatile uint8_t pending_type; /* of `pending` */
 static volatile uint32_t joining;
 static volatile bool has_failed;
+static volatile bool is_waiting;
 
 void run_request(const run_request_t *request) {
   uint32_t lock = interrupts_lock();
@@ -92,8 +93,9 @@ static void keep_alive(void) {
   if (ticker_ms == seen) return;
   seen = ticker_ms;
   watchdog_refresh();
-  (void)cycle_counter_now();
 }
+
+bool run_needs_ticker(void) { return is_waiting || network_has_long_layers; }
 
 static void leave_rest(void) {
   if (run_state != RUN_READY) return;
@@ -103,15 +105,15 @@ static void leave_rest(void) {
 
 /* A wait inside an inference polls, since sleep stops the cycle counter (DWT) of real parts. */
 bool run_wait(bool (*is_over)(const void *), const void *what) {
+  is_waiting = true;
   ticker_start();
-  while (!run_has_ended()) {
-    if (is_over(what)) {
-      leave_rest();
-      return true;
-    }
+  while (!run_has_ended() && !is_over(what)) {
     bool may_sleep = run_on_wait() && run_state != RUN_RUNNING;
     keep_alive();
     if (may_sleep) sleep_unless(is_over, what);
   }
-  return false;
+  is_waiting = false;
+  if (run_has_ended()) return false;
+  leave_rest();
+  return true;
 }

@@ -43,6 +43,9 @@ void run_warn(uint8_t code, uint32_t detail);
 /* Whether the present step is to be left. */
 bool run_has_ended(void);
 
+/* Whether the ticker is to stay on: while waiting, and while a layer runs during which the cycle counter may wrap. */
+bool run_needs_ticker(void);
+
 /* Take what has ended the run: false, and 0, if there was nothing. To be called with interrupts masked. */
 bool run_take_request(run_request_t *request);
 bool run_take_failure(void);

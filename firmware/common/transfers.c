@@ -8,6 +8,7 @@
 #include "network_links.h"
 #include "reset.h"
 #include "run.h"
+#include "ticker.h"
 #include "times.h"
 #include "uart_link.h"
 #include "words.h"
@@ -69,6 +70,11 @@ bool transfers_are_busy(void) {
   return false;
 }
 
+void transfers_interrupt(uint32_t link) {
+  uart_link_interrupt(&board_link_uarts[link]);
+  if (link_is_busy(&board_links[link])) ticker_start();
+}
+
 /* Interrupts are masked for one piece at a time: without DMA a byte comes every 3 us at 3 Mbaud. */
 static void poll_port(uart_link_t *port) {
   for (bool is_left = true; is_left;) {
@@ -117,9 +123,9 @@ static network_sending_t *sending_of(const network_transfer_t *transfer) {
   return &network_sendings[transfer - network_transfers];
 }
 
-static const network_transfer_t *transfer_of(const link_t *link, uint8_t channel) {
+static const network_transfer_t *transfer_of(uint8_t channel) {
   const network_transfer_t *transfer = network_transfers;
-  while (&board_links[transfer->link] != link || transfer->channel != channel) transfer++;
+  while (transfer->channel != channel) transfer++;
   return transfer;
 }
 
@@ -139,7 +145,7 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
                                   [LINK_OTHER_VERSION] = ERROR_LINK_OTHER_VERSION,
                                   [LINK_WRONG_BOARD] = ERROR_LINK_WRONG_BOARD,
                                   [LINK_CORRUPT] = ERROR_LINK_CORRUPT};
-  uint32_t cut = link->settings->plans[channel == LINK_NO_CHANNEL ? 0 : channel].channel;
+  uint32_t cut = channel == LINK_NO_CHANNEL ? link->settings->plans[0].channel : channel;
   if (failure == LINK_NO_ANSWER) {
     run_warn(codes[failure], cut);
   } else {
@@ -150,8 +156,8 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
 /* From the interrupts of the links; waits look at the states of channels. */
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
-    case LINK_EVENT_STARTED: note_started(transfer_of(link, channel)); break;
-    case LINK_EVENT_SENT: note_sent(transfer_of(link, channel), detail); break;
+    case LINK_EVENT_STARTED: note_started(transfer_of(channel)); break;
+    case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;
     case LINK_EVENT_ANSWERED: run_warn(ERROR_NONE, 0); break;
     case LINK_EVENT_HELLO:
@@ -196,6 +202,7 @@ static bool queue(const network_transfer_t *transfer) {
   if (may_go_on) {
     link_t *link = &board_links[transfer->link];
     link_send(link, transfer->channel, from, (uint8_t)run_inference, transfer->tensor.bytes);
+    ticker_start();
   }
   interrupts_unlock(lock);
   return may_go_on;

@@ -19,6 +19,9 @@ void transfers_begin(void);
 void transfers_join(uint32_t run);
 void transfers_leave(void);
 
+/* Of a link's UART, or of its DMA channels. */
+void transfers_interrupt(uint32_t link);
+
 /* True while a link can time out: transfers_tick is to be called once a millisecond. */
 bool transfers_are_busy(void);
 void transfers_tick(void);

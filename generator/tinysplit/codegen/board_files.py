@@ -17,7 +17,8 @@ from tinysplit.boards.link_driver import (
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
 
-STACK_BYTES = 2048
+STACK_BYTES = 2048  # with the spare one
+SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 
@@ -104,6 +105,7 @@ class LinkerScriptContext:
     arena: Memory
     dma_memory: Memory | None
     stack_bytes: int
+    spare_stack_bytes: int
 
 
 def render_board_files(
@@ -165,20 +167,20 @@ def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str,
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
-    unused = set(_DRIVER_SOURCES.values()) - {_DRIVER_SOURCES[driver]} if driver else set()
+    unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else {"transfers.c"}
     used = [
         file
         for file in sorted(sources)
-        if file.name not in unused and (driver or not file.name.startswith(("link", "uart_link")))
+        if file.name not in unused and (driver or not file.name.startswith(("link", "uart_link", "network_links")))
     ]
     return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in used)]
 
 
 def _handlers(board: Board, links: Sequence[LinkPort], driver: LinkDriver) -> Handlers:
     """Return the name of each used interrupt with the C calls for the UARTs and DMA channels that share it."""
-    handlers: dict[str, list[str]] = {board.host_uart.irq_name: ["uart_host_interrupt(&board_host_uart)"]}
+    handlers: dict[str, list[str]] = {board.host_uart.irq_name: ["host_interrupt()"]}
     for index, link in enumerate(links):
-        call = f"uart_link_interrupt(&board_link_uarts[{index}])"
+        call = f"transfers_interrupt({index})"
         names = [channel.irq_name for channel in link.channels]
         if driver is not LinkDriver.POLLING:
             names.append(link.uart.irq_name)
@@ -252,5 +254,6 @@ def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None) -> st
         arena=arena,
         dma_memory=dma_memory,
         stack_bytes=STACK_BYTES,
+        spare_stack_bytes=SPARE_STACK_BYTES,
     )
     return render("board/linker.ld.j2", source)

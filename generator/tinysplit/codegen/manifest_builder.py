@@ -87,7 +87,10 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         name=board.name,
         directory=f"board{number}_{board.name}",
         weights_bytes=sum(sources[index].weights_bytes for index in board_plan.layers),
-        arena_bytes=board_plan.arena.size_bytes,
+        arena_bytes=board_plan.arena_bytes,
+        staged_cuts=tuple(sorted(number + 1 for number in board_plan.stages.cuts)),
+        staged_input=board_plan.stages.input is not None,
+        staged_output=board_plan.stages.output is not None,
         core_hz=board.clock.core_hz,
     )
 

@@ -1,8 +1,9 @@
 """`src/network.c` of a board: its arena, the steps in their order, and the kernel calls of every layer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
 from tinysplit.memory.fused_rows import FusedRows
@@ -12,6 +13,12 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.wiring import BoardLink
+
+WATCHDOG_FACTOR = 5  # time-out as a multiple of the estimated time of the longest layer
+SHORTEST_WATCHDOG_S, LONGEST_WATCHDOG_S = 2.0, 30.0
+LONGEST_PATIENCE_MS = 60_000
+LONG_CYCLES = 1 << 30  # of a layer: beyond, the cycle counter may wrap around while it runs
 
 
 @dataclass(frozen=True)
@@ -53,29 +60,61 @@ class LayerStep:
 
 
 @dataclass(frozen=True)
-class RunStep:
-    """An entry of `network_steps` that runs layer `index` (from 1)."""
+class Tensor:
+    """A tensor that comes or goes: offsets in bytes, in the arena and of its buffer (the same without one)."""
 
-    kind: str
-    index: int
-    comment: str
+    offset: int
+    stage: int
+    bytes: int
+
+
+ABSENT = Tensor(0, 0, 0)  # the network's input or output on another board
 
 
 @dataclass(frozen=True)
-class TransferStep:
-    """An entry of `network_steps` that sends or receives cut `index` (from 0) over link `link` (from 0)."""
+class StepEntry:
+    """An entry of `network_steps`: `index` of a layer from 1 or of a cut from 0, `transfer` in `network_transfers`."""
 
     kind: str
     index: int
     comment: str
+    transfer: int | None = None
+
+
+@dataclass(frozen=True)
+class TransferEntry:
+    """An entry of `network_transfers`: `record` is the index of its step."""
+
+    kind: str
+    comment: str
+    tensor: Tensor
     link: int
-    offset: int
+    cut: int
+    record: int
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A tensor on a link."""
+
+    cut: int
+    is_out: bool
     bytes: int
 
 
 @dataclass(frozen=True)
+class LinkEntry:
+    """A link to board `peer` (from 0), which may answer nothing for `patience_ms` and be well."""
+
+    peer: int
+    baud: int
+    patience_ms: int
+    channels: Sequence[Channel]
+
+
+@dataclass(frozen=True)
 class NetworkContext:
-    """The names of `project/network.c.j2`: offsets and sizes in bytes; 0 for an input or output of another board."""
+    """The names of `project/network.c.j2`; sizes in bytes."""
 
     number: int
     board_count: int
@@ -83,39 +122,67 @@ class NetworkContext:
     model_name: str
     bits: str | int
     arena_bytes: int
-    network_input_bytes: int
-    network_input_offset: int
-    network_output_bytes: int
-    network_output_offset: int
-    time_count: int  # records of a run: one per layer and per sent tensor
+    network_input: Tensor
+    network_output: Tensor
+    watchdog_ms: int
+    has_long_layers: bool
     layers: Sequence[LayerStep]
-    steps: Sequence[RunStep | TransferStep]
+    steps: Sequence[StepEntry]
+    transfers: Sequence[TransferEntry]
+    links: Sequence[LinkEntry]
 
 
-def render_network(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan) -> str:
-    """Return the text of a board's `network.c`."""
-    return render("project/network.c.j2", _network_context(quantized, board_plan, plan))
+def render_network(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> str:
+    """Return the text of a board's `network.c`; `longest_s` is the estimated time of each board's longest layer."""
+    return render("project/network.c.j2", _network_context(quantized, board_plan, plan, longest_s))
 
 
-def _network_context(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan) -> NetworkContext:
-    memory, steps, output = board_plan.memory, board_plan.steps, len(quantized.layers) - 1
-    has_output = plan.assignment[output] == board_plan.index
+def _network_context(
+    quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]
+) -> NetworkContext:
     widths = BitWidths.of_quantized(quantized)
+    network_input, network_output = _input(quantized, widths, board_plan), _output(quantized, widths, board_plan, plan)
+    own_longest_s = longest_s[plan.boards.index(board_plan)]
+    begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
+    end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
+    transfers = _transfers(board_plan, plan, len(begin))
     return NetworkContext(
         number=board_plan.number,
         board_count=len(plan.boards),
         title=board_plan.board.title,
         model_name=quantized.graph.name,
         bits=quantized.bits,
-        arena_bytes=max(board_plan.arena.size_bytes, 1),
-        network_input_bytes=widths.size_bytes(quantized.graph, NETWORK_INPUT) if board_plan.takes_input else 0,
-        network_input_offset=memory.offset(NETWORK_INPUT, 0) if board_plan.takes_input else 0,
-        network_output_bytes=widths.size_bytes(quantized.graph, output) if has_output else 0,
-        network_output_offset=memory.offset(output, len(steps)) if has_output else 0,
-        time_count=sum(step.kind is not StepKind.RECEIVE for step in steps),
+        arena_bytes=max(board_plan.arena_bytes, 1),
+        network_input=network_input,
+        network_output=network_output,
+        watchdog_ms=watchdog_ms(own_longest_s),
+        has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
         layers=[_layer_step(quantized, widths, layer, board_plan) for layer in board_plan.layers],
-        steps=[_step(quantized, index, board_plan, plan) for index in range(len(steps))],
+        steps=[*begin, *_steps(quantized, board_plan, transfers), *end],
+        transfers=transfers,
+        links=[_link(link, board_plan, plan, longest_s) for link in board_plan.links],
     )
+
+
+def watchdog_ms(longest_s: float) -> int:
+    """Return the watchdog's time-out for a board whose longest layer is estimated at `longest_s`; 0: it cannot wait."""
+    wanted_s = max(WATCHDOG_FACTOR * longest_s, SHORTEST_WATCHDOG_S)
+    return 0 if wanted_s > LONGEST_WATCHDOG_S else round(1000 * wanted_s)
+
+
+def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) -> Tensor:
+    if not board_plan.takes_input:
+        return ABSENT
+    offset, stage = board_plan.memory.offset(NETWORK_INPUT, 0), board_plan.stages.input
+    return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, NETWORK_INPUT))
+
+
+def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> Tensor:
+    output = len(quantized.layers) - 1
+    if plan.assignment[output] != board_plan.index:
+        return ABSENT
+    offset, stage = board_plan.memory.offset(output, len(board_plan.steps)), board_plan.stages.output
+    return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
 
 
 def _layer_step(quantized: QuantizedGraph, widths: BitWidths, layer: int, board_plan: BoardPlan) -> LayerStep:
@@ -166,18 +233,46 @@ def _fused_calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> 
     )
 
 
-def _step(quantized: QuantizedGraph, index: int, board_plan: BoardPlan, plan: Plan) -> RunStep | TransferStep:
-    step = board_plan.steps[index]
-    if step.kind is StepKind.RUN:
-        layer = quantized.layers[step.item].layer
-        return RunStep(kind=step.kind.value, index=step.item + 1, comment=f"{layer.kind} {layer.out_shape}")
-    cut = plan.cuts[step.item]
-    peer, direction = (cut.receiver, "to") if step.kind is StepKind.SEND else (cut.sender, "from")
-    return TransferStep(
-        kind=step.kind.value,
-        index=step.item,
-        comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
-        link=[link.peer for link in board_plan.links].index(peer),
-        offset=board_plan.memory.offset(step.tensor, index),
-        bytes=cut.payload_bytes,
-    )
+def _steps(quantized: QuantizedGraph, board_plan: BoardPlan, transfers: Sequence[TransferEntry]) -> Iterator[StepEntry]:
+    """Yield the layers and transfers of a board in their order."""
+    entries = enumerate(transfers)
+    for step in board_plan.steps:
+        if step.kind is StepKind.RUN:
+            layer = quantized.layers[step.item].layer
+            yield StepEntry(step.kind.value, step.item + 1, f"{layer.kind} {layer.out_shape}")
+        else:
+            number, transfer = next(entries)
+            yield StepEntry(step.kind.value, step.item, transfer.comment, number)
+
+
+def _transfers(board_plan: BoardPlan, plan: Plan, first_record: int) -> list[TransferEntry]:
+    """Return the transfers of a board; its first step has time record `first_record`."""
+    peers = [link.peer for link in board_plan.links]
+    entries = []
+    for index, step in enumerate(board_plan.steps):
+        if step.kind is StepKind.RUN:
+            continue
+        cut, offset = plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
+        peer, direction = (cut.receiver, "to") if step.kind is StepKind.SEND else (cut.sender, "from")
+        entry = TransferEntry(
+            kind=step.kind.value,
+            comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
+            tensor=Tensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
+            link=peers.index(peer),
+            cut=step.item,
+            record=first_record + index,
+        )
+        entries.append(entry)
+    return entries
+
+
+def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
+    channels = [
+        Channel(number, cut.sender == board_plan.index, cut.payload_bytes)
+        for number, cut in enumerate(plan.cuts)
+        if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
+    ]
+    peer = next(index for index, other in enumerate(plan.boards) if other.index == link.peer)
+    polls = plan.boards[peer].link_driver is LinkDriver.POLLING
+    patience_ms = min(round(1000 * WATCHDOG_FACTOR * longest_s[peer]), LONGEST_PATIENCE_MS) if polls else 0
+    return LinkEntry(link.peer, link.baud, patience_ms, channels)

@@ -12,6 +12,7 @@ from tinysplit.codegen.layer_source import LayerSource, file_name, render_header
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.common import package_files
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
@@ -52,11 +53,15 @@ def generate(
     )
     sources = _layer_sources(quantized, plan)
     project = build_manifest(quantized, sources, described, plan, baud, calibration_samples)
+    longest_s = [
+        max((layer.estimated_s for layer in project.layers if layer.board == board.number), default=0.0)
+        for board in plan.boards
+    ]
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         for directory, board_plan in zip(directories, plan.boards, strict=True):
             own = {index + 1: sources[index] for index in board_plan.layers}
-            texts = _project_texts(own, board_plan, render_network(quantized, board_plan, plan))
+            texts = _project_texts(own, board_plan, render_network(quantized, board_plan, plan, longest_s))
             driver = board_plan.link_driver if board_plan.links else None
             write_project_files(directory, board_plan.board, texts, driver)
         project = project.model_copy(update={"project_hash": _hash(directories)})
@@ -84,6 +89,7 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
     links = [(link.uart, link.baud) for link in board_plan.links]
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
+        "checksum.py": (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8"),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
         **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driver),

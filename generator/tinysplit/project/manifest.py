@@ -155,7 +155,10 @@ class ProjectBoard(FileModel):
     name: str
     directory: str
     weights_bytes: int
-    arena_bytes: int
+    arena_bytes: int  # with the buffers of staged transfers
+    staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
+    staged_input: bool = False
+    staged_output: bool = False
     core_hz: int
 
     @property

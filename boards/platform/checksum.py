@@ -1,0 +1,56 @@
+"""Writes the CRC-32 of a firmware's flash into the section `.checksum` of its ELF file, which stands behind it.
+
+PlatformIO runs this after linking (extra_scripts); for other builds: python checksum.py firmware.elf
+"""
+
+import struct
+import sys
+import zlib
+
+_SECTION = struct.Struct("<10I")
+_SEGMENT = struct.Struct("<8I")
+_LOADED = 1  # PT_LOAD
+
+
+def write_checksum(path: str) -> None:
+    """Write the checksum of the ELF file at `path` into it. Raises ValueError where flash has gaps or no checksum."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    position = _checksum_offset(data)
+    struct.pack_into("<I", data, position, zlib.crc32(_flash(data, position)))
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def _checksum_offset(data: bytearray) -> int:
+    """Return the offset of the section in the file."""
+    (table,) = struct.unpack_from("<I", data, 32)
+    size, count, names = struct.unpack_from("<HHH", data, 46)
+    sections = [_SECTION.unpack_from(data, table + i * size) for i in range(count)]
+    for name, _, _, _, offset, *_ in sections:
+        if data[sections[names][4] + name :].startswith(b".checksum\0"):
+            return offset
+    raise ValueError("the ELF file has no section .checksum")
+
+
+def _flash(data: bytearray, end: int) -> bytes:
+    """Return the contents of the flash from its start to what lies at offset `end` of the file."""
+    (table,) = struct.unpack_from("<I", data, 28)
+    size, count = struct.unpack_from("<HH", data, 42)
+    headers = [_SEGMENT.unpack_from(data, table + i * size) for i in range(count)]
+    loaded = sorted((header[3], header[1], header[4]) for header in headers if header[0] == _LOADED and header[4])
+    flash = b""
+    for address, offset, length in loaded:
+        if address != loaded[0][0] + len(flash):
+            raise ValueError(f"the flash has a gap before 0x{address:08x}")
+        if offset <= end < offset + length:
+            return flash + data[offset:end]
+        flash += data[offset : offset + length]
+    raise ValueError("the section .checksum is not in flash")
+
+
+if __name__ == "__main__":
+    write_checksum(sys.argv[1])
+elif __name__ == "SCons.Script" or "Import" in globals():
+    Import("env")  # noqa: F821
+    env.AddPostAction("$BUILD_DIR/${PROGNAME}.elf", lambda target, source, env: write_checksum(str(target[0])))  # noqa: F821
