@@ -17,6 +17,7 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.stages import StageBuffers, place_stages
+from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
@@ -81,7 +82,8 @@ class BoardPlan:
 class Plan:
     """Plans of the boards that take part, the links between them, and the problem with their costs.
 
-    `cuts` has one entry per hop of a tensor.
+    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses; `saved_s` is the time by which streamed ones
+    shorten an inference.
     """
 
     problem: Problem
@@ -89,6 +91,8 @@ class Plan:
     boards: tuple[BoardPlan, ...]
     links: tuple[Link, ...]
     cuts: tuple[Cut, ...]
+    hand_offs: tuple[HandOff, ...]
+    saved_s: float
 
 
 def make_plan(
@@ -129,7 +133,10 @@ def make_plan(
         return BoardPlan(index, boards[index], tuple(steps), memory, stages, own_links, driver, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
-    return Plan(problem, assignment, plans, links, cuts)
+    own = {each.index: BoardSteps(each.board, each.steps, each.memory, each.stages, each.link_driver) for each in plans}
+    streams = StreamPlanner(graph, widths, problem, cuts, own)
+    hand_offs = streams.choose(settings.hand_off)
+    return Plan(problem, assignment, plans, links, cuts, hand_offs, streams.saved_s(hand_offs))
 
 
 def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:

@@ -6,11 +6,12 @@ A transfer is streamed at one end, at both or at none, as far as the steps at it
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
+from tinysplit.costs.link_options import HandOffMode
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import BoardMemory
@@ -24,13 +25,6 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.topology import Cut
 
 LEAST_SAVING_S = 1e-9  # rounding errors are no saving
-
-
-class HandOffMode(StrEnum):
-    """How tensors are handed off, where both ways are possible."""
-
-    WHOLE = "whole"
-    STREAMED = "streamed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +42,18 @@ class HandOff:
 
 
 WHOLE = HandOff()
+POLLS = RowFacts(None, "the board polls its links, and only while it waits")
 
 
 @dataclass(frozen=True, eq=False)
 class BoardSteps:
-    """A board's part of a plan: its steps and memory, and the buffers of its transfers."""
+    """A board's part of a plan: its steps and memory, the buffers of its transfers, and the driver of its links."""
 
     board: Board
     steps: Sequence[Step]
     memory: BoardMemory
     stages: StageBuffers
+    driver: LinkDriver
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +104,10 @@ class StreamPlanner:
         sender, receiver = self.boards[cut.sender], self.boards[cut.receiver]
         send = sender.steps.index(Step(StepKind.SEND, number, cut.after_layer))
         receive = receiver.steps.index(Step(StepKind.RECEIVE, number, cut.after_layer))
-        gives = self._rows(sender).out_of(send)
-        takes = self._rows(receiver).into(receive, is_staged=number in receiver.stages.cuts)
+        gives = POLLS if sender.driver is LinkDriver.POLLING else self._rows(sender).out_of(send)
+        takes = POLLS
+        if receiver.driver is not LinkDriver.POLLING:
+            takes = self._rows(receiver).into(receive, is_staged=number in receiver.stages.cuts)
         return HandOff(gives.steps, takes.steps, _reason(gives, takes))
 
     def _rows(self, board: BoardSteps) -> BoardRows:

@@ -135,7 +135,10 @@ class ProjectCut(FileModel):
     from_board: int
     to_board: int
     payload_bytes: int
-    estimated_s: float
+    estimated_s: float  # as a whole
+    is_sent_by_rows: bool = False
+    is_taken_by_rows: bool = False
+    why_whole: str = ""  # why it is not streamed at both ends
 
 
 class ProjectLink(FileModel):
@@ -186,6 +189,7 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
+    estimated_saved_s: float = 0.0  # by which streamed hand-offs shorten an inference
 
     @property
     def input_boards(self) -> tuple[int, ...]:
@@ -206,6 +210,11 @@ class Project(FileModel):
     def estimated_t_s(self) -> float:
         """T, the communication latency, in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
+
+    @property
+    def estimated_i_s(self) -> float:
+        """I, the latency of an inference, in seconds: L + T, less what streamed hand-offs overlap."""
+        return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
