@@ -78,9 +78,9 @@ static void forget_everything(link_t *link) {
 }
 
 void link_begin(link_t *link, const link_settings_t *settings) {
-  *link = (link_t){.settings = settings, .state = LINK_STOPPED, .answers = LINK_SAY_HELLO};
+  *link = (link_t){.settings = settings, .state = LINK_STOPPED};
   forget_everything(link);
-  link_wake(link);
+  link_peer_announce(link);
 }
 
 void link_join(link_t *link, uint32_t run) {

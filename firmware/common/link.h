@@ -145,6 +145,7 @@ struct link {
   uint16_t hello_ms;      /* until the next HELLO, 0: none */
   volatile uint8_t state; /* link_state_t */
   uint8_t is_joining;     /* link_join of `wanted` is to come */
+  uint8_t was_heard;      /* a good frame, since link_probe */
   uint8_t failure;        /* link_failure_t */
   uint8_t answers;        /* HELLO frames that wait to leave */
   uint8_t hellos;         /* without an answer */
@@ -185,7 +186,8 @@ uint32_t link_mismatches(const link_t *link, uint8_t channel);
 
 link_channel_state_t link_channel_state(const link_t *link, uint8_t channel);
 
-/* While nothing has been heard: asks whether the peer is there; the answer comes as an event, if it is bad. */
+/* Asks whether the peer is there, if nothing has been heard since the last call; a bad answer comes as an event. For a
+ * board that waits for a tensor: a link without a tensor to send asks nothing by itself. */
 void link_probe(link_t *link);
 
 /* From the UART driver: bytes that have arrived, any number at a time. */

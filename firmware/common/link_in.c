@@ -267,7 +267,8 @@ uint16_t link_in_missing_note(link_t *link, uint8_t index, uint16_t *offset, uin
   uint32_t first = link_find_bit(missing, channel->u.in.hole, to) & ~7u;
   *offset = to == 0 ? 0 : (uint16_t)first;
   uint32_t behind = link_smaller(first + MISSING_BLOCKS, to);
-  uint32_t bytes = to == 0 ? 0 : (behind - first) / 8u + 1u;
+  uint32_t bytes = (behind - first + 7u) / 8u;
+  if (bytes == 0 && to > 0) bytes = 1; /* the hole has been filled meanwhile */
   memset(note, 0, bytes);
   for (uint32_t i = first; i < behind; i++) {
     if (i >= channel->u.in.hole && link_bit(missing, i)) link_set_bit(note, i - first);

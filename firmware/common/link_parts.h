@@ -49,7 +49,7 @@ typedef struct {
 static inline uint32_t link_smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t link_blocks_of(uint32_t bytes) { return (bytes + LINK_BLOCK_BYTES - 1u) / LINK_BLOCK_BYTES; }
 
-static inline bool link_bit(const uint8_t *bits, uint32_t i) { return (bits[i / 8u] >> (i % 8u)) & 1u; }
+static inline bool link_bit(const uint8_t *bits, uint32_t i) { return bits[i / 8u] & 1u << (i % 8u); }
 static inline void link_set_bit(uint8_t *bits, uint32_t i) { bits[i / 8u] = (uint8_t)(bits[i / 8u] | 1u << (i % 8u)); }
 static inline void link_clear_bit(uint8_t *bits, uint32_t i) {
   bits[i / 8u] = (uint8_t)(bits[i / 8u] & ~(1u << (i % 8u)));
@@ -111,6 +111,7 @@ uint16_t link_out_confirm_note(const link_channel_t *channel, uint16_t *offset, 
 /* link_peer.c */
 void link_peer_hello(link_t *link, const uint8_t *note);
 void link_peer_heard(link_t *link);
+void link_peer_announce(link_t *link); /* that this board has booted, once the peer takes no frame of the past for it */
 void link_peer_ask(link_t *link);
 void link_peer_asked(link_t *link);
 void link_peer_tick(link_t *link);

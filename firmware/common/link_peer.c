@@ -1,7 +1,7 @@
 /* HELLO: who is at the other end, in which run, and what to call it when it does not answer. */
 #include "link_parts.h"
 
-enum { HELLO_BYTES = 16, MOST_REFUSALS = 2 };
+enum { HELLO_BYTES = 16, MOST_REFUSALS = 2, BOOT_HELLOS = 3 };
 
 uint16_t link_peer_note(const link_t *link, uint8_t *note) {
   const link_identity_t *identity = link->settings->identity;
@@ -22,11 +22,15 @@ static void say_hello(link_t *link) {
   link_wake(link);
 }
 
-/* HELLO has left. */
+/* HELLO has left. A board that has booted says so a few times. */
 void link_peer_asked(link_t *link) {
-  if (link->state == LINK_STOPPED) return;
+  if (link->state == LINK_STOPPED && link->hellos >= BOOT_HELLOS) return;
   uint32_t ms = link_smaller((link->hellos + 1u) * LINK_RETRY_MS, LINK_RETRY_MOST_MS);
   link->hello_ms = (uint16_t)(ms + link_ms_of(link, 64) + link->ahead / link->settings->baud);
+}
+
+void link_peer_announce(link_t *link) {
+  link->hello_ms = (uint16_t)(2u * LINK_SILENCE_MS + link_ms_of(link, 4));
 }
 
 void link_peer_ask(link_t *link) {
@@ -34,14 +38,17 @@ void link_peer_ask(link_t *link) {
   say_hello(link);
 }
 
-void link_probe(link_t *link) { link_peer_ask(link); }
+void link_probe(link_t *link) {
+  if (!link->was_heard) link_peer_ask(link);
+  link->was_heard = false;
+}
 
 /* Nothing was heard since the last HELLO. A frame may be on its way for long. */
 void link_peer_tick(link_t *link) {
   if (link->hello_ms == 0 || --link->hello_ms > 0) return;
   uint32_t most = LINK_ATTEMPTS + link->settings->patience_ms / LINK_RETRY_MOST_MS;
   if (link->hellos < UINT8_MAX) link->hellos++;
-  if (link->hellos > most && link->failure == LINK_NO_FAILURE) {
+  if (link->hellos > most && link->state != LINK_STOPPED && link->failure == LINK_NO_FAILURE) {
     link->failure = LINK_NO_ANSWER;
     link_tell(link, LINK_EVENT_FAILED, LINK_NO_CHANNEL, LINK_NO_ANSWER);
   }
@@ -50,6 +57,7 @@ void link_peer_tick(link_t *link) {
 
 /* A good frame has arrived. */
 void link_peer_heard(link_t *link) {
+  link->was_heard = true;
   link->deaf_ms = 0;
   link->hellos = 0;
   if (link->state != LINK_STARTING) link->hello_ms = 0;

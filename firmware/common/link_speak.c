@@ -32,7 +32,7 @@ static bool begin_answer(link_t *link, uint8_t index) {
   link_channel_t *channel = link_at(link, index);
   if (channel->answers == 0) return false;
   uint8_t which = 0;
-  while (!(channel->answers >> which & 1u)) which++;
+  while (!(channel->answers & 1u << which)) which++;
   channel->answers = (uint8_t)(channel->answers & ~(1u << which));
   link_header_t header = {.type = types[which],
                           .addresses = addresses(link),

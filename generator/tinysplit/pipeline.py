@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import onnx
 from rich.console import Console
 
@@ -49,10 +50,12 @@ from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import check_rig, open_rig
+from tinysplit_hil.stream import Stream, stream
 
 VIRTUAL_RIG = "virtual"
 DEFAULT_CALIBRATION_COUNT = 100
 DEFAULT_SAMPLE_COUNT = 20
+SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +89,19 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeasureSettings:
+    """How boards are measured: where, how many samples, and whether these are streamed.
+
+    With `fail_fast` the first sample that fails ends the measurement.
+    """
+
+    rig: str = VIRTUAL_RIG
+    sample_count: int = DEFAULT_SAMPLE_COUNT
+    is_pipelined: bool = False
+    fail_fast: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """Arguments of `run`. Without `calibration`, the first of `samples` are used for calibration.
 
@@ -100,8 +116,7 @@ class RunRequest:
     search: Search = Search()
     calibration: Path | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
-    sample_count: int = DEFAULT_SAMPLE_COUNT
-    rig: str = VIRTUAL_RIG
+    measuring: MeasureSettings = MeasureSettings()
     goal: Goal | None = None
 
 
@@ -132,7 +147,7 @@ class RunReport:
 def run(request: RunRequest, messages: Console) -> RunReport:
     """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
     check_output_folder(request.out)
-    check_rig(request.rig)
+    check_rig(request.measuring.rig)
     context = Context.load(request.model, request.boards, request.settings, messages)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
@@ -149,9 +164,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     project = write_projects(context, quantized, plan, split_file, len(calibration.x), request.out)
     build = build_folder(project, request.out, messages)
     build.check()
-    measurement = measure_boards(
-        project, request.out, quantized, samples, rig=request.rig, sample_count=request.sample_count, messages=messages
-    )
+    measurement = measure_boards(project, request.out, quantized, samples, request.measuring, messages)
     return RunReport(split=split, split_file=split_file, build=build, measurement=measurement, mixed_precision=joint)
 
 
@@ -280,12 +293,11 @@ def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
 
 
 def measure_folder(
-    project: Project, folder: Path, samples: Path, *, rig: str, sample_count: int, messages: Console
+    project: Project, folder: Path, samples: Path, settings: MeasureSettings, messages: Console
 ) -> MeasureReport:
     """Measure a folder that was generated and built before. Raises InputError where its files have changed since."""
     quantized = read_quantized(folder, project)
-    loaded = load_samples(samples, quantized.graph)
-    return measure_boards(project, folder, quantized, loaded, rig=rig, sample_count=sample_count, messages=messages)
+    return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
 
 
 def measure_boards(
@@ -293,26 +305,32 @@ def measure_boards(
     folder: Path,
     quantized: QuantizedGraph,
     samples: Samples,
-    *,
-    rig: str,
-    sample_count: int,
+    settings: MeasureSettings,
     messages: Console,
 ) -> MeasureReport:
-    """Run the first `sample_count` samples on the boards and compare every output with the integer reference.
+    """Run the first samples on the boards and compare every output with the integer reference.
 
-    Raises InputError for a rig file that cannot be used, ToolError when a board or its port fails.
+    Raises InputError for a rig file that cannot be used, ToolError when a board or its port fails for good, UsageError
+    for too few samples to stream.
     """
-    inputs = quantize_input(quantized, samples.x[:sample_count])
-    with (
-        open_rig(rig, project, folder) as boards,
-        steps(messages, f"running on {boards.kind} boards", len(inputs)) as advance,
-    ):
-        measurement = measure(project, boards, inputs, advance)
+    inputs = quantize_input(quantized, samples.x[: settings.sample_count])
+    alone = inputs[:SAMPLES_BEFORE_STREAM] if settings.is_pipelined else inputs
+    streamed: Stream | None = None
+    with open_rig(settings.rig, project, folder) as boards:
+        with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
+            measurement = measure(project, boards, alone, advance, fail_fast=settings.fail_fast)
+        if settings.is_pipelined:
+            with steps(messages, f"streaming through {boards.kind} boards", len(inputs)) as advance:
+                streamed = stream(project, boards, inputs, advance, fail_fast=settings.fail_fast)
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
-    outputs = check_outputs(quantized, measurement.outputs, integers, floats, samples.y)
-    return MeasureReport(project, measurement, outputs)
+    indices, outputs = measurement.samples, measurement.outputs
+    if streamed:
+        indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
+    return MeasureReport(
+        project, measurement, check_outputs(quantized, indices, outputs, integers, floats, samples.y), streamed
+    )
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

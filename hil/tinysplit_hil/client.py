@@ -1,19 +1,16 @@
-"""Client of one board on one port: requests with retries, and time-outs for all waits."""
+"""Client of one board: what the host asks of it, as tasks, and what the board has reported in its run."""
 
 import struct
-from collections.abc import Iterator
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable
+from zlib import crc32
 
-from serial import SerialException
-
-from tinysplit.common.errors import ToolError
-from tinysplit.common.protocol_limits import BITS_PER_BYTE, LOAD_BYTES, READ_BYTES
-from tinysplit_hil.frames import Frame, FrameDecoder
+from tinysplit.common.protocol_limits import LOAD_BYTES, READ_BYTES
+from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import (
-    HOST_PAYLOAD_BYTES,
     RECORDS_PER_REPLY,
-    REPLY_BIT,
     BoardError,
+    Done,
     ErrorCode,
     Identity,
     MessageType,
@@ -21,204 +18,213 @@ from tinysplit_hil.protocol import (
     pack_load,
     pack_read_output,
     pack_read_times,
+    pack_reset,
+    pack_start,
+    unpack_taken,
 )
+from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
+from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
 
-REPLY_TIMEOUT_S = 0.5
-EVENT_TIMEOUT_S = 0.05
-ATTEMPTS = 4
-LARGEST_SEQUENCE = 255  # requests have 1..255, events have 0
-
-
-class ReportedError(ToolError):
-    """An error that a board reported."""
-
-    def __init__(self, name: str, error: BoardError) -> None:
-        """`name` is the board's name in messages."""
-        super().__init__(f"{name} reports {error}")
-        self.code = error.code
-
-
-class Port(Protocol):
-    """The used part of `serial.SerialBase`; `timeout` is in seconds of the port's own clock."""
-
-    baudrate: int
-    timeout: float | None
-
-    @property
-    def name(self) -> str | None:
-        """Device or URL."""
-
-    def read(self, size: int = 1, /) -> bytes:
-        """Return `size` bytes, or fewer after `timeout` seconds."""
-
-    def write(self, data: bytes, /) -> int | None:
-        """Send `data`."""
+CHECK_TIMEOUT_S = 5.0  # CRC-32 of 2 MB of flash; RESET does it, too
+LOADS_UNDER_WAY = 2
+INPUT_ATTEMPTS = 3
+OUTPUT_ATTEMPTS = 3
+LOST_EVENT_S = 0.5  # without an event the board is asked
 
 
 class BoardClient:
     """Host side of docs/protocol.md for one board.
 
-    Every method raises ToolError, with the board in its message, when the board reports an error or does not reply.
+    Its tasks raise ClientError, with the board in its message, when the board reports an error or does not reply.
     """
 
-    def __init__(self, port: Port, name: str) -> None:
-        """`name` is the board's name in messages, such as "board 1 (nucleo_g071rb)"."""
-        self.name = f"{name} on {port.name}"
-        self._port = port
-        self._decoder = FrameDecoder(HOST_PAYLOAD_BYTES)
-        self._sequence = 0
-        self._is_done = False
+    def __init__(self, port: Port, title: str, clock: Clock | None = None, number: int = 1) -> None:
+        """`title` is the board in messages, such as "board 1 (nucleo_g071rb)"; `clock` that of all ports of its rig."""
+        self.title = title
+        self.name = f"{title} on {port.name}"
+        self.clock = clock or RealClock([port])
+        self._port = RequestPort(port, number, self.name, self.clock, self._take_event)
+        self._forget_run()
 
-    def identify(self) -> Identity:
-        """Return the board's identity. Raises ToolError also for an invalid one."""
-        payload = self._request(MessageType.IDENTIFY, is_fresh_start=True)
+    def _forget_run(self) -> None:
+        self._port.failure = None
+        self.inputs_taken = 0
+        self.outputs_done = 0
+        self._output_crcs: dict[int, int] = {}
+        self.done_s: dict[int, float] = {}  # by the clock of the rig, when DONE began
+        self.started_s: dict[int, float] = {}  # at the last byte of START
+        self.taken_s: dict[int, float] = {}  # when TAKEN began
+        self._corrupt_input: int | None = None
+
+    @property
+    def failure(self) -> BoardError | None:
+        """The error event that ended the run, or None."""
+        return self._port.failure
+
+    def run(self, task: Task[T]) -> T:
+        """Run a task of this board alone and return its result."""
+        return run_task(self.clock, self.poll, task)
+
+    def poll(self) -> None:
+        """Take what has arrived; never waits."""
+        self._port.poll()
+
+    def raise_failure(self) -> None:
+        """Raise ReportedError when the board has reported an error that ended its run."""
+        self._port.raise_failure()
+
+    def identify(self) -> Task[Identity]:
+        """Return the board's identity. Raises ClientError also for an invalid one."""
+        payload = yield from self._port.ask(MessageType.IDENTIFY)
         try:
-            return Identity.unpack(payload)
+            identity = Identity.unpack(payload)
         except struct.error:
-            raise ToolError(f"{self.name} sent an invalid identity: build and flash the board again") from None
+            raise self._port.error("sent an invalid identity: build and flash the board again") from None
+        return identity
 
-    def stop(self, timeout_s: float) -> None:
-        """Stop the board. It replies when the current layer is done, which `timeout_s` has to cover."""
-        self._request(MessageType.STOP, is_fresh_start=True, timeout_s=timeout_s)
+    def stop(self, timeout_s: float) -> Task[None]:
+        """End the run of the board. It replies when the current layer is done, which `timeout_s` has to cover."""
+        yield from self._port.ask(MessageType.STOP, timeout_s=timeout_s)
 
-    def reset(self) -> None:
-        """Set a stopped board to its first step and discard its earlier events."""
-        self._request(MessageType.RESET, is_fresh_start=True)
-        self._is_done = False
+    def reset(self, run: int, timeout_s: float = REPLY_TIMEOUT_S) -> Task[None]:
+        """Let the board join the run `run`, and forget what it has reported before; `timeout_s` as for stop()."""
+        self._port.failure = None
+        yield from self._port.ask(MessageType.RESET, pack_reset(run), timeout_s)
+        self._forget_run()
 
-    def load(self, data: bytes) -> None:
-        """Write the network's input, in the first board's layout, into its arena."""
-        for offset in range(0, len(data), LOAD_BYTES):
-            self._request(MessageType.LOAD, pack_load(offset, data[offset : offset + LOAD_BYTES]))
+    def reboot(self) -> Task[None]:
+        """Let the board reset itself."""
+        yield from self._port.ask(MessageType.REBOOT)
 
-    def start(self) -> None:
-        """Start an inference on the first board."""
-        self._request(MessageType.START)
+    def check_flash(self) -> Task[None]:
+        """Raise ReportedError when code or weights in flash have changed since they were built."""
+        yield from self._port.ask(MessageType.CHECK, timeout_s=CHECK_TIMEOUT_S)
 
-    def wait_done(self, timeout_s: float) -> None:
-        """Wait until the last board reports that the output is complete. Raises ToolError after `timeout_s` seconds."""
-        if self._is_done:
-            return
-        for frame in self._frames(timeout_s):
-            self._raise_if(self._note(frame))
-            if self._is_done:
+    def send_input(self, number: int, data: bytes, timeout_s: float) -> Task[None]:
+        """Load the network's input, in the board's layout, as that of inference `number`, and start it.
+
+        Ends when the board has taken the input, so that the next one can be sent. Raises ClientError when it does not
+        within `timeout_s`, or when the input arrives damaged again and again.
+        """
+        for _ in range(INPUT_ATTEMPTS):
+            self._corrupt_input = None
+            yield from self._load(number, data)
+            yield from self._start(number, crc32(data))
+            if (yield from self._is_taken(number, timeout_s)):
                 return
-        if not self._has_output():
-            raise ToolError(f"{self.name} did not finish within {timeout_s:.3g} s: check the wiring of all links")
+        raise self._port.error(f"got a damaged input {INPUT_ATTEMPTS} times: check the wiring of its host port")
 
-    def check_events(self, timeout_s: float = EVENT_TIMEOUT_S) -> None:
-        """Wait `timeout_s` for events and raise ReportedError for an error among them."""
-        for frame in self._frames(timeout_s):
-            self._raise_if(self._note(frame))
+    def wait_done(self, number: int, timeout_s: float) -> Task[int]:
+        """Wait until the output of inference `number` is complete and return its CRC-32."""
+        text = f"did not finish inference {number + 1} within {timeout_s:.3g} s: check the wiring of all links"
+        yield from self._wait_until(lambda: self.outputs_done > number, timeout_s, text)
+        if number not in self._output_crcs:
+            raise self._port.error(f"reports the outputs out of order, {number + 1} is missing: flash it again")
+        return self._output_crcs[number]
 
-    def read_output(self, size_bytes: int) -> bytes:
-        """Return `size_bytes` bytes of the network's output from the last board. Raises ToolError for a short reply."""
-        output = b""
-        while len(output) < size_bytes:
-            length = min(READ_BYTES, size_bytes - len(output))
-            part = self._request(MessageType.READ_OUTPUT, pack_read_output(len(output), length))
-            if len(part) != length:
-                raise ToolError(f"{self.name} sent {len(part)} bytes of output, requested were {length}")
-            output += part
-        return output
+    def read_output(self, number: int, size_bytes: int, crc: int) -> Task[bytes]:
+        """Return the output of inference `number`, which has `size_bytes` bytes and this CRC-32, and free its place."""
+        for _ in range(OUTPUT_ATTEMPTS):
+            output = yield from self._read_output(number, size_bytes)
+            if crc32(output) == crc:
+                yield from self._free_output(number)
+                return output
+        raise self._port.error(
+            f"sent an output with CRC-32 {crc32(output):08x}, announced was {crc:08x}: check wiring and baud rate"
+        )
 
-    def read_times(self) -> tuple[TimeRecord, ...]:
-        """Return the time records of the last inference in the order of its steps; raise ToolError if invalid."""
+    def read_times(self) -> Task[tuple[TimeRecord, ...]]:
+        """Return the time records of the newest inference in the order of its steps; raise ClientError if invalid."""
         records: list[TimeRecord] = []
         while True:
-            payload = self._request(MessageType.READ_TIMES, pack_read_times(len(records)))
+            payload = yield from self._port.ask(MessageType.READ_TIMES, pack_read_times(len(records)))
             try:
                 part = TimeRecord.unpack_all(payload)
             except (struct.error, ValueError):
-                raise ToolError(f"{self.name} sent invalid time records") from None
+                raise self._port.error("sent invalid time records: build and flash the board again") from None
             records += part
             if len(part) < RECORDS_PER_REPLY:
                 return tuple(records)
 
-    def _has_output(self) -> bool:
-        """Read 0 bytes of the output: this succeeds when the output is complete and only DONE was lost."""
+    def note_progress(self, identity: Identity) -> None:
+        """Make up for events that were lost."""
+        self.inputs_taken = max(self.inputs_taken, identity.inputs_taken)
+        if identity.outputs_done > self.outputs_done:
+            self._note_output(identity.outputs_done - 1, identity.output_crc)
+
+    def _load(self, number: int, data: bytes) -> Task[None]:
+        """Write an input, with several requests under way so that the line never rests."""
+        under_way: deque[Request] = deque()
         try:
-            self._request(MessageType.READ_OUTPUT, pack_read_output(0, 0))
+            for offset in range(0, len(data), LOAD_BYTES):
+                if len(under_way) == LOADS_UNDER_WAY:
+                    yield from self._port.reply(under_way.popleft())
+                payload = pack_load(number, offset, data[offset : offset + LOAD_BYTES])
+                under_way.append(self._port.submit(MessageType.LOAD, payload))
+            while under_way:
+                yield from self._port.reply(under_way.popleft())
+        finally:
+            for request in under_way:
+                self._port.forget(request)
+
+    def _start(self, number: int, crc: int) -> Task[None]:
+        payload = pack_start(number, crc)
+        self.started_s[number] = self.clock.now_s() + self._port.line_s(len(payload))
+        yield from self._port.ask(MessageType.START, payload)
+
+    def _is_taken(self, number: int, timeout_s: float) -> Task[bool]:
+        """Wait until the input is taken; return False when it arrived damaged."""
+        text = f"did not take input {number + 1} within {timeout_s:.3g} s: check the wiring of all links"
+        yield from self._wait_until(
+            lambda: self.inputs_taken > number or self._corrupt_input == number, timeout_s, text
+        )
+        return self.inputs_taken > number
+
+    def _read_output(self, number: int, size_bytes: int) -> Task[bytes]:
+        output = b""
+        while len(output) < size_bytes:
+            length = min(READ_BYTES, size_bytes - len(output))
+            part = yield from self._port.ask(MessageType.READ_OUTPUT, pack_read_output(number, len(output), length))
+            if len(part) != length:
+                raise self._port.error(f"sent {len(part)} bytes of output, requested were {length}: flash it again")
+            output += part
+        return output
+
+    def _free_output(self, number: int) -> Task[None]:
+        """Ask for nothing of the next output: BUSY says that it is not complete."""
+        try:
+            yield from self._port.ask(MessageType.READ_OUTPUT, pack_read_output(number + 1, 0, 0))
         except ReportedError as error:
-            if error.code != ErrorCode.BUSY:
+            if error.error.code != ErrorCode.BUSY:
                 raise
-            return False
-        return True
 
-    def _request(
-        self,
-        kind: MessageType,
-        payload: bytes = b"",
-        *,
-        is_fresh_start: bool = False,
-        timeout_s: float = REPLY_TIMEOUT_S,
-    ) -> bytes:
-        """Return the payload of the reply, repeating the request up to ATTEMPTS times.
+    def _wait_until(self, is_met: Callable[[], bool], timeout_s: float, text: str) -> Task[None]:
+        """Wait for an event, and ask for it from time to time, as it may be lost."""
+        end_s = self.clock.now_s() + timeout_s
+        ask_s = self.clock.now_s() + LOST_EVENT_S
+        while not is_met():
+            self.raise_failure()
+            now_s = self.clock.now_s()
+            if now_s >= end_s:
+                raise self._port.error(text)
+            if now_s >= ask_s:
+                self.note_progress((yield from self.identify()))
+                ask_s = self.clock.now_s() + LOST_EVENT_S
+            else:
+                yield
 
-        `is_fresh_start`: errors reported before the reply belong to an earlier inference and are ignored.
-        """
-        self._sequence = self._sequence % LARGEST_SEQUENCE + 1
-        request = Frame(kind, self._sequence, payload)
-        reported: BoardError | None = None
-        for _ in range(ATTEMPTS):
-            self._send(request)
-            for frame in self._frames(timeout_s):
-                if frame.type == kind | REPLY_BIT and frame.sequence == self._sequence:
-                    return frame.payload
-                reported = self._note(frame) or reported
-                if reported and reported.code == ErrorCode.BAD_CRC:
-                    break  # the request was damaged in transit: repeat it
-                if frame.sequence == self._sequence or not is_fresh_start:
-                    self._raise_if(reported)
-        self._raise_if(reported)
-        raise ToolError(f"{self.name} does not reply: check its power, firmware and wiring")
+    def _note_output(self, number: int, crc: int) -> None:
+        self.outputs_done = max(self.outputs_done, number + 1)
+        self._output_crcs[number] = crc
 
-    def _note(self, frame: Frame) -> BoardError | None:
-        """Store that the output is complete, or return the error that the board reports."""
+    def _take_event(self, frame: Frame, now_s: float) -> None:
         if frame.type == MessageType.DONE:
-            self._is_done = True
-        if frame.type != MessageType.ERROR:
-            return None
-        try:
-            return BoardError.unpack(frame.payload)
-        except struct.error:
-            raise ToolError(f"{self.name} sent an invalid error report") from None
-
-    def _raise_if(self, error: BoardError | None) -> None:
-        if error:
-            raise ReportedError(self.name, error)
-
-    def _send(self, frame: Frame) -> None:
-        try:
-            self._port.write(frame.encode())
-        except SerialException as error:
-            raise self._port_failure(error) from None
-
-    def _frames(self, timeout_s: float) -> Iterator[Frame]:
-        """Yield the frames that arrive within `timeout_s` of the port's own clock.
-
-        Virtual ports count virtual seconds, so that no clock of the host applies. Every received byte reduces the time
-        left by at least its time on the line, and an incomplete read is a time-out. Therefore this ends even if the
-        board never stops sending.
-        """
-        byte_s = BITS_PER_BYTE / self._port.baudrate
-        left_s = timeout_s
-        yield from self._decoder.feed(b"")
-        while left_s > 0:
-            wanted = self._decoder.missing_bytes
-            data = self._read(wanted, left_s)
-            left_s -= len(data) * byte_s
-            yield from self._decoder.feed(data)
-            if len(data) < wanted:
-                yield from self._decoder.give_up()
-                return
-
-    def _read(self, size: int, timeout_s: float) -> bytes:
-        try:
-            self._port.timeout = timeout_s
-            return self._port.read(size)
-        except SerialException as error:
-            raise self._port_failure(error) from None
-
-    def _port_failure(self, error: SerialException) -> ToolError:
-        return ToolError(f"{self.name}: the port failed ({error}): check that the board is still connected")
+            done = Done.unpack(frame.payload)
+            self._note_output(done.number, done.crc)
+            self.done_s[done.number] = now_s - self._port.line_s(len(frame.payload))
+        elif frame.type == MessageType.TAKEN:
+            number = unpack_taken(frame.payload)
+            self.inputs_taken = max(self.inputs_taken, number + 1)
+            self.taken_s[number] = now_s - self._port.line_s(len(frame.payload))
+        elif frame.type == MessageType.ERROR:
+            self._corrupt_input = BoardError.unpack(frame.payload).detail

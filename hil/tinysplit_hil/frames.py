@@ -44,9 +44,9 @@ class FrameDecoder:
         self._buffer = bytearray()
 
     @property
-    def missing_bytes(self) -> int:
-        """Lower bound on the bytes missing from the next frame: a read of that many does not wait beyond the frame."""
-        return self._frame_bytes() - len(self._buffer)
+    def is_inside_frame(self) -> bool:
+        """Whether the rest of a frame has not arrived yet."""
+        return bool(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Append `data` and yield the completed frames."""
@@ -59,7 +59,7 @@ class FrameDecoder:
             self._drop_to_sync()
 
     def give_up(self) -> Iterator[Frame]:
-        """Yield the frames inside an incomplete one, whose rest will not arrive after a time-out."""
+        """Yield the frames inside an incomplete one, whose rest will not arrive after a silence."""
         while self._buffer:
             del self._buffer[0]
             yield from self.feed(b"")

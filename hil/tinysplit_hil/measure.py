@@ -1,7 +1,7 @@
 """Runs samples on the boards of a rig and reads the times of all layers and cuts, on the boards' own clocks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,15 +9,14 @@ import numpy as np
 
 from tinysplit.common.errors import ToolError
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.client import REPLY_TIMEOUT_S, BoardClient
+from tinysplit.project.manifest import Project
+from tinysplit_hil.boards import Boards, NoRunError
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import Task, pause
 
-PROTOCOL_VERSION = 1
-TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated latency
-LINK_TIMEOUT_S = 6.0  # a board reports a dead link within this time
-SETTLE_S = 0.5  # between two reads of incomplete time records
+FAILURES_IN_A_ROW = 5  # after which the boards are taken for broken
+SETTLE_S = (0.1, 0.4, 1.0)  # between two reads of incomplete time records
 
 Records = dict[tuple[RecordKind, int], list[TimeRecord]]
 
@@ -48,22 +47,41 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class CutTime:
-    """Cut `number` (from 1): from the start of sending to the last acknowledgement, by the sender's clock."""
+    """Cut `number` (from 1): from the start of sending to the acknowledgement, by the sender's clock, and the copy.
+
+    The copy is that from the receiver's buffer into its arena, by the receiver's clock, where there is one.
+    """
 
     number: int
     seconds: Spread
     repeats: int  # retransmissions over all samples
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A sample (index from 0) without an output, and the reason in one line."""
+
+    sample: int
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Times and outputs of the boards; `outputs`: samples x elements, integers in HWC order."""
+    """Times and outputs of the samples that succeeded.
+
+    `samples`: their indices from 0; `outputs`: their outputs, samples x elements, integers in HWC order. `i_s`: from
+    the end of START to DONE by the clock of the host's ports.
+    """
 
     rig: Rig
     identities: Mapping[int, Identity]
     layers: tuple[LayerTime, ...]
     cuts: tuple[CutTime, ...]
+    samples: tuple[int, ...]
     outputs: IntArray
+    i_s: Spread
+    failures: tuple[Failure, ...]
+    not_run: int  # number of samples after the boards were taken for broken
 
     @property
     def l_s(self) -> float:
@@ -76,59 +94,50 @@ class Measurement:
         return sum(cut.seconds.mean for cut in self.cuts)
 
 
+@dataclass(frozen=True)
+class _Inference:
+    """One inference: its output, I in seconds, and the time records of all boards."""
+
+    output: bytes
+    i_s: float
+    records: Sequence[TimeRecord]
+
+
 def measure(
-    project: Project, rig: Rig, inputs: IntArray, on_sample: Callable[[int], None] = lambda _: None
+    project: Project,
+    rig: Rig,
+    inputs: IntArray,
+    on_sample: Callable[[int], None] = lambda _: None,
+    *,
+    fail_fast: bool = False,
 ) -> Measurement:
-    """Run `inputs` (N x H x W x C, integers in the network's input format) one after the other.
+    """Run `inputs` (N x H x W x C, integers in the network's input format) one after the other, each in its own run.
 
-    `on_sample` is called with the number of completed samples. Raises ToolError when a board runs other firmware,
-    reports an error, or does not reply in time.
+    `on_sample` is called with the number of samples that have ended. A sample that fails is noted and the next one
+    follows, until FAILURES_IN_A_ROW have failed in a row or a board joins no run any more. Raises ToolError when a
+    board runs other firmware and when no sample succeeds; with `fail_fast` for the first sample that fails.
     """
-    clients = rig.clients(project)
-    identities = {board.number: clients[board.number].identify() for board in project.boards}
-    for board in project.boards:
-        _check_identity(project, board, identities[board.number], clients[board.number].name)
+    boards = Boards(project, rig)
+    boards.check()
     for number in project.input_boards:
-        _check_input(number, identities[number], inputs)
-    output_bytes = identities[project.output_board].output_bytes
-    records: Records = defaultdict(list)
-    outputs = []
-    for count, sample in enumerate(inputs, start=1):
-        outputs.append(_infer(project, clients, sample.tobytes(), output_bytes))
-        for record in _read_times(project, clients):
-            records[record.kind, record.index].append(record)
-        on_sample(count)
-    output_type = np.dtype(f"<i{project.layers[-1].formats.output.bits // 8}")
-    integers = np.frombuffer(b"".join(outputs), output_type).reshape(len(inputs), -1)
-    layers = _layer_times(project, identities, records)
-    return Measurement(rig, identities, layers, _cut_times(project, identities, records), integers)
+        check_input(number, boards.identities[number], inputs)
+    done: dict[int, _Inference] = {}
+    failures: list[Failure] = []
+    for index, sample in enumerate(inputs):
+        try:
+            done[index] = _infer_alone(boards, sample.tobytes())
+        except ToolError as error:
+            if fail_fast:
+                raise
+            failures.append(Failure(index, str(error)))
+            if isinstance(error, NoRunError) or _are_in_a_row(failures):
+                break
+        on_sample(index + 1)
+    return _measurement(boards, rig, done, failures, len(inputs))
 
 
-def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
-    """Raise ToolError unless the board runs the firmware that was generated for `board`, at its clock."""
-    if identity.protocol != PROTOCOL_VERSION:
-        raise ToolError(
-            f"{name} has protocol version {identity.protocol} instead of {PROTOCOL_VERSION}: build and flash it again"
-        )
-    if identity.project_hash != project.project_hash:
-        raise ToolError(
-            f"{name} runs firmware of project {identity.project_hash:08x} instead of {project.project_hash:08x}: "
-            "build and flash it again"
-        )
-    if identity.board_index != board.number - 1:
-        raise ToolError(
-            f"{name} runs the firmware of board {identity.board_index + 1}: check that the ports are in board order"
-        )
-    if not identity.clock_ok:
-        raise ToolError(f"{name} could not set its clock to {board.core_hz / 1e6:g} MHz: check supply and oscillator")
-    if identity.core_hz != board.core_hz:
-        raise ToolError(
-            f"{name} runs at {identity.core_hz / 1e6:g} MHz instead of {board.core_hz / 1e6:g} MHz: "
-            "build and flash it again"
-        )
-
-
-def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
+def check_input(number: int, identity: Identity, inputs: IntArray) -> None:
+    """Raise ToolError unless board `number` takes inputs of this size."""
     sample_bytes = inputs.nbytes // len(inputs)
     if identity.input_bytes != sample_bytes:
         raise ToolError(
@@ -137,77 +146,119 @@ def _check_input(number: int, identity: Identity, inputs: IntArray) -> None:
         )
 
 
-def _infer(project: Project, clients: Mapping[int, BoardClient], data: bytes, output_bytes: int) -> bytes:
-    """Run one inference and return the bytes of its output."""
-    _reset_all(project, clients)
-    for number in project.input_boards:
-        clients[number].load(data)
-    for number in project.input_boards:
-        clients[number].start()
-    estimated_s = project.estimated_l_s + project.estimated_t_s
+def _are_in_a_row(failures: Sequence[Failure]) -> bool:
+    """Return whether the newest FAILURES_IN_A_ROW samples have failed."""
+    newest = failures[-FAILURES_IN_A_ROW:]
+    return len(newest) == FAILURES_IN_A_ROW == newest[-1].sample - newest[0].sample + 1
+
+
+def outputs_of(project: Project, outputs: Sequence[bytes]) -> IntArray:
+    """Return outputs as integers, samples x elements."""
+    output_type = np.dtype(f"<i{project.layers[-1].formats.output.bits // 8}")
+    return np.frombuffer(b"".join(outputs), output_type).reshape(len(outputs), -1)
+
+
+def _measurement(
+    boards: Boards, rig: Rig, done: Mapping[int, _Inference], failures: Sequence[Failure], n_samples: int
+) -> Measurement:
+    project, identities = boards.project, boards.identities
+    if not done:
+        raise ToolError(f"no sample succeeded: {failures[0].reason}")
+    records: Records = defaultdict(list)
+    for inference in done.values():
+        for record in inference.records:
+            records[record.kind, record.index].append(record)
+    return Measurement(
+        rig=rig,
+        identities=identities,
+        layers=tuple(_layer_times(project, identities, records)),
+        cuts=tuple(_cut_times(project, identities, records)),
+        samples=tuple(done),
+        outputs=outputs_of(project, [inference.output for inference in done.values()]),
+        i_s=Spread.of([inference.i_s for inference in done.values()]),
+        failures=tuple(failures),
+        not_run=n_samples - len(done) - len(failures),
+    )
+
+
+def _infer_alone(boards: Boards, data: bytes) -> _Inference:
+    """Run one inference in a run of its own."""
+    boards.start_run()
     try:
-        clients[project.output_board].wait_done(TIMEOUT_FACTOR * estimated_s + LINK_TIMEOUT_S)
-    except ToolError:
-        _raise_cause(clients)
-        raise
-    return clients[project.output_board].read_output(output_bytes)
+        output, i_s = _infer(boards, data)
+        return _Inference(output, i_s, _read_times(boards))
+    except ToolError as error:
+        raise boards.explain(error) from None
 
 
-def _reset_all(project: Project, clients: Mapping[int, BoardClient]) -> None:
-    """Stop all boards before the first reset, so that no data of an earlier inference is left on the links."""
-    longest_layer_s = max(layer.estimated_s for layer in project.layers)
-    for client in clients.values():
-        client.stop(REPLY_TIMEOUT_S + TIMEOUT_FACTOR * longest_layer_s)
-    for number in sorted(clients, reverse=True):
-        clients[number].reset()
+def _infer(boards: Boards, data: bytes) -> tuple[bytes, float]:
+    project, timeout_s = boards.project, boards.timeout_s
+    last = boards.clients[project.output_board]
+    first = [boards.clients[number] for number in project.input_boards]
+    outputs: list[bytes] = []
+
+    def collect() -> Task[None]:
+        crc = yield from last.wait_done(0, timeout_s)
+        outputs.append((yield from last.read_output(0, boards.identities[project.output_board].output_bytes, crc)))
+
+    boards.run([*(client.send_input(0, data, timeout_s) for client in first), collect()])
+    return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
 
 
-def _raise_cause(clients: Mapping[int, BoardClient]) -> None:
-    """Raise the error that a board reports for an inference that timed out, or its line errors, if there are any."""
-    for client in clients.values():
-        client.check_events()
-    for client in clients.values():
-        count = client.identify().line_errors
-        if count:
-            raise ToolError(f"{client.name} counted {count} line errors: check pins, ground and baud rate")
+def _read_times(boards: Boards) -> Sequence[TimeRecord]:
+    """Return the time records of all boards, which must be exactly those of their layers and cuts.
 
-
-def _read_times(project: Project, clients: Mapping[int, BoardClient]) -> Iterable[TimeRecord]:
-    """Yield the time records of all boards, which must be exactly those of their layers and cuts."""
-    for board in project.boards:
-        layers = [layer.number for layer in project.layers if layer.board == board.number]
-        cuts = [cut.number - 1 for cut in project.cuts if cut.from_board == board.number]
-        expected = [(RecordKind.LAYER, i) for i in layers] + [(RecordKind.TRANSFER, i) for i in cuts]
-        yield from _settled_times(clients[board.number], sorted(expected))
-
-
-def _settled_times(client: BoardClient, expected: Sequence[tuple[RecordKind, int]]) -> Sequence[TimeRecord]:
-    """Return the time records of one board.
-
-    Waits for a sender whose last acknowledgement was lost: it still retransmits when the output is complete.
+    Waits for a sender whose last acknowledgement was lost: it still sends when the output is complete.
     """
-    for pause_s in (SETTLE_S, SETTLE_S, LINK_TIMEOUT_S, 0):
-        records = [record for record in client.read_times() if record.ticks]
-        if sorted((record.kind, record.index) for record in records) == expected:
-            return records
-        client.check_events(pause_s)
-    raise ToolError(f"{client.name} sent {len(records)} time records that do not match its layers and cuts")
+    records: list[TimeRecord] = []
+    for board in boards.project.boards:
+        records += _times_of_board(boards, board.number)
+    return records
 
 
-def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[LayerTime, ...]:
-    times = []
+def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
+    client, expected = boards.clients[number], sorted(_expected_records(boards.project, number))
+    found: list[Sequence[TimeRecord]] = []
+
+    def read() -> Task[None]:
+        for pause_s in (*SETTLE_S, 0.0):
+            records = yield from client.read_times()
+            measured = [r for r in records if r.kind in (RecordKind.LAYER, RecordKind.TRANSFER, RecordKind.COPY)]
+            if sorted((r.kind, r.index) for r in measured if r.ticks) == expected:
+                found.append(measured)
+                return
+            yield from pause(boards.clock, pause_s)
+        raise ToolError(
+            f"{client.name} sent {len(records)} time records that do not match its layers and cuts: "
+            "build and flash it again"
+        )
+
+    boards.run([read()])
+    return found[0]
+
+
+def _expected_records(project: Project, number: int) -> Iterator[tuple[RecordKind, int]]:
+    yield from ((RecordKind.LAYER, layer.number) for layer in project.layers if layer.board == number)
+    yield from ((RecordKind.TRANSFER, cut.number - 1) for cut in project.cuts if cut.from_board == number)
+    staged = project.board(number).staged_cuts
+    received = (cut.number for cut in project.cuts if cut.to_board == number)
+    yield from ((RecordKind.COPY, cut - 1) for cut in received if cut in staged)
+
+
+def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[LayerTime]:
     for layer in project.layers:
         identity = identities[layer.board]
         cycles_per_tick = identity.core_hz / identity.timer_hz
         cycles = Spread.of([r.ticks * cycles_per_tick for r in records[RecordKind.LAYER, layer.number]])
-        times.append(LayerTime(layer.number, layer.board, cycles, cycles.mean / identity.core_hz))
-    return tuple(times)
+        yield LayerTime(layer.number, layer.board, cycles, cycles.mean / identity.core_hz)
 
 
-def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> tuple[CutTime, ...]:
-    times = []
+def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[CutTime]:
     for cut in project.cuts:
-        own = records[RecordKind.TRANSFER, cut.number - 1]
-        seconds = Spread.of([record.ticks / identities[cut.from_board].timer_hz for record in own])
-        times.append(CutTime(cut.number, seconds, sum(record.repeats for record in own)))
-    return tuple(times)
+        sent = records[RecordKind.TRANSFER, cut.number - 1]
+        copied = records[RecordKind.COPY, cut.number - 1]
+        seconds = [record.ticks / identities[cut.from_board].timer_hz for record in sent]
+        if copied:
+            copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]
+            seconds = [transfer_s + copy_s for transfer_s, copy_s in zip(seconds, copies_s, strict=True)]
+        yield CutTime(cut.number, Spread.of(seconds), sum(record.repeats for record in sent))

@@ -1,5 +1,6 @@
 """Check of the boards' outputs against the integer reference, and accuracy against float."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ class OutputCheck:
     in integers and in float. `rmse`, `mae` and `l2r` (relative error in the l2 norm) are over all samples.
     """
 
-    samples: int  # run on the boards
+    samples: int  # with an output of the boards
     differing: tuple[int, ...]  # indices from 0 of those that are not bit-exact
     reference_samples: int  # computed by the integer reference and in float
     top1: float | None
@@ -44,6 +45,7 @@ class OutputCheck:
 
 def check_outputs(
     quantized: QuantizedGraph,
+    samples: Sequence[int],
     board_outputs: IntArray,
     integer_outputs: IntArray,
     float_outputs: FloatArray,
@@ -51,19 +53,19 @@ def check_outputs(
 ) -> OutputCheck:
     """Compare outputs.
 
-    `board_outputs`: n x elements, integers in HWC order, of the first n samples. `integer_outputs` and `float_outputs`:
-    samples x output shape, in ONNX's order. `labels`: one class per sample.
+    `board_outputs`: n x elements, integers in HWC order, of the n `samples` (indices from 0). `integer_outputs` and
+    `float_outputs`: samples x output shape, in ONNX's order. `labels`: one class per sample.
     """
-    samples, total = len(board_outputs), len(integer_outputs)
+    total = len(integer_outputs)
     integers = integer_outputs.reshape(total, -1)
     floats = float_outputs.reshape(total, -1).astype(np.float64)
-    differs = (board_outputs[:, quantized.graph.output_order] != integers[:samples]).any(axis=1)
+    differs = (board_outputs[:, quantized.graph.output_order] != integers[list(samples)]).any(axis=1)
     errors = quantized.output_format.dequantize(integers) - floats
     classes, float_classes = integers.argmax(axis=1), floats.argmax(axis=1)
     norm = float(np.linalg.norm(floats))
     return OutputCheck(
-        samples=samples,
-        differing=tuple(int(i) for i in np.flatnonzero(differs)),
+        samples=len(set(samples)),
+        differing=tuple(sorted({sample for sample, is_wrong in zip(samples, differs, strict=True) if is_wrong})),
         reference_samples=total,
         top1=None if labels is None else float((classes == labels).mean()),
         float_top1=None if labels is None else float((float_classes == labels).mean()),

@@ -1,19 +1,25 @@
-"""Frame types, error codes and payloads on a host port (docs/protocol.md), all little endian."""
+"""Frame types, error codes and payloads on a host port (docs/protocol.md, version 2), all little endian."""
 
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
+PROTOCOL_VERSION = 2
 REPLY_BIT = 0x80
-RECORDS_PER_REPLY = 31
-HOST_PAYLOAD_BYTES = 252
+RECORDS_PER_REPLY = 128
+HOST_PAYLOAD_BYTES = 1024
 
-_IDENTITY = struct.Struct("<BBBBIIIII")
-_LOAD = struct.Struct("<I")
-_READ_OUTPUT = struct.Struct("<IH")
+_IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
+_VERSION_1_IDENTITY_BYTES = 24
+_RESET = struct.Struct("<I")
+_LOAD = struct.Struct("<II")
+_START = struct.Struct("<II")
+_READ_OUTPUT = struct.Struct("<IIH")
 _READ_TIMES = struct.Struct("<H")
 _RECORD = struct.Struct("<BBHI")
+_DONE = struct.Struct("<II")
+_TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
 
 
@@ -27,7 +33,10 @@ class MessageType(IntEnum):
     READ_OUTPUT = 0x05
     READ_TIMES = 0x06
     STOP = 0x07
+    CHECK = 0x08
+    REBOOT = 0x09
     DONE = 0xE0
+    TAKEN = 0xE1
     ERROR = 0xEE
 
 
@@ -39,10 +48,20 @@ class ErrorCode(IntEnum):
     BAD_RANGE = 3
     NOT_FIRST = 4
     BUSY = 5
-    LINK_TIMEOUT = 6
-    LINK_UNEXPECTED = 7
+    LINK_NO_ANSWER = 6
     BAD_CRC = 8
     FAULT = 10
+    LINK_PEER_STOPPED = 11
+    LINK_PEER_RESTARTED = 12
+    LINK_OTHER_PLAN = 13
+    LINK_OTHER_VERSION = 14
+    LINK_WRONG_BOARD = 15
+    LINK_CORRUPT = 16
+    FLASH_CORRUPT = 17
+    INPUT_CORRUPT = 18
+    STOPPED = 19
+    WRONG_NUMBER = 20
+    STACK_OVERFLOW = 21
 
 
 class RecordKind(IntEnum):
@@ -50,52 +69,97 @@ class RecordKind(IntEnum):
 
     LAYER = 0
     TRANSFER = 1
+    COPY = 2
+    INPUT = 3
+    OUTPUT = 4
 
+
+class BoardState(IntEnum):
+    """What a board does: no run, waiting for its first tensor, an inference."""
+
+    STOPPED = 0
+    READY = 1
+    RUNNING = 2
+
+
+RESET_CAUSES = ("unknown", "power", "reset pin", "watchdog", "software", "brown-out")
+LINK_DRIVERS = ("none", "dma", "interrupt", "polling")
 
 _MEANINGS = {
     ErrorCode.UNKNOWN_TYPE: "unknown request: build and flash the board again",
     ErrorCode.BAD_LENGTH: "wrong length of a request: build and flash the board again",
     ErrorCode.BAD_RANGE: "request out of the tensor's range: build and flash the board again",
     ErrorCode.NOT_FIRST: "this board does not read the network's input: check that the ports are in board order",
-    ErrorCode.BUSY: "an inference is running, or has no output yet: reset the board",
-    ErrorCode.LINK_TIMEOUT: "no acknowledgement of cut {cut}: check the wiring of the link, TX to RX both ways",
-    ErrorCode.LINK_UNEXPECTED: "unexpected tensor of cut {cut}: check that the link is connected to the right board",
+    ErrorCode.BUSY: "an input was sent or an output read too early, or the run has ended on this board: run again",
+    ErrorCode.LINK_NO_ANSWER: "no answer to the tensor of cut {cut}: check the wiring of the link, TX to RX both ways",
     ErrorCode.BAD_CRC: "requests arrive damaged: check wiring and baud rate",
-    ErrorCode.FAULT: "processor fault at 0x{detail:08x}",
+    ErrorCode.FAULT: "processor fault at 0x{detail:08x}: build and flash the board again, and check its supply",
+    ErrorCode.LINK_PEER_STOPPED: "the receiver of cut {cut} is in no run: reset it",
+    ErrorCode.LINK_PEER_RESTARTED: "the board at the other end of cut {cut} restarted: check its supply",
+    ErrorCode.LINK_OTHER_PLAN: "the board at the other end of cut {cut} runs another plan: build and flash it again",
+    ErrorCode.LINK_OTHER_VERSION: "the board of cut {cut} has another protocol version: build and flash it again",
+    ErrorCode.LINK_WRONG_BOARD: "another board than planned is at the other end of cut {cut}: check the wiring",
+    ErrorCode.LINK_CORRUPT: "the tensor of cut {cut} arrives damaged again and again: check ground and baud rate",
+    ErrorCode.FLASH_CORRUPT: "code or weights in flash have changed (CRC-32 {detail:08x}): flash the board again",
+    ErrorCode.INPUT_CORRUPT: "the input arrived damaged: check wiring and baud rate of the host port",
+    ErrorCode.STOPPED: "the board is in no run: it has restarted or reported an error before",
+    ErrorCode.WRONG_NUMBER: "inference {detail} was expected: another program uses the port, or the board restarted",
+    ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Reply to IDENTIFY. `board_index` counts from 0; `line_errors` saturates at 255 and is cleared by RESET."""
+    """Reply to IDENTIFY: facts of the board, and what it has done in its run. `board_index` counts from 0."""
 
-    protocol: int
+    protocol: int = PROTOCOL_VERSION
     board_index: int
-    clock_ok: bool
-    line_errors: int
+    clock_ok: bool = True
+    line_errors: int = 0  # of all UARTs since RESET, up to 255
     project_hash: int
     core_hz: int
     timer_hz: int
     input_bytes: int
     output_bytes: int
+    state: int = BoardState.STOPPED
+    reset_cause: int = 0
+    link_driver: int = 0
+    error: int = 0  # code of the error that ended the last run
+    boot_count: int = 0
+    run: int = 0
+    inputs_taken: int = 0  # number of the input that LOAD accepts next
+    outputs_done: int = 0
+    output_crc: int = 0  # of the newest output
+    retransmissions: int = 0
+    link_line_errors: int = 0
+    error_detail: int = 0
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        """Return the identity in the payload of a reply. Raises struct.error for a wrong length."""
-        protocol, board_index, clock_ok, *numbers = _IDENTITY.unpack(payload)
-        return cls(protocol, board_index, bool(clock_ok), *numbers)
+        """Return the identity in the payload of a reply. Raises struct.error for a wrong length.
+
+        Other versions have the same first 24 bytes; what they lack is 0 here.
+        """
+        if len(payload) >= _VERSION_1_IDENTITY_BYTES and payload[0] != PROTOCOL_VERSION:
+            payload = payload[: _IDENTITY.size].ljust(_IDENTITY.size, b"\0")
+        values = dict(zip(cls.__dataclass_fields__, _IDENTITY.unpack(payload), strict=True))
+        return cls(**{**values, "clock_ok": bool(values["clock_ok"])})
 
     def pack(self) -> bytes:
         """Return the payload of a reply."""
-        numbers = (self.project_hash, self.core_hz, self.timer_hz, self.input_bytes, self.output_bytes)
-        return _IDENTITY.pack(self.protocol, self.board_index, self.clock_ok, self.line_errors, *numbers)
+        return _IDENTITY.pack(*(getattr(self, name) for name in self.__dataclass_fields__))
+
+    @property
+    def cause(self) -> str:
+        """Cause of the last reset, in words."""
+        return RESET_CAUSES[self.reset_cause] if self.reset_cause < len(RESET_CAUSES) else str(self.reset_cause)
 
 
 @dataclass(frozen=True)
 class TimeRecord:
-    """Timer ticks of layer `index` (from 1) or of the transfer of cut `index` (from 0).
+    """Timer ticks of layer `index` (from 1), or of the transfer or copy of cut `index` (from 0).
 
-    `repeats` counts the retransmissions (go-back-N) of a transfer; a step that has not run yet has 0 ticks.
+    `repeats` counts the frames of a transfer that were sent again; a step that has not run yet has 0 ticks.
     """
 
     kind: RecordKind
@@ -104,13 +168,34 @@ class TimeRecord:
     repeats: int = 0
 
     def pack(self) -> bytes:
-        """Return the eight bytes of this record."""
-        return _RECORD.pack(self.kind, self.repeats, self.index, self.ticks)
+        """Return the eight bytes of this record; ticks beyond 32 bits lose their lowest bits."""
+        shift = max(0, self.ticks.bit_length() - 32)
+        return _RECORD.pack(shift << 4 | self.kind, self.repeats, self.index, self.ticks >> shift)
 
     @classmethod
     def unpack_all(cls, payload: bytes) -> list[Self]:
         """Return the records of a reply. Raises ValueError or struct.error when they are malformed."""
-        return [cls(RecordKind(k), index, ticks, repeats) for k, repeats, index, ticks in _RECORD.iter_unpack(payload)]
+        return [
+            cls(RecordKind(kind & 0x0F), index, ticks << (kind >> 4), repeats)
+            for kind, repeats, index, ticks in _RECORD.iter_unpack(payload)
+        ]
+
+
+@dataclass(frozen=True)
+class Done:
+    """DONE: the output of inference `number` is complete and has this CRC-32."""
+
+    number: int
+    crc: int
+
+    def pack(self) -> bytes:
+        """Return the payload of DONE."""
+        return _DONE.pack(self.number, self.crc)
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return what the payload of DONE says. Raises struct.error for a wrong length."""
+        return cls(*_DONE.unpack(payload))
 
 
 @dataclass(frozen=True)
@@ -137,16 +222,36 @@ class BoardError:
         return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail)}"
 
 
-def pack_load(offset: int, data: bytes) -> bytes:
+def pack_reset(run: int) -> bytes:
+    """Return the payload of RESET."""
+    return _RESET.pack(run)
+
+
+def pack_load(number: int, offset: int, data: bytes) -> bytes:
     """Return the payload of LOAD."""
-    return _LOAD.pack(offset) + data
+    return _LOAD.pack(number, offset) + data
 
 
-def pack_read_output(offset: int, length: int) -> bytes:
+def pack_start(number: int, crc: int) -> bytes:
+    """Return the payload of START."""
+    return _START.pack(number, crc)
+
+
+def pack_read_output(number: int, offset: int, length: int) -> bytes:
     """Return the payload of READ_OUTPUT."""
-    return _READ_OUTPUT.pack(offset, length)
+    return _READ_OUTPUT.pack(number, offset, length)
 
 
 def pack_read_times(first_record: int) -> bytes:
     """Return the payload of READ_TIMES."""
     return _READ_TIMES.pack(first_record)
+
+
+def pack_taken(number: int) -> bytes:
+    """Return the payload of TAKEN."""
+    return _TAKEN.pack(number)
+
+
+def unpack_taken(payload: bytes) -> int:
+    """Return the number in the payload of TAKEN. Raises struct.error for a wrong length."""
+    return int(_TAKEN.unpack(payload)[0])

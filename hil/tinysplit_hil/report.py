@@ -1,13 +1,15 @@
-"""Estimated and measured latency with the check of the outputs, as JSON; `tables` prints it."""
+"""Estimated and measured latency and period with the check of the outputs, as JSON; `tables` prints it."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
-from tinysplit_hil.measure import Measurement
+from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
+from tinysplit_hil.stream import Stream
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,12 @@ class Latency:
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """A project, its measurement, and the check of the outputs."""
+    """A project, its measurement sample by sample, the check of all outputs, and the stream of a pipelined one."""
 
     project: Project
     measurement: Measurement
     outputs: OutputCheck
+    stream: Stream | None = None
 
     @property
     def estimated(self) -> Latency:
@@ -46,9 +49,24 @@ class MeasureReport:
         """Latency on the boards, mean over samples."""
         return Latency(self.measurement.l_s, self.measurement.t_s)
 
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Samples that the boards gave no output for, in either mode."""
+        return self.measurement.failures + (self.stream.failures if self.stream else ())
+
+    @property
+    def not_run(self) -> int:
+        """Number of samples that were left out after too many failures."""
+        return self.measurement.not_run + (self.stream.not_run if self.stream else 0)
+
     def check(self) -> None:
-        """Raise CheckFailedError unless all outputs are bit-exact."""
+        """Raise CheckFailedError unless all samples have an output and all outputs are bit-exact."""
         self.outputs.check()
+        if self.failures:
+            first, number = self.failures[0], len(self.failures)
+            what = "1 sample" if number == 1 else f"{number} samples"
+            rest = f" and {self.not_run} were not run" if self.not_run else ""
+            raise CheckFailedError(f"{what} failed{rest}; sample {first.sample + 1}: {first.reason}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, times in seconds."""
@@ -62,6 +80,14 @@ class MeasureReport:
             "rig": rig.kind,
             "rig_note": rig.note,
             "boards": self._boards_json(),
+            "estimated_i_s": self.project.estimated_i_s,
+            "measured_i_s": self.measurement.i_s.mean,
+            "estimated_period_s": self.project.estimated_period_s,
+            "measured_period_s": self.stream.period_s if self.stream else None,
+            "one_board_period_s": self.project.one_board_period_s,
+            "pipelined": self._stream_json(self.stream) if self.stream else None,
+            "failures": [{"sample": each.sample + 1, "reason": each.reason} for each in self.failures],
+            "not_run": self.not_run,
             "latency": {
                 "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
                 "measured": dict(zip("LTI", self.measured.values, strict=True)),
@@ -80,6 +106,13 @@ class MeasureReport:
                 "mae": outputs.mae,
                 "l2r": outputs.l2r,
             },
+        }
+
+    def _stream_json(self, stream: Stream) -> dict[str, Any]:
+        return {
+            "samples": len(stream.samples),
+            "copies": [list(copy) for copy in self.project.copies],
+            "host_port_share": stream.host_port_share,
         }
 
     def _boards_json(self) -> list[dict[str, Any]]:

@@ -15,7 +15,9 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, ToolError, one_line
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.project.manifest import Project
-from tinysplit_hil.client import BoardClient, Port
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.request_port import Port
+from tinysplit_hil.tasks import Clock, RealClock
 
 VIRTUAL = "virtual"
 WRITE_TIMEOUT_S = 5.0
@@ -23,15 +25,16 @@ WRITE_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Rig:
-    """Open ports by board number (from 1). `note` describes the boards in every table of a measurement."""
+    """Open ports by board number (from 1), and their clock. `note` describes the boards in every table."""
 
     kind: Literal["virtual", "real"]
     note: str
     ports: Mapping[int, Port]
+    clock: Clock
 
     def clients(self, project: Project) -> dict[int, BoardClient]:
         """Return the client of every board of `project` by number."""
-        return {b.number: BoardClient(self.ports[b.number], b.title) for b in project.boards}
+        return {b.number: BoardClient(self.ports[b.number], b.title, self.clock, b.number) for b in project.boards}
 
 
 class _RealBoard(FileModel):
@@ -70,8 +73,9 @@ def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
 
 @contextmanager
 def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
-    # Imported here because it requires Unicorn, which real boards do not.
+    # Imported here because they require Unicorn, which real boards do not.
     from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
+    from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
 
     boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
     index = {board.number: position for position, board in enumerate(project.boards)}
@@ -83,7 +87,7 @@ def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
     with open_registered(name, VirtualRig(boards, wires)) as virtual:
         urls = [f"virtual://{name}/{position}" for position in range(len(boards))]
         with _open_ports(project, urls) as ports:
-            yield Rig("virtual", virtual.model_note, ports)
+            yield Rig("virtual", virtual.model_note, ports, VirtualClock(virtual))
 
 
 def _built(elf: Path) -> Path:
@@ -100,7 +104,7 @@ def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
     with _open_ports(project, urls) as ports:
-        yield Rig("real", f"real boards on {', '.join(urls)}", ports)
+        yield Rig("real", f"real boards on {', '.join(urls)}", ports, RealClock(tuple(ports.values())))
 
 
 def _read_rig_file(path: Path) -> _RigFile:

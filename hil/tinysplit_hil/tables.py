@@ -1,13 +1,15 @@
-"""The tables of a measurement: layers, cuts, outputs, and L, T, I as in Santamaria 2021, Table 5."""
+"""The tables of a measurement: layers, cuts, failures, outputs; L, T, I as in Santamaria 2021, Table 5; the period."""
 
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tinysplit.common.units import MS
 from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.stream import Stream
 
 TIMES = ("est. ms", "meas. ms", "diff.")
 
@@ -19,6 +21,7 @@ PUBLISHED_ROWS = (
     ("Santamaria 2021, Table 5, Experimental", 3.56, 0.25, 3.81),
 )
 LARGE_L2R = 0.5
+LARGE_SHARE = 0.9
 SHORT_BITS = 8
 
 PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model counts 8 bit times per byte."
@@ -29,8 +32,13 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
     console.print(_layer_table(report), "")
     if report.project.cuts:
         console.print(_cut_table(report), "")
+    if report.failures:
+        console.print(_failure_table(report), "")
     _print_outputs(report, console)
     console.print(_latency_table(report))
+    if report.stream:
+        console.print("", _period_table(report, report.stream))
+        _print_limit(report.stream, console)
 
 
 def _layer_table(report: MeasureReport) -> Table:
@@ -105,7 +113,46 @@ def _latency_table(report: MeasureReport) -> Table:
         f"tinysplit, {report.project.bits} bits, {_rig(report)}", *(f"{value:.4f}" for value in measured), style="bold"
     )
     table.add_row("difference", *(_difference(a, b) for a, b in zip(estimated, measured, strict=True)))
+    table.add_row("from START to DONE", "", "", f"{report.measurement.i_s.mean:.4f}")
     return table
+
+
+def _failure_table(report: MeasureReport) -> Table:
+    """Return a table of the samples without output."""
+    rest = f"; {report.not_run} after them were not run" if report.not_run else ""
+    table = _table(report, f"Failed samples: {len(report.failures)}{rest}")
+    table.add_column("sample", justify="right")
+    table.add_column("reason", overflow="fold")
+    for failure in report.failures:
+        table.add_row(str(failure.sample + 1), Text(failure.reason))
+    return table
+
+
+def _period_table(report: MeasureReport, stream: Stream) -> Table:
+    """Return the period of the stream beside the estimated one and that of the best single board."""
+    project = report.project
+    table = _table(report, f"Period of {len(stream.samples)} inferences in a stream")
+    _columns(table, "case", "period (ms)", "inferences/s", labels=("case",))
+
+    def add(case: str, period_s: float, style: str = "") -> None:
+        table.add_row(case, f"{MS * period_s:.3f}", f"{1 / period_s:.2f}", style=style)
+
+    add("estimated", project.estimated_period_s)
+    add(f"measured, {_rig(report)}", stream.period_s, "bold")
+    table.add_row("difference", _difference(project.estimated_period_s, stream.period_s), "")
+    if project.one_board_period_s is not None:
+        add("best single board, estimated", project.one_board_period_s)
+    return table
+
+
+def _print_limit(stream: Stream, console: Console) -> None:
+    """Print that the host's port is too slow for the boards."""
+    if stream.host_port_share is not None and stream.host_port_share > LARGE_SHARE:
+        percent = 100 * stream.host_port_share
+        console.print(
+            f"[red]warning: the host port limits the boards: an input takes {percent:.0f} % of the period[/red]",
+            highlight=False,
+        )
 
 
 def _is_published_case(report: MeasureReport) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fake_rig import NOTE, FakeRig, make_inputs, make_project
+from fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import OutputCheck
@@ -53,6 +53,10 @@ def test_json_has_what_was_planned() -> None:
     assert data["output"]["top1"] == 0.975
     assert data["output"]["float_top1"] == 0.9778
     assert data["cuts"][0]["payload_bytes"] == 300
+    assert data["measured_i_s"] == pytest.approx(FIRST_S + LAST_S, rel=0.01)
+    assert data["estimated_i_s"] == pytest.approx(0.02989)
+    assert (data["estimated_period_s"], data["one_board_period_s"]) == (0.03, 0.04)
+    assert (data["measured_period_s"], data["pipelined"], data["failures"]) == (None, None, [])
     assert data["boards"][0]["measured_s"] == pytest.approx(0.011)
 
 

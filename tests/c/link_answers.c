@@ -1,74 +1,110 @@
-/* One end of a link, told on stdin what to do; whatever it sends goes to stdout as one line a frame.
+/* One end of a link, frame by frame: obeys commands from stdin, prints events and all bytes that leave.
  *
- * "send TAG BYTES", "receive TAG BYTES", "frame TYPE TAG SEQUENCE LENGTH GOOD" (arrives; with a wrong CRC if GOOD is 0),
- * "tick N" (milliseconds), "state". Frames leave after every line.
+ * join RUN | leave | accept CHANNEL NUMBER | send CHANNEL NUMBER READY | extend CHANNEL READY | bytes HEX | tick COUNT |
+ * prefix CHANNEL | memory CHANNEL | crc HEX | zeros CRC COUNT
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "crc32.h"
 #include "link.h"
 
-enum { BAUD = 115200, LARGEST = 65536 };
+enum { CHANNELS = 4, LARGEST = 5000, LINE = 16384 };
 
-static link_t end;
-static frame_receiver_t line; /* reads what `end` sends */
-static uint8_t from[LARGEST], to[LARGEST], ignored[FRAME_MAX_PAYLOAD];
+static uint8_t memory[CHANNELS][LARGEST], bitmaps[CHANNELS][LINK_BITMAP_BYTES(LARGEST)];
+static const link_channel_plan_t plans[CHANNELS] = {{.channel = 6, .bytes = 56, .blocks = bitmaps[0]},
+                                                    {.channel = 7, .bytes = 5000, .blocks = bitmaps[1]},
+                                                    {.channel = 8, .is_out = true, .bytes = 56, .blocks = bitmaps[2]},
+                                                    {.channel = 9, .is_out = true, .bytes = 5000, .blocks = bitmaps[3]}};
+static link_channel_t channels[CHANNELS];
+static const link_identity_t identity = {.plan = 0xC0FFEE01u, .boot_count = 5, .board = 2, .reset_cause = 3};
+static link_t link;
 
 static void wake(void *port) { (void)port; }
 
-static void unexpected(uint8_t tag) { printf("unexpected %u\n", tag); }
-
-static uint8_t *begin_frame(void *owner, const frame_header_t *header) {
-  (void)owner;
-  (void)header;
-  return ignored;
+static void event(link_t *which, link_event_t what, uint8_t channel, uint32_t detail) {
+  (void)which;
+  printf("event %d %u %lu\n", what, channel, (unsigned long)detail);
 }
 
-static void end_frame(void *owner, const frame_header_t *header, bool crc_good) {
-  (void)owner;
-  printf("%02x %u %u %u%s\n", header->type, header->tag, header->sequence, header->length, crc_good ? "" : " bad");
-}
+static const link_settings_t settings = {.identity = &identity,
+                                         .plans = plans,
+                                         .channels = channels,
+                                         .channel_count = CHANNELS,
+                                         .peer = 5,
+                                         .baud = 115200,
+                                         .wake = wake,
+                                         .event = event};
 
-static void leave(void) {
-  uint8_t byte;
-  while (frame_next_byte(&end.transmitter, &byte)) frame_receive(&line, byte);
-}
-
-static void arrive(uint8_t type, uint8_t tag, uint8_t sequence, uint16_t length, bool good) {
-  static const uint8_t payload[FRAME_MAX_PAYLOAD];
-  static frame_transmitter_t source;
-  frame_header_t header = {.type = type, .tag = tag, .sequence = sequence, .length = length};
-  frame_transmit(&source, &header, payload);
-  uint8_t byte, before = 0;
-  bool has_before = false;
-  while (frame_next_byte(&source, &byte)) {
-    if (has_before) frame_receive(&end.receiver, before);
-    before = byte;
-    has_before = true;
+static void drain(void) {
+  uint8_t bytes[7];
+  uint32_t count = link_fill(&link, bytes, sizeof bytes);
+  if (count == 0) return;
+  printf("out ");
+  for (; count; count = link_fill(&link, bytes, sizeof bytes)) {
+    for (uint32_t i = 0; i < count; i++) printf("%02x", bytes[i]);
   }
-  frame_receive(&end.receiver, good ? before : (uint8_t)(before ^ 1));
+  printf("\n");
+}
+
+static uint32_t read_hex(const char *text, uint8_t *bytes) {
+  uint32_t count = 0;
+  char pair[3] = {0};
+  for (; text[0] && text[1]; text += 2) {
+    memcpy(pair, text, 2);
+    bytes[count++] = (uint8_t)strtoul(pair, NULL, 16);
+  }
+  return count;
+}
+
+static uint8_t *memory_of(unsigned long channel) { return memory[channel - plans[0].channel]; }
+
+static void print_memory(unsigned long channel) {
+  printf("memory ");
+  for (uint32_t i = 0; i < plans[channel - plans[0].channel].bytes; i++) printf("%02x", memory_of(channel)[i]);
+  printf("\n");
+}
+
+static void print_prefix(uint8_t channel) {
+  printf("prefix %lu\n", (unsigned long)link_received_prefix(&link, channel));
+}
+
+static void obey(const char *command, const char *text, const unsigned long *numbers) {
+  static uint8_t bytes[LINE];
+  uint8_t channel = (uint8_t)numbers[0];
+  uint8_t number = (uint8_t)numbers[1];
+  if (!strcmp(command, "join")) link_join(&link, (uint32_t)numbers[0]);
+  if (!strcmp(command, "leave")) link_leave(&link);
+  if (!strcmp(command, "accept")) link_accept(&link, channel, memory_of(channel), number);
+  if (!strcmp(command, "send")) link_send(&link, channel, memory_of(channel), number, (uint32_t)numbers[2]);
+  if (!strcmp(command, "extend")) link_extend(&link, channel, (uint32_t)numbers[1]);
+  if (!strcmp(command, "bytes")) link_receive_bytes(&link, bytes, read_hex(text, bytes));
+  if (!strcmp(command, "prefix")) print_prefix(channel);
+  if (!strcmp(command, "memory")) print_memory(channel);
+  if (!strcmp(command, "crc")) printf("%lu\n", (unsigned long)crc32(0, bytes, read_hex(text, bytes)));
+  if (!strcmp(command, "zeros")) {
+    printf("%lu\n", (unsigned long)crc32_zeros((uint32_t)numbers[0], (uint32_t)numbers[1]));
+  }
+  for (unsigned long i = 0; !strcmp(command, "tick") && i < numbers[0]; i++) {
+    drain();
+    if (link_is_busy(&link)) link_tick(&link);
+  }
 }
 
 int main(void) {
-  char words[64];
-  unsigned a, b, c, d, e;
-  link_begin(&end, BAUD, NULL, wake, unexpected);
-  frame_receiver_begin(&line, NULL, begin_frame, end_frame);
-  while (fgets(words, sizeof words, stdin)) {
-    if (sscanf(words, "send %u %u", &a, &b) == 2) {
-      link_send(&end, (uint8_t)a, from, b);
-    } else if (sscanf(words, "receive %u %u", &a, &b) == 2) {
-      link_receive(&end, (uint8_t)a, to, b);
-    } else if (sscanf(words, "frame %x %u %u %u %u", &a, &b, &c, &d, &e) == 5) {
-      arrive((uint8_t)a, (uint8_t)b, (uint8_t)c, (uint16_t)d, e != 0);
-    } else if (sscanf(words, "tick %u", &a) == 1) {
-      for (; a > 0; a--) link_tick(&end);
-    } else if (strncmp(words, "state", 5) == 0) {
-      printf("%s %s\n", end.sending ? "sending" : "idle", end.receiving ? "receiving" : "done");
-    } else {
-      return 2;
-    }
-    leave();
+  static char line[2 * LINE], command[16], text[2 * LINE];
+  for (int c = 2; c < CHANNELS; c++) {
+    for (int i = 0; i < LARGEST; i++) memory[c][i] = (uint8_t)(i * 7 + i / 256 + c);
+  }
+  link_begin(&link, &settings);
+  while (fgets(line, sizeof line, stdin)) {
+    unsigned long numbers[3] = {0};
+    text[0] = 0;
+    if (sscanf(line, "%15s %s", command, text) < 1) continue;
+    sscanf(line, "%*s %lu %lu %lu", &numbers[0], &numbers[1], &numbers[2]);
+    obey(command, text, numbers);
+    drain();
   }
   return 0;
 }

@@ -101,13 +101,19 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
     links = ((usart3, 115200), (usart3, 115200))
     text = render_board_files(board, links, 115200, board.near_memory, LinkDriver.INTERRUPT)["src/board.c"]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
-    assert body.split() == ["uart_link_interrupt(&board_link_uarts[0]);", "uart_link_interrupt(&board_link_uarts[1]);"]
+    assert body.split() == ["transfers_interrupt(0);", "transfers_interrupt(1);"]
 
 
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
         render_board_files(board, ((board.link_uarts[0], 7_000_000),), 115200, board.near_memory, LinkDriver.DMA)
+
+
+def test_a_board_without_links_has_no_code_of_links() -> None:
+    names = {Path(name).name for name, _ in firmware_sources(load_board("nucleo_g071rb"), None)}
+    assert "no_transfers.c" in names
+    assert not names & {"transfers.c", "network_links.h", "link.c", "uart_link.h", "uart_link_dma.c"}
 
 
 def test_sources_are_those_of_the_family() -> None:

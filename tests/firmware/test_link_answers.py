@@ -1,78 +1,324 @@
-"""Answers of one end of a link, frame by frame, as docs/protocol.md says: tags, repeated and older frames."""
+"""One end of a link, frame by frame, as docs/protocol.md says: what it answers, and what it calls a failure."""
 
+import random
+import struct
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
 
-from firmware_on_host import compile_host
+from firmware_on_host import LINK_SOURCES, compile_host
+from link_frames import (
+    ACK,
+    CONFIRM,
+    DAMAGED,
+    DATA,
+    DATA_END,
+    GRANT,
+    HELLO,
+    HELLO_REPLY,
+    JOINING,
+    MISSING,
+    OFFER,
+    QUERY,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    WAIT,
+    Frame,
+    decoded,
+    hello,
+    seed_of,
+)
 
-DATA, ACK, NAK = "40", "41", "42"
+PLAN, RUN = 0xC0FFEE01, 77
+SEED = seed_of(PLAN, RUN)
+SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT = 6, 7, 8, 9
+LONG = 5000
+RECEIVED, OFFERED, STARTED, SENT, FAILED, ANSWERED, ASKED = (f"event {i}" for i in range(7))
+NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)
+
+
+def tensor_out(channel: int, size: int) -> bytes:
+    """Return what tests/c/link_answers.c sends on a channel."""
+    return bytes((i * 7 + i // 256 + channel - SHORT_IN) % 256 for i in range(size))
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_host(tmp_path_factory.mktemp("answers"), "link_answers", "frames.c", "link.c")
+    return compile_host(tmp_path_factory.mktemp("answers"), "link_answers", *LINK_SOURCES)
 
 
-def says(program: Path, *lines: str) -> list[str]:
-    """Return what the link sends and says; a frame is its type, tag, sequence and length."""
-    stream = "".join(f"{line}\n" for line in lines)
+def lines_of(program: Path, *commands: str | Frame) -> list[str]:
+    written = (c if isinstance(c, str) else f"bytes {c.encoded(SEED).hex()}" for c in commands)
+    stream = "".join(f"{command}\n" for command in written)
     done = subprocess.run([program], input=stream, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-SENT = ["40 5 0 1024", "40 5 1 1024"]
+def says(program: Path, *commands: str | Frame) -> list[str | Frame]:
+    """Return events and frames of a link that has met its peer in the run; what led there is left out."""
+    begin = (f"join {RUN}", hello(HELLO_REPLY, RUNNING, RUN))
+    skipped = len(lines_of(program, *begin))
+    said: list[str | Frame] = []
+    for line in lines_of(program, *begin, *commands)[skipped:]:
+        said.extend(decoded(bytes.fromhex(line[4:]), SEED) if line.startswith("out ") else [line])
+    return said
 
 
-def test_an_ack_with_another_tag_is_ignored(program: Path) -> None:
-    assert says(program, "send 5 2048", f"frame {ACK} 6 1 0 1", "state") == [*SENT, "sending done"]
-    assert says(program, "send 5 2048", f"frame {ACK} 5 1 0 1", "state") == [*SENT, "idle done"]
+def kinds(said: list[str | Frame]) -> list[int | str]:
+    return [entry.type if isinstance(entry, Frame) else entry for entry in said]
 
 
-def test_a_nak_with_another_tag_is_ignored(program: Path) -> None:
-    assert says(program, "send 5 2048", f"frame {NAK} 6 0 0 1") == SENT
-    assert says(program, "send 5 2048", f"frame {NAK} 5 0 0 1") == [*SENT, *SENT]
-    assert says(program, "send 5 2048", f"frame {NAK} 5 1 0 1") == [*SENT, SENT[1]]
+def answer(kind: int, channel: int, number: int = 0, offset: int = 0, payload: bytes = b"") -> Frame:
+    """Return a frame that the program sends."""
+    return Frame(kind, channel, number, offset, payload, to=5, source=2)
 
 
-@pytest.mark.parametrize("kind", [ACK, NAK])
-@pytest.mark.parametrize("sequence", [0, 250, 130])
-def test_an_answer_to_an_older_frame_is_ignored(program: Path, kind: str, sequence: int) -> None:
-    first = ("send 5 2048", f"frame {ACK} 5 1 0 1")
-    second = ("send 5 2048", f"frame {kind} 5 {sequence} 0 1", "state", f"frame {ACK} 5 3 0 1", "state")
-    assert says(program, *first, *second) == [*SENT, "40 5 2 1024", "40 5 3 1024", "sending done", "idle done"]
+def pieces(tensor: bytes, size: int = 2048, channel: int = LONG_IN, number: int = 0) -> list[Frame]:
+    """Return the frames of a tensor that needs several."""
+    starts = range(0, len(tensor), size)
+    frames = [Frame(DATA, channel, number, at // 64, tensor[at : at + size]) for at in starts]
+    end = tensor[starts[-1] :] + struct.pack("<I", zlib.crc32(tensor))
+    return [*frames[:-1], Frame(DATA_END, channel, number, starts[-1] // 64, end)]
 
 
-def test_an_ack_of_a_frame_that_was_not_sent_is_ignored(program: Path) -> None:
-    window = [f"40 5 {sequence} 1024" for sequence in range(8)]
-    after = [f"40 5 {sequence} 1024" for sequence in range(8, 16)]
-    assert says(program, "send 5 20480", f"frame {ACK} 5 8 0 1") == window
-    assert says(program, "send 5 20480", f"frame {ACK} 5 7 0 1") == [*window, *after]
+def damaged(frame: Frame, at: int) -> str:
+    """Return the command that hands over a frame of which a byte of the payload is wrong."""
+    stream = bytearray(frame.encoded(SEED))
+    stream[11 + at] ^= 0x10
+    return f"bytes {stream.hex()}"
 
 
-def test_ack_and_nak_carry_the_tag_of_the_tensor(program: Path) -> None:
-    lines = (
-        "receive 7 2048",
-        f"frame {DATA} 7 0 1024 1",
-        f"frame {DATA} 7 1 1024 0",  # damaged: refused once
-        f"frame {DATA} 7 1 1024 0",
-        f"frame {DATA} 7 1 1024 1",
-        "state",
+def low_crc(block: bytes) -> bytes:
+    return struct.pack("<H", zlib.crc32(block) & 0xFFFF)
+
+
+TENSOR = random.Random(1).randbytes(LONG)  # noqa: S311 (test data)
+
+
+def test_the_crc_is_that_of_zlib(program: Path) -> None:
+    for size in (1, 2, 3, 64, 1000):
+        block = TENSOR[:size]
+        assert lines_of(program, f"crc {block.hex()}") == [str(zlib.crc32(block))]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 2048, 65536, 1_000_003])
+def test_zeros_continue_a_crc(program: Path, count: int) -> None:
+    register = 0x12345678
+    expected = zlib.crc32(bytes(count), register ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+    assert lines_of(program, f"zeros {register} {count}") == [str(expected)]
+
+
+def test_a_grant_and_a_tensor_of_one_frame(program: Path) -> None:
+    data = tensor_out(SHORT_OUT, 56)
+    said = says(program, Frame(GRANT, SHORT_OUT, 4), f"send {SHORT_OUT} 4 56", Frame(ACK, SHORT_OUT, 4))
+    assert said == [f"{STARTED} 8 0", answer(DATA, SHORT_OUT, 4, payload=data), f"{SENT} 8 0"]
+    received = says(program, f"accept {SHORT_IN} 4", Frame(DATA, SHORT_IN, 4, payload=data), f"memory {SHORT_IN}")
+    assert received == [answer(GRANT, 6, 4), f"{RECEIVED} 6 0", answer(ACK, 6, 4), f"memory {data.hex()}"]
+
+
+def test_a_tensor_of_several_frames_ends_with_its_crc(program: Path) -> None:
+    data = tensor_out(LONG_OUT, LONG)
+    end = data[4096:] + struct.pack("<I", zlib.crc32(data))
+    said = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}")
+    assert said[1:] == [
+        answer(DATA, LONG_OUT, 0, 0, data[:2048]),
+        answer(DATA, LONG_OUT, 0, 32, data[2048:4096]),
+        answer(DATA_END, LONG_OUT, 0, 64, end),
+    ]
+    received = says(program, f"accept {LONG_IN} 0", *pieces(TENSOR), f"memory {LONG_IN}")
+    assert received[1:] == [f"{RECEIVED} 7 0", answer(ACK, LONG_IN), f"memory {TENSOR.hex()}"]
+
+
+def test_only_what_is_ready_leaves(program: Path) -> None:
+    begin = (Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 130")
+    said = says(program, *begin, f"extend {LONG_OUT} 256", f"extend {LONG_OUT} {LONG}")
+    frames = [entry for entry in said if isinstance(entry, Frame)]
+    assert [(f.type, f.offset, len(f.payload)) for f in frames] == [
+        (DATA, 0, 128),
+        (DATA, 2, 128),
+        (DATA, 4, 2048),
+        (DATA, 36, 2048),
+        (DATA_END, 68, LONG - 68 * 64 + 4),
+    ]
+    assert frames[-1].payload[-4:] == struct.pack("<I", zlib.crc32(tensor_out(LONG_OUT, LONG)))
+
+
+def test_the_prefix_counts_checked_bytes_without_a_gap(program: Path) -> None:
+    first, second, end = pieces(TENSOR)
+    commands = (f"accept {LONG_IN} 0", first, f"prefix {LONG_IN}", end, f"prefix {LONG_IN}", second, f"prefix {LONG_IN}")
+    prefixes = [line for line in says(program, *commands) if isinstance(line, str) and line.startswith("prefix")]
+    assert prefixes == ["prefix 2048", "prefix 2048", f"prefix {LONG}"]
+
+
+def test_a_hole_is_answered_at_once_and_sent_again(program: Path) -> None:
+    first, _, end = pieces(TENSOR)
+    said = says(program, f"accept {LONG_IN} 0", first, "bytes " + end.encoded(SEED)[:11].hex())
+    assert said[1:] == [answer(MISSING, LONG_IN, 0, 32, b"\xff" * 4)]
+    sent = says(
+        program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}", Frame(MISSING, LONG_OUT, 0, 32, b"\x06")
     )
-    assert says(program, *lines) == ["41 7 0 0", "42 7 1 0", "41 7 1 0", "idle done"]
+    data = tensor_out(LONG_OUT, LONG)
+    assert sent[4:] == [
+        answer(DATA_END, LONG_OUT, 0, 33, data[33 * 64 : 35 * 64] + struct.pack("<I", zlib.crc32(data)))
+    ]
 
 
-def test_a_frame_with_another_tag_is_answered_with_the_awaited_tag(program: Path) -> None:
-    lines = ("receive 7 1024", f"frame {DATA} 3 0 1024 1", "state", f"frame {DATA} 7 0 1024 1", "state")
-    assert sorted(says(program, *lines)[:2]) == ["42 7 0 0", "unexpected 3"]
-    assert says(program, *lines)[2:] == ["idle receiving", "41 7 0 0", "idle done"]
+def test_a_damaged_frame_is_answered_by_the_crcs_of_its_blocks(program: Path) -> None:
+    frame = Frame(DATA, LONG_IN, 0, 0, TENSOR[:256])
+    arrived = bytearray(TENSOR[:256])
+    arrived[70] ^= 0x10
+    crcs = b"".join(low_crc(arrived[i : i + 64]) for i in range(0, 256, 64))
+    said = says(program, f"accept {LONG_IN} 0", damaged(frame, 70), f"prefix {LONG_IN}")
+    assert said[1:] == [answer(DAMAGED, LONG_IN, payload=b"\x04" + crcs), "prefix 0"]
 
 
-def test_the_eight_frames_before_the_expected_one_are_acknowledged_again(program: Path) -> None:
-    taken = ("receive 7 2048", f"frame {DATA} 7 0 1024 1", f"frame {DATA} 7 1 1024 1")
-    for sequence in (1, 0, 255, 250):
-        assert says(program, *taken, f"frame {DATA} 7 {sequence} 1024 1")[2:] == ["41 7 1 0"]
-    for sequence in (249, 130):
-        assert says(program, *taken, f"frame {DATA} 7 {sequence} 1024 1")[2:] == []
+def test_a_frame_cut_off_by_silence_counts_as_damaged(program: Path) -> None:
+    stream = Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]).encoded(SEED)
+    said = says(program, f"accept {SHORT_IN} 0", f"bytes {stream[:-1].hex()}", "tick 6")
+    assert said[1:] == [answer(DAMAGED, SHORT_IN, payload=b"\x01" + low_crc(TENSOR[:56]))]
+
+
+def confirm_of(blocks: int, bits: int, units: list[bytes]) -> bytes:
+    crc = zlib.crc32(b"".join(struct.pack("<I", zlib.crc32(unit)) for unit in units))
+    return struct.pack("<BHI", blocks, bits, crc)
+
+
+def test_the_sender_confirms_what_arrived_and_repeats_the_rest(program: Path) -> None:
+    data = tensor_out(LONG_OUT, LONG)
+    units = [data[i : i + 128] for i in range(0, 2048, 128)]
+    wrong = [low_crc(unit) if i != 5 else b"\0\0" for i, unit in enumerate(units)]
+    report = Frame(DAMAGED, LONG_OUT, 0, 0, b"\x20" + b"".join(wrong))
+    said = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}", report)
+    right = [unit for i, unit in enumerate(units) if i != 5]
+    end = data[640:768] + struct.pack("<I", zlib.crc32(data))
+    assert said[4:] == [
+        answer(CONFIRM, LONG_OUT, payload=confirm_of(32, 0xFFFF & ~(1 << 5), right)),
+        answer(DATA_END, LONG_OUT, 0, 10, end),
+    ]
+
+
+def test_a_confirmed_tensor_is_whole(program: Path) -> None:
+    frame = Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56])
+    broken = damaged(frame, 57)  # the CRC itself
+    confirm = Frame(CONFIRM, SHORT_IN, payload=confirm_of(1, 1, [TENSOR[:56]]))
+    end = Frame(DATA_END, SHORT_IN, payload=TENSOR[:56] + struct.pack("<I", zlib.crc32(TENSOR[:56])))
+    said = says(program, f"accept {SHORT_IN} 0", broken, confirm, f"prefix {SHORT_IN}", end, f"memory {SHORT_IN}")
+    assert said[2:] == ["prefix 56", f"{RECEIVED} 6 0", answer(ACK, SHORT_IN), f"memory {TENSOR[:56].hex()}"]
+
+
+def test_a_confirmation_of_other_bytes_is_ignored(program: Path) -> None:
+    broken = damaged(Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]), 3)
+    confirm = Frame(CONFIRM, SHORT_IN, payload=confirm_of(1, 1, [TENSOR[:56]]))
+    assert says(program, f"accept {SHORT_IN} 0", broken, confirm, f"prefix {SHORT_IN}")[2:] == ["prefix 0"]
+
+
+def test_whole_blocks_are_not_written_again(program: Path) -> None:
+    first, second, end = pieces(TENSOR)
+    commands = (f"accept {LONG_IN} 0", first, damaged(first, 9), second, end, f"memory {LONG_IN}")
+    assert says(program, *commands)[-1] == f"memory {TENSOR.hex()}"
+
+
+def test_a_tensor_that_does_not_match_its_crc_is_asked_for_again_and_then_fails(program: Path) -> None:
+    frames = pieces(TENSOR)
+    frames[-1] = Frame(DATA_END, LONG_IN, 0, 64, TENSOR[4096:] + b"1234")
+    everything = answer(MISSING, LONG_IN)
+    assert says(program, f"accept {LONG_IN} 0", *frames * 4)[1:] == [*[everything] * 3, f"{FAILED} 7 {CORRUPT}"]
+    sent = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}", Frame(MISSING, LONG_OUT, 0))
+    assert [f.offset for f in sent[4:] if isinstance(f, Frame)] == [0, 16, 32, 48, 64]
+
+
+def test_an_offer_is_answered_with_wait_and_grant(program: Path) -> None:
+    offer = Frame(OFFER, SHORT_IN, 0)
+    said = says(program, offer, offer, f"accept {SHORT_IN} 0", offer)
+    wait, grant = answer(WAIT, SHORT_IN), answer(GRANT, SHORT_IN)
+    assert said == [f"{OFFERED} 6 0", wait, wait, grant, grant]
+    taken = (f"accept {SHORT_IN} 0", Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]))
+    assert says(program, *taken, Frame(OFFER, SHORT_IN, 1))[3:] == [answer(WAIT, SHORT_IN, 1)]
+
+
+def test_an_offer_behind_a_tensor_that_never_arrived_is_a_failure(program: Path) -> None:
+    assert says(program, f"accept {SHORT_IN} 3", Frame(OFFER, SHORT_IN, 4))[1:] == [f"{FAILED} 6 {CORRUPT}"]
+
+
+def test_questions_about_a_tensor_of_the_past_are_answered(program: Path) -> None:
+    taken = (f"accept {SHORT_IN} 255", Frame(DATA, SHORT_IN, 255, payload=TENSOR[:56]))
+    assert says(program, *taken, Frame(QUERY, SHORT_IN, 255))[3:] == [answer(ACK, SHORT_IN, 255)]
+    next_one = (*taken, f"accept {SHORT_IN} 0")
+    assert says(program, *next_one, Frame(QUERY, SHORT_IN, 255))[4:] == [answer(GRANT, SHORT_IN, 0)]
+    again = Frame(DATA, SHORT_IN, 255, payload=bytes(56))
+    repeated = says(program, *next_one, again, f"memory {SHORT_IN}")
+    assert repeated[4:] == [answer(GRANT, SHORT_IN, 0), f"memory {TENSOR[:56].hex()}"]
+
+
+def test_a_grant_of_the_next_tensor_acknowledges(program: Path) -> None:
+    begin = (Frame(GRANT, SHORT_OUT, 255), f"send {SHORT_OUT} 255 56")
+    said = says(program, *begin, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56")
+    assert kinds(said[2:]) == [f"{SENT} 8 0", f"{STARTED} 8 0", DATA]
+
+
+def test_answers_for_other_numbers_channels_runs_and_boards_are_ignored(program: Path) -> None:
+    begin = (Frame(GRANT, SHORT_OUT, 4), f"send {SHORT_OUT} 4 56")
+    others = [Frame(ACK, SHORT_OUT, 3), Frame(ACK, LONG_OUT, 4), Frame(ACK, 99, 4), Frame(GRANT, SHORT_OUT, 4)]
+    wired = [Frame(ACK, SHORT_OUT, 4, to=3), Frame(ACK, SHORT_OUT, 4, source=6)]
+    other_run = "bytes " + Frame(ACK, SHORT_OUT, 4).encoded(seed_of(PLAN, RUN - 1)).hex()
+    assert kinds(says(program, *begin, *others, *wired, other_run)) == [f"{STARTED} 8 0", DATA]
+
+
+def test_a_sender_asks_and_names_the_silence(program: Path) -> None:
+    said = kinds(says(program, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56", "tick 1000"))
+    assert said[:2] == [f"{STARTED} 8 0", DATA]
+    failure = said.index(f"{FAILED} 255 {NO_ANSWER}")
+    assert said.count(QUERY) >= 5
+    assert said.index(HELLO) > [i for i, kind in enumerate(said) if kind == QUERY][4]
+    assert failure > said.index(HELLO)
+    back = kinds(says(program, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56", "tick 1000", Frame(ACK, SHORT_OUT)))
+    assert back[-2:] == [f"{ANSWERED} 255 0", f"{SENT} 8 0"]
+
+
+def test_a_single_lost_answer_costs_a_query(program: Path) -> None:
+    said = says(program, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56", "tick 30", Frame(ACK, SHORT_OUT))
+    assert kinds(said) == [f"{STARTED} 8 0", DATA, QUERY, f"{SENT} 8 0"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (hello(HELLO, RUNNING, RUN, version=3), OTHER_VERSION),
+        (hello(HELLO_REPLY, RUNNING, RUN, plan=1), OTHER_PLAN),
+        (hello(HELLO, RUNNING, RUN, board=7), WRONG_BOARD),
+        (hello(HELLO, STOPPED, 0, boot=2), RESTARTED),
+        (hello(HELLO_REPLY, STOPPED, RUN), PEER_STOPPED),
+        (hello(HELLO_REPLY, RUNNING, RUN + 1), OTHER_RUN),
+    ],
+)
+def test_a_wrong_peer_is_named(program: Path, frame: Frame, reason: int) -> None:
+    assert f"{FAILED} 255 {reason}" in kinds(says(program, frame))
+
+
+def test_a_newer_run_is_joined_and_an_older_one_is_not(program: Path) -> None:
+    said = says(program, hello(HELLO, STARTING, RUN + 1))
+    assert said[0] == f"{ASKED} 255 {RUN + 1}"
+    assert isinstance(said[1], Frame)
+    assert (said[1].type, said[1].payload[2], said[1].payload[12:]) == (HELLO_REPLY, JOINING, b"\x4e\0\0\0")
+    assert kinds(says(program, hello(HELLO, STARTING, RUN - 1))) == [HELLO_REPLY]
+
+
+def test_a_stopped_link_says_who_it_is_and_nothing_else(program: Path) -> None:
+    said = lines_of(program, "leave", Frame(QUERY, SHORT_IN), hello(HELLO, RUNNING, RUN))
+    (frame,) = decoded(bytes.fromhex(said[0][4:]), SEED)
+    assert len(said) == 1
+    assert frame == answer(HELLO_REPLY, 0, payload=struct.pack("<BBBBIII", 2, 2, STOPPED, 3, 5, PLAN, 0))
+
+
+def test_garbage_does_no_harm(program: Path) -> None:
+    numbers = random.Random(2)  # noqa: S311 (test data)
+    for _ in range(20):
+        junk = bytes(0xA5 if numbers.random() < 0.1 else numbers.choice(b"\x25\x40\x00\x41\x06") for _ in range(3000))
+        flip = bytearray(b"".join(frame.encoded(SEED) for frame in pieces(TENSOR)))
+        for _ in range(20):
+            flip[numbers.randrange(len(flip))] = numbers.randrange(256)
+        lines_of(program, f"join {RUN}", f"accept {LONG_IN} 0", f"bytes {junk.hex()}", f"bytes {flip.hex()}", "tick 9")

@@ -63,15 +63,13 @@ def test_qemu_computes_the_bytes_of_the_integer_reference(bits: int) -> None:
 
     with qemu(project.boards[0].elf(out)) as port:
         client = BoardClient(port, "QEMU")
-        identity = client.identify()
+        identity = client.run(client.identify())
         assert identity.project_hash == project.project_hash
         assert not identity.clock_ok  # QEMU has no clock tree: the firmware reports the failure
-        for sample, output in zip(quantize_input(quantized, x), expected, strict=True):
-            client.stop(INFERENCE_TIMEOUT_S)
-            client.reset()
-            client.load(sample.tobytes())
-            client.start()
-            client.wait_done(INFERENCE_TIMEOUT_S)
-            computed = np.frombuffer(client.read_output(output.nbytes), output.dtype)
+        client.run(client.reset(1, INFERENCE_TIMEOUT_S))
+        for number, (sample, output) in enumerate(zip(quantize_input(quantized, x), expected, strict=True)):
+            client.run(client.send_input(number, sample.tobytes(), INFERENCE_TIMEOUT_S))
+            crc = client.run(client.wait_done(number, INFERENCE_TIMEOUT_S))
+            computed = np.frombuffer(client.run(client.read_output(number, output.nbytes, crc)), output.dtype)
             assert np.array_equal(computed[graph.output_order], output)
     assert len(np.unique(expected, axis=0)) == SAMPLE_COUNT

@@ -43,17 +43,15 @@ def test_decodes_what_was_encoded_in_any_pieces(frames: list[Frame], step: int) 
     assert decoded == frames
 
 
-@given(FRAMES)
-def test_reading_missing_bytes_never_waits_beyond_the_frame(frame: Frame) -> None:
-    stream = frame.encode()
+@given(FRAMES, st.integers(1, 7))
+def test_an_incomplete_frame_is_known_and_given_up(frame: Frame, missing: int) -> None:
     decoder = FrameDecoder()
-    decoded: list[Frame] = []
-    while stream:
-        missing = decoder.missing_bytes
-        assert 0 < missing <= len(stream)
-        decoded += decoder.feed(stream[:missing])
-        stream = stream[missing:]
-    assert decoded == [frame]
+    cut = frame.encode()[:-missing]
+    assert list(decoder.feed(cut)) == []
+    assert decoder.is_inside_frame
+    assert list(decoder.give_up()) == []
+    assert not decoder.is_inside_frame
+    assert list(decoder.feed(frame.encode())) == [frame]
 
 
 @given(st.binary(max_size=40), FRAMES)

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fake_boards import ALL, CORE_HZ, FakePort
-from fake_rig import CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
+from fake_boards import ALL, CORE_HZ
+from fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.frames import Frame
-from tinysplit_hil.measure import Spread, measure
+from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, Spread, measure
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind, TimeRecord
+
+CUT_S = (CUT_TICKS + COPY_TICKS) / CORE_HZ
 
 
 @pytest.fixture
@@ -25,6 +27,7 @@ def test_outputs_are_what_the_boards_computed(fake: FakeRig) -> None:
     assert np.array_equal(measurement.outputs, inputs.reshape(3, -1)[:, ::-1])
     assert measurement.outputs.dtype == np.int8
     assert done == [1, 2, 3]
+    assert (measurement.samples, measurement.failures) == ((0, 1, 2), ())
 
 
 def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
@@ -38,34 +41,47 @@ def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
         LAYER_TICKS[2],
     ]
     assert [layer.seconds for layer in measurement.layers] == pytest.approx([0.04, 0.004, 0.0001])
-    assert measurement.cuts[0].seconds.mean == pytest.approx(4 * CUT_TICKS / CORE_HZ)
+    assert measurement.cuts[0].seconds.mean == pytest.approx((4 * CUT_TICKS + COPY_TICKS) / CORE_HZ)
     assert measurement.l_s == pytest.approx(0.0441)
-    assert measurement.t_s == pytest.approx(0.08)
+    assert measurement.t_s == pytest.approx(0.07997)
+
+
+def test_an_inference_lasts_from_start_to_done(fake: FakeRig) -> None:
+    i_s = measure(make_project(), fake.rig, make_inputs()).i_s
+    assert (i_s.smallest, i_s.largest) == pytest.approx((FIRST_S + LAST_S,) * 2, rel=1e-6)
 
 
 def test_spread_over_samples(fake: FakeRig) -> None:
-    first, last = fake.boards
-    run = first.run
+    last = fake.boards[1]
 
-    def slower_every_time(data: bytes) -> None:
-        run(data)
-        last.records = [TimeRecord(RecordKind.LAYER, 3, last.records[0].ticks + 100)]
+    def slow_down(frame: Frame) -> None:
+        if frame.type == MessageType.RESET:
+            last.records = [last.records[0], TimeRecord(RecordKind.LAYER, 3, last.records[1].ticks + 100)]
 
-    first.run = slower_every_time
+    last.on_request = slow_down
     cycles = measure(make_project(), fake.rig, make_inputs()).layers[2].cycles
     assert cycles == Spread(LAYER_TICKS[2] + 200, LAYER_TICKS[2] + 100, LAYER_TICKS[2] + 300)
 
 
-def test_all_boards_are_stopped_before_the_last_is_reset(fake: FakeRig) -> None:
-    everything: list[tuple[int, Frame]] = []
-    for number, board in enumerate(fake.boards, start=1):
-        board.on_request = partial(lambda number, frame: everything.append((number, frame)), number)
-    measure(make_project(), fake.rig, make_inputs(2))
-    kinds = MessageType.STOP, MessageType.RESET
-    assert [(number, frame.type) for number, frame in everything if frame.type in kinds] == 2 * [
-        *((1, MessageType.STOP), (2, MessageType.STOP)),
-        *((2, MessageType.RESET), (1, MessageType.RESET)),
-    ]
+def test_every_sample_has_a_run_of_its_own(fake: FakeRig) -> None:
+    runs: list[list[int]] = [[], []]
+
+    def note(own: list[int], frame: Frame) -> None:
+        own += [int.from_bytes(frame.payload, "little")] if frame.type == MessageType.RESET else []
+
+    for own, board in zip(runs, fake.boards, strict=True):
+        board.on_request = partial(note, own)
+    measure(make_project(), fake.rig, make_inputs(3))
+    assert runs[0] == runs[1]
+    assert np.diff(np.array(runs[0], np.uint32)).tolist() == [1, 1]
+    assert runs[0][0] != 0
+
+
+def test_runs_follow_those_of_an_earlier_host(fake: FakeRig) -> None:
+    for board, run in zip(fake.boards, (2**32 - 1, 0), strict=True):
+        board.change(run=run)
+    measure(make_project(), fake.rig, make_inputs(1))
+    assert [board.identity.run for board in fake.boards] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +94,10 @@ def test_all_boards_are_stopped_before_the_last_is_reset(fake: FakeRig) -> None:
         ({"board_index": 0}, "runs the firmware of board 1: check that the ports are in board order"),
         ({"clock_ok": False}, "could not set its clock to 64 MHz"),
         ({"core_hz": 16_000_000}, "runs at 16 MHz instead of 64 MHz"),
-        ({"protocol": 9}, "has protocol version 9 instead of 1"),
+        (
+            {"protocol": 9, "project_hash": 0xABCD},
+            "speaks version 9 of the protocol, this program version 2: build and flash it again",
+        ),
     ],
 )
 def test_wrong_board(fake: FakeRig, change: dict[str, Any], message: str) -> None:
@@ -102,33 +121,154 @@ def test_silent_last_board(fake: FakeRig) -> None:
 
 
 def test_board_that_never_finishes(fake: FakeRig) -> None:
-    fake.boards[0].run = lambda _: None
-    with pytest.raises(ToolError, match=r"board 2 .* did not finish within"):
-        measure(make_project(), fake.rig, make_inputs())
-    port = fake.rig.ports[2]
-    assert isinstance(port, FakePort)
-    assert port.clock_s < 10
+    fake.boards[0].duration_s = 1e6
+    with pytest.raises(ToolError, match=r"board 2 .* did not finish inference 1 within"):
+        measure(make_project(), fake.rig, make_inputs(), fail_fast=True)
+    assert fake.time.s < 5
 
 
-def test_the_error_of_another_board_is_reported(fake: FakeRig) -> None:
+# Failures of single samples
+
+NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
+NO_ANSWER_TEXT = (
+    "cut 1: no answer on the link between board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb) (USART1 to USART1): "
+    "check TX/RX wiring in both directions, and that both have power"
+)
+
+
+def test_other_samples_run_after_a_failure(fake: FakeRig) -> None:
+    fake.boards[0].failures = {2: NO_ANSWER}
+    inputs = make_inputs(4)
+    measurement = measure(make_project(), fake.rig, inputs)
+    assert measurement.failures == (Failure(1, NO_ANSWER_TEXT),)
+    assert measurement.samples == (0, 2, 3)
+    assert np.array_equal(measurement.outputs, inputs.reshape(4, -1)[[0, 2, 3], ::-1])
+
+
+def test_fail_fast(fake: FakeRig) -> None:
+    fake.boards[0].failures = {2: NO_ANSWER}
+    with pytest.raises(ToolError) as caught:
+        measure(make_project(), fake.rig, make_inputs(4), fail_fast=True)
+    assert str(caught.value) == NO_ANSWER_TEXT
+    assert fake.boards[0].n_inferences == 2
+
+
+def test_no_sample_succeeds(fake: FakeRig) -> None:
+    fake.boards[0].failures = dict.fromkeys(range(100), NO_ANSWER)
+    with pytest.raises(ToolError, match="no sample succeeded: cut 1: no answer on the link"):
+        measure(make_project(), fake.rig, make_inputs(3))
+    with pytest.raises(ToolError, match="no sample succeeded: cut 1: no answer on the link"):
+        measure(make_project(), fake.rig, make_inputs(20))
+    assert fake.boards[0].n_inferences == 3 + FAILURES_IN_A_ROW
+
+
+def test_a_board_that_dies_ends_the_measurement(fake: FakeRig) -> None:
     first = fake.boards[0]
-    error = BoardError(ErrorCode.LINK_TIMEOUT, 0)
-    first.run = lambda _: first.send(Frame(MessageType.ERROR, 0, error.pack()))
-    with pytest.raises(ToolError, match=r"board 1 .* reports LINK_TIMEOUT"):
-        measure(make_project(), fake.rig, make_inputs())
+
+    def die(frame: Frame) -> None:
+        if frame.type == MessageType.START and first.n_inferences == 2:
+            first.frames_to_lose = ALL
+
+    first.on_request = die
+    measurement = measure(make_project(), fake.rig, make_inputs(20))
+    assert (measurement.samples, measurement.not_run) == ((0, 1), 16)
+    assert [failure.sample for failure in measurement.failures] == [2, 3]
+    assert all("does not reply: check its power" in failure.reason for failure in measurement.failures)
+    assert fake.time.s < 30
+
+
+def test_boards_that_go_on_failing_end_the_measurement(fake: FakeRig) -> None:
+    fake.boards[0].failures = dict.fromkeys((2, *range(4, 100)), NO_ANSWER)
+    measurement = measure(make_project(), fake.rig, make_inputs(20))
+    assert measurement.samples == (0, 2)
+    assert [failure.sample for failure in measurement.failures] == [1, 3, 4, 5, 6, 7]
+    assert measurement.not_run == 12
+
+
+@pytest.mark.parametrize(("cause", "text"), [(3, "watchdog"), (5, "brown-out): check its supply"), (1, "power")])
+def test_a_board_that_restarts_is_named(fake: FakeRig, cause: int, text: str) -> None:
+    last = fake.boards[1]
+    last.duration_s = 1e6
+    fake.time.at(0.05, lambda: last.restart(cause))
+    fake.time.at(0.06, lambda: setattr(last, "duration_s", LAST_S))
+    measurement = measure(make_project(), fake.rig, make_inputs(2))
+    assert measurement.samples == (1,)
+    (failure,) = measurement.failures
+    assert failure.reason.startswith("board 2 (nucleo_g071rb) restarted in mid-run (cause: ")
+    assert text in failure.reason
+    assert fake.time.s < 2
+
+
+def test_the_neighbour_of_a_board_that_restarts_names_the_cut(fake: FakeRig) -> None:
+    first, last = fake.boards
+    last.duration_s = 1e6
+    fake.time.at(0.05, lambda: last.restart(3))
+    fake.time.at(0.06, lambda: first.fail(BoardError(ErrorCode.LINK_PEER_RESTARTED, 0)))
+    with pytest.raises(ToolError) as caught:
+        measure(make_project(), fake.rig, make_inputs(2), fail_fast=True)
+    assert str(caught.value).startswith("cut 1: board 2 (nucleo_g071rb) restarted in mid-run (cause: watchdog)")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (1, ErrorCode.LINK_OTHER_PLAN, "cut 1: board 2 (nucleo_g071rb) runs another plan: build and flash it again"),
+        (2, ErrorCode.LINK_OTHER_VERSION, "cut 1: board 1 (nucleo_g071rb) speaks another version of the protocol"),
+        (1, ErrorCode.LINK_PEER_STOPPED, "cut 1: board 2 (nucleo_g071rb) is in no run"),
+        (1, ErrorCode.LINK_WRONG_BOARD, "cut 1: board 1 (nucleo_g071rb) is not connected to board 2 (nucleo_g071rb)"),
+        (
+            2,
+            ErrorCode.LINK_CORRUPT,
+            "cut 1: the tensor from board 1 (nucleo_g071rb) to board 2 (nucleo_g071rb) arrives",
+        ),
+        (2, ErrorCode.FAULT, "board 2 (nucleo_g071rb) reports FAULT: processor fault at 0x00000000"),
+    ],
+)
+def test_errors_name_link_boards_and_remedy(fake: FakeRig, number: int, code: ErrorCode, text: str) -> None:
+    fake.boards[number - 1].failures = {1: BoardError(code, 0)}
+    with pytest.raises(ToolError) as caught:
+        measure(make_project(), fake.rig, make_inputs(), fail_fast=True)
+    assert str(caught.value).startswith(text)
+    assert ": " in str(caught.value)[len("cut 1: ") :]
+
+
+def test_a_lost_error_event_is_found(fake: FakeRig) -> None:
+    fake.boards[0].failures = {1: NO_ANSWER}
+    fake.boards[0].lost_events = {MessageType.ERROR}
+    with pytest.raises(ToolError) as caught:
+        measure(make_project(), fake.rig, make_inputs(), fail_fast=True)
+    assert str(caught.value) == NO_ANSWER_TEXT
 
 
 def test_line_errors_are_reported(fake: FakeRig) -> None:
     first, last = fake.boards
-    first.run = lambda _: None
+    first.duration_s = 1e6
     last.identity = replace(last.identity, line_errors=12)
     with pytest.raises(ToolError, match=r"board 2 .* counted 12 line errors: check pins, ground and baud rate"):
-        measure(make_project(), fake.rig, make_inputs())
+        measure(make_project(), fake.rig, make_inputs(), fail_fast=True)
+
+
+def test_a_board_that_hangs_is_reset(fake: FakeRig) -> None:
+    first = fake.boards[0]
+    hung = [True]
+
+    def hang(frame: Frame) -> None:
+        if frame.type == MessageType.REBOOT:
+            hung.clear()
+        if hung and frame.type in (MessageType.RESET, MessageType.STOP):
+            first.frames_to_lose = 1
+
+    first.on_request = hang
+    assert measure(make_project(), fake.rig, make_inputs()).samples == (0, 1, 2)
+    assert first.identity.boot_count == 2
+
+
+# Time records
 
 
 def test_retransmissions_are_summed(fake: FakeRig) -> None:
     first = fake.boards[0]
-    first.records[2] = replace(first.records[2], repeats=2)
+    first.records[3] = replace(first.records[3], repeats=2)
     assert measure(make_project(), fake.rig, make_inputs(3)).cuts[0].repeats == 6
 
 
@@ -142,12 +282,13 @@ def test_late_time_records_are_awaited(fake: FakeRig) -> None:
             first.records.append(transfer)
 
     first.on_request = finish_late
-    assert measure(make_project(), fake.rig, make_inputs(1)).cuts[0].seconds.mean == CUT_TICKS / CORE_HZ
+    assert measure(make_project(), fake.rig, make_inputs(1)).cuts[0].seconds.mean == pytest.approx(CUT_S)
 
 
-def test_missing_time_records(fake: FakeRig) -> None:
-    fake.boards[0].records.pop()
-    with pytest.raises(ToolError, match=r"board 1 .* sent 2 time records that do not match its layers and cuts"):
+@pytest.mark.parametrize("number", [1, 2])
+def test_missing_time_records(fake: FakeRig, number: int) -> None:
+    del fake.boards[number - 1].records[0 if number == 2 else -1]
+    with pytest.raises(ToolError, match=f"board {number} .* time records that do not match its layers and cuts"):
         measure(make_project(), fake.rig, make_inputs())
 
 

@@ -112,17 +112,15 @@ def test_wrong_baud_rate_of_the_host_times_out(project: Project, folder: Path) -
 
 def test_requests_of_the_first_board_only(project: Project, folder: Path) -> None:
     with open_rig("virtual", project, folder) as rig:
-        clients = rig.clients(project)
-        clients[2].stop(1.0)
-        clients[2].reset()
+        first, second = rig.clients(project).values()
+        second.run(second.reset(1))
         with pytest.raises(ToolError, match=ErrorCode.NOT_FIRST.name):
-            clients[2].load(b"123")
-        with pytest.raises(ToolError, match=ErrorCode.NOT_FIRST.name):
-            clients[2].start()
+            second.run(second.send_input(0, b"123", 1.0))
+        first.run(first.reset(1))
         with pytest.raises(ToolError, match=ErrorCode.BAD_RANGE.name):
-            clients[1].load(bytes(785))
+            first.run(first.send_input(0, bytes(785), 1.0))
         with pytest.raises(ToolError, match=ErrorCode.BUSY.name):
-            clients[2].read_output(10)
+            second.run(second.read_output(0, 10, 0))
 
 
 def test_folder_that_is_not_built(project: Project, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def run(
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     return pipeline.measure_folder(
-        project, out, folder / "samples.npz", rig="virtual", sample_count=len(x), messages=QUIET
+        project, out, folder / "samples.npz", pipeline.MeasureSettings(sample_count=len(x)), QUIET
     )
 
 

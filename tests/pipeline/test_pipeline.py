@@ -29,7 +29,8 @@ PAIRS = [
 
 
 def measure_folder(project: Project, folder: Path, samples: Path, sample_count: int) -> MeasureReport:
-    return pipeline.measure_folder(project, folder, samples, rig="virtual", sample_count=sample_count, messages=QUIET)
+    settings = pipeline.MeasureSettings(sample_count=sample_count)
+    return pipeline.measure_folder(project, folder, samples, settings, QUIET)
 
 
 def assert_as_estimated(report: MeasureReport) -> None:
@@ -65,7 +66,7 @@ def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
         samples=SAMPLES,
         calibration=CALIBRATION,
         out=out,
-        sample_count=1,
+        measuring=pipeline.MeasureSettings(sample_count=1),
     )
     assert_as_estimated(pipeline.run(request, QUIET).measurement)
 

@@ -1,10 +1,10 @@
-"""A project on two fake boards, whose network reverses its input."""
+"""A project on fake boards, whose network reverses its input."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fake_boards import CORE_HZ, FakeBoard, FakePort
+from fake_boards import BAUD, CORE_HZ, FakeBoard, FakePort, FakeTime, make_identity
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.project.manifest import (
     Project,
@@ -17,14 +17,16 @@ from tinysplit.project.manifest import (
     ProjectMemory,
     ProjectModel,
 )
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.protocol import Identity, MessageType, RecordKind, TimeRecord
+from tinysplit_hil.protocol import RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
 
 HASH = 0x12345678
 INPUT_BYTES = 300
 LAYER_TICKS = (640_000, 64_000, 6_400)  # 10 ms, 1 ms, 0.1 ms
-CUT_TICKS = 1_280_000  # 20 ms
+CUT_TICKS = 1_279_360  # 19.99 ms
+COPY_TICKS = 640  # 10 us
+FIRST_S, LAST_S = 0.031, 0.011  # from input to output of each board
+PERIOD_S = FIRST_S  # the first board is the slowest
 Q7 = ProjectFormat(bits=8, scale=2**-7)
 NOTE = "fake boards"
 MEMORY = ProjectMemory(
@@ -41,7 +43,7 @@ MEMORY = ProjectMemory(
 )
 
 
-def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb"), macc: int = 100_000) -> Project:
+def make_project(macc: int = 100_000, copies: int = 1) -> Project:
     def layer(number: int, board: int) -> ProjectLayer:
         return ProjectLayer(
             number=number,
@@ -58,10 +60,16 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
         )
 
     def board(number: int) -> ProjectBoard:
-        name = board_names[number - 1]
+        name = "nucleo_g071rb"
         directory = f"board{number}_{name}"
         return ProjectBoard(
-            number=number, name=name, directory=directory, weights_bytes=100, arena_bytes=600, core_hz=CORE_HZ
+            number=number,
+            name=name,
+            directory=directory,
+            weights_bytes=100,
+            arena_bytes=600,
+            core_hz=CORE_HZ,
+            staged_cuts=(1,),
         )
 
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
@@ -70,10 +78,13 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
         model=ProjectModel(name="reversal", sha256="0" * 64, copy_sha256="1" * 64, parameters_sha256="2" * 64),
         bits=8,
         baud=115200,
-        host_baud=115200,
+        host_baud=BAUD,
         calibration_samples=1,
         project_hash=HASH,
-        boards=(board(1), board(2)),
+        estimated_period_s=0.03,
+        one_board_period_s=0.04,
+        copies=tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies)),
+        boards=tuple(board(number + 1) for number in range(2 * copies)),
         links=(
             ProjectLink(
                 boards=(1, 2),
@@ -90,31 +101,35 @@ def make_project(board_names: tuple[str, str] = ("nucleo_g071rb", "nucleo_g071rb
 
 @dataclass
 class FakeRig:
-    """Two boards that compute a network together, and the rig with their ports."""
+    """Boards that compute the network together, in copies of two boards, and the rig with their ports."""
 
-    boards: tuple[FakeBoard, FakeBoard]
+    boards: tuple[FakeBoard, ...]
     rig: Rig
+    time: FakeTime
 
     @classmethod
-    def make(cls) -> "FakeRig":
-        first, last = (
-            FakeBoard(Identity(1, i, True, 0, HASH, CORE_HZ, CORE_HZ, INPUT_BYTES, INPUT_BYTES)) for i in range(2)
-        )
-        last.takes_input = False
-        first.records = [
-            TimeRecord(RecordKind.LAYER, 1, LAYER_TICKS[0]),
-            TimeRecord(RecordKind.LAYER, 2, LAYER_TICKS[1]),
-            TimeRecord(RecordKind.TRANSFER, 0, CUT_TICKS),
-        ]
-        last.records = [TimeRecord(RecordKind.LAYER, 3, LAYER_TICKS[2])]
+    def make(cls, copies: int = 1) -> "FakeRig":
+        time = FakeTime()
+        boards = tuple(board for copy in range(copies) for board in _make_copy(time, 2 * copy))
+        ports = {number: FakePort(board, f"fake://{number}") for number, board in enumerate(boards, 1)}
+        return cls(boards, Rig("virtual", NOTE, ports, time), time)
 
-        def run(data: bytes) -> None:
-            last.output = data[::-1]
-            last.send(Frame(MessageType.DONE, 0))
 
-        first.run = run
-        ports = {1: FakePort(first, "fake://1"), 2: FakePort(last, "fake://2")}
-        return cls((first, last), Rig("virtual", NOTE, ports))
+def _make_copy(time: FakeTime, first_index: int) -> tuple[FakeBoard, FakeBoard]:
+    first, last = (
+        FakeBoard(time, make_identity(first_index + i, INPUT_BYTES * (i == 0), INPUT_BYTES * (i == 1), HASH))
+        for i in range(2)
+    )
+    first.following, first.duration_s = last, FIRST_S
+    last.takes_input, last.duration_s, last.compute = False, LAST_S, lambda data: data[::-1]
+    first.records = [
+        TimeRecord(RecordKind.INPUT, 0, 1000),
+        TimeRecord(RecordKind.LAYER, 1, LAYER_TICKS[0]),
+        TimeRecord(RecordKind.LAYER, 2, LAYER_TICKS[1]),
+        TimeRecord(RecordKind.TRANSFER, 0, CUT_TICKS),
+    ]
+    last.records = [TimeRecord(RecordKind.COPY, 0, COPY_TICKS), TimeRecord(RecordKind.LAYER, 3, LAYER_TICKS[2])]
+    return first, last
 
 
 def make_inputs(samples: int = 3) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:

@@ -1,6 +1,7 @@
 """A board's firmware with a two-layer network that is easy to compute by hand, compiled without PlatformIO."""
 
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 
+CHECKSUM = Path(__file__).parents[2] / "boards" / "platform" / "checksum.py"
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 LINKING = (
@@ -22,7 +24,7 @@ LINKING = (
 # Layer 1 adds its weight to every byte, layer 2 doubles every byte.
 NETWORK = """
 #include "network.h"
-
+{includes}
 uint8_t network_arena[{arena}] __attribute__((section(".arena"), aligned(4)));
 static const int8_t weights[4] __attribute__((section(".weights"))) = {{1, 2, 3, 4}};
 
@@ -46,16 +48,50 @@ const network_step_t network_steps[] = {{{steps}}};
 const uint16_t network_step_count = {count};
 const uint32_t network_project_hash = 0x12345678u;
 const uint8_t network_board_index = {board_index};
-const uint32_t network_input_bytes = {input_bytes};
-const uint32_t network_input_offset = 0;
-const uint32_t network_output_bytes = {output_bytes};
-const uint32_t network_output_offset = 0;
-network_time_t network_times[{times}];
-const uint16_t network_time_count = {times};
+const network_tensor_t network_input = {{.offset = 0, .stage = 0, .bytes = {input_bytes}}};
+const network_tensor_t network_output = {{.offset = 0, .stage = 0, .bytes = {output_bytes}}};
+const uint16_t network_watchdog_ms = 0;
+const bool network_has_long_layers = false;
+network_time_t network_times[{count}];
 """
-RUN = "{{.kind = NETWORK_RUN, .index = {number}, .run = run_layer_{number}}},\n"
-TRANSFER = "{{.kind = {kind}, .link = {link}, .index = {cut}, .offset = {offset}, .bytes = {size}}},\n"
+LINK_INCLUDES = """
+#include "board.h"
+#include "network_links.h"
+#include "transfers.h"
+"""
+LINK_FACTS = """
+static uint8_t blocks[{channels}][LINK_BITMAP_BYTES({size}u)];
+static link_channel_t channels[{channels}];
+static const link_channel_plan_t plans[] = {{{plans}}};
+const link_settings_t network_link_settings[] = {{{links}}};
+const network_transfer_t network_transfers[] = {{{transfers}}};
+const uint16_t network_transfer_count = {channels};
+network_sending_t network_sendings[{channels}];
+"""
+INPUT, OUTPUT = ("{.kind = NETWORK_INPUT},\n", "{.kind = NETWORK_OUTPUT},\n")
+RUN = "{{.kind = NETWORK_RUN, .index = {number}, .what.run = run_layer_{number}}},\n"
+TRANSFER_STEP = "{{.kind = NETWORK_{kind}, .index = {cut}, .what.transfer = &network_transfers[{index}]}},\n"
+TRANSFER = (
+    "{{.take = transfers_{take}, .tensor = {{{offset}, {offset}, {size}}}, .link = {link}, .channel = {cut}, "
+    ".record = {record}}},\n"
+)
+PLAN = "{{.channel = {cut}, .is_out = {is_out}, .bytes = {size}, .blocks = blocks[{index}]}},\n"
+LINK = (
+    "{{.identity = &transfers_identity, .plans = plans + {first}, .channels = channels + {first}, "
+    ".channel_count = {count}, .peer = {peer}, .baud = 115200, .port = &board_link_uarts[{link}], "
+    ".wake = uart_link_wake, .event = transfers_on_event}},\n"
+)
 HOST = 0xFF
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A step that sends or receives a cut over a link, by index; `offset` in the arena."""
+
+    is_out: bool
+    link: int
+    cut: int
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -67,32 +103,73 @@ class SubModel:
     source: int = HOST
     destination: int = HOST
 
-    def steps(self, size: int) -> list[str]:
-        """Return the initializers of the steps in C."""
-        steps = [RUN.format(number=number) for number in range(self.first, self.last + 1)]
+    def steps(self, size: int) -> list[int | Transfer]:
+        """Return the layers and transfers in their order."""
+        steps: list[int | Transfer] = list(range(self.first, self.last + 1))
         if self.source != HOST:
-            offset = (self.first - 1) * size
-            steps.insert(0, _transfer("NETWORK_RECEIVE", self.source, self.first % 2, offset, size))
+            steps.insert(0, Transfer(False, self.source, self.first % 2, (self.first - 1) * size))
         if self.destination != HOST:
-            offset = size if self.last == 1 else 0
-            steps.append(_transfer("NETWORK_SEND", self.destination, (self.last + 1) % 2, offset, size))
+            steps.append(Transfer(True, self.destination, (self.last + 1) % 2, size if self.last == 1 else 0))
         return steps
 
 
-def _transfer(kind: str, link: int, cut: int, offset: int, size: int) -> str:
-    return TRANSFER.format(kind=kind, link=link, cut=cut, offset=offset, size=size)
-
-
 def network_source(sub_models: Sequence[SubModel], size: int, board_index: int = 0, arena: int = 0) -> str:
-    """Return a network.c; tensors have `size` bytes."""
+    """Return a network.c; tensors have `size` bytes, and no buffers beside the arena."""
     steps = [step for sub_model in sub_models for step in sub_model.steps(size)]
-    return NETWORK.format(arena=arena or 2 * size, size=size) + NETWORK_FACTS.format(
-        steps="".join(steps),
-        count=len(steps),
+    takes, gives = sub_models[0].source == HOST, sub_models[-1].destination == HOST
+    transfers = [step for step in steps if isinstance(step, Transfer)]
+    texts = [
+        RUN.format(number=step)
+        if isinstance(step, int)
+        else TRANSFER_STEP.format(
+            kind="SEND" if step.is_out else "RECEIVE", cut=step.cut, index=transfers.index(step)
+        )
+        for step in steps
+    ]
+    texts = [*([INPUT] if takes else []), *texts, *([OUTPUT] if gives else [])]
+    network = NETWORK.format(arena=arena or 2 * size, size=size, includes=LINK_INCLUDES if transfers else "")
+    records = [index + takes for index, step in enumerate(steps) if isinstance(step, Transfer)]
+    facts = NETWORK_FACTS.format(
+        steps="".join(texts),
+        count=len(texts),
         board_index=board_index,
-        input_bytes=size if sub_models[0].source == HOST else 0,
-        output_bytes=size if sub_models[-1].destination == HOST else 0,
-        times=sum("RECEIVE" not in step for step in steps),
+        input_bytes=size if takes else 0,
+        output_bytes=size if gives else 0,
+    )
+    return network + (_link_facts(transfers, records, size, board_index) if transfers else "") + facts
+
+
+def _link_facts(transfers: Sequence[Transfer], records: Sequence[int], size: int, board_index: int) -> str:
+    """Return the tables of links, whose other ends are all at board 1 - `board_index`."""
+    by_link = sorted(transfers, key=lambda each: each.link)
+    links = sorted({each.link for each in transfers})
+    return LINK_FACTS.format(
+        channels=len(transfers),
+        size=size,
+        plans="".join(
+            PLAN.format(cut=each.cut, is_out=str(each.is_out).lower(), size=size, index=index)
+            for index, each in enumerate(by_link)
+        ),
+        links="".join(
+            LINK.format(
+                first=next(index for index, each in enumerate(by_link) if each.link == link),
+                count=sum(each.link == link for each in by_link),
+                peer=1 - board_index,
+                link=link,
+            )
+            for link in links
+        ),
+        transfers="".join(
+            TRANSFER.format(
+                take="send" if each.is_out else "receive",
+                offset=each.offset,
+                size=size,
+                link=each.link,
+                cut=each.cut,
+                record=record,
+            )
+            for each, record in zip(transfers, records, strict=True)
+        ),
     )
 
 
@@ -115,7 +192,10 @@ def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]
     sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
     flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
     command = ["arm-none-eabi-gcc", *flags, "-Tlinker.ld", "-o", "firmware.elf", *map(str, sources)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    linked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if linked.returncode == 0:
+        subprocess.run([sys.executable, CHECKSUM, "firmware.elf"], cwd=folder, check=True)
+    return linked
 
 
 def build(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 COMMON = ROOT / "firmware" / "common"
 PROGRAMS = ROOT / "tests" / "c"
+LINK_SOURCES = ("crc32.c", *sorted(path.name for path in COMMON.glob("link*.c")))
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 

@@ -77,6 +77,20 @@ Rig = Annotated[
     typer.Option("--rig", help="`virtual` for emulated boards, or a TOML file with the serial port of every board."),
 ]
 SampleCount = Annotated[int, typer.Option("--sample-count", help="Number of samples to run on the boards.", min=1)]
+Pipelined = Annotated[
+    bool,
+    typer.Option(
+        "--pipelined",
+        help="Stream the samples, several in flight, and measure the period: the time between two outputs. The first "
+        "three samples also run one at a time, for the times of layers and transfers.",
+    ),
+]
+FailFast = Annotated[
+    bool,
+    typer.Option(
+        "--fail-fast", help="Stop at the first sample that fails. By default the boards are reset and the next follows."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 

@@ -13,6 +13,7 @@ from tinysplit.cli.options import (
     BitsOrAuto,
     CalibrationCount,
     CalibrationSamples,
+    FailFast,
     Folder,
     Json,
     KernelOption,
@@ -21,6 +22,7 @@ from tinysplit.cli.options import (
     Model,
     ObjectiveOption,
     Out,
+    Pipelined,
     Rig,
     SampleCount,
     SamplesFile,
@@ -87,13 +89,20 @@ def measure(
     samples: SamplesFile,
     rig: Rig = pipeline.VIRTUAL_RIG,
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
+    pipelined: Pipelined = False,
+    fail_fast: FailFast = False,
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     project = Project.read(folder)
-    report = pipeline.measure_folder(project, folder, samples, rig=rig, sample_count=sample_count, messages=messages)
+    settings = _measuring(rig, sample_count, pipelined, fail_fast)
+    report = pipeline.measure_folder(project, folder, samples, settings, messages)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
+
+
+def _measuring(rig: str, sample_count: int, is_pipelined: bool, fail_fast: bool) -> pipeline.MeasureSettings:
+    return pipeline.MeasureSettings(rig=rig, sample_count=sample_count, is_pipelined=is_pipelined, fail_fast=fail_fast)
 
 
 @flattened
@@ -113,6 +122,8 @@ def run(
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     rig: Rig = pipeline.VIRTUAL_RIG,
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
+    pipelined: Pipelined = False,
+    fail_fast: FailFast = False,
     as_json: Json = False,
 ) -> None:
     """Split, generate, build and measure."""
@@ -128,8 +139,7 @@ def run(
         search=options.search,
         calibration=calibration,
         calibration_count=calibration_count,
-        sample_count=sample_count,
-        rig=rig,
+        measuring=_measuring(rig, sample_count, pipelined, fail_fast),
         goal=goal,
     )
     report = pipeline.run(request, messages)

@@ -23,6 +23,8 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
 )
+from tinysplit.split.evaluate.one_board import one_board_period_s
+from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.topology import Cut
 
 
@@ -48,6 +50,9 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
+        estimated_period_s=period_s(plan.problem, plan.assignment),
+        one_board_period_s=one_board_period_s(plan.problem),
+        copies=(tuple(board_plan.number for board_plan in plan.boards),),
         boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
         links=tuple(_link(link, boards) for link in plan.links),
         layers=tuple(

@@ -177,7 +177,7 @@ class ProjectBoard(FileModel):
 class Project(FileModel):
     """The whole manifest."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
@@ -185,6 +185,9 @@ class Project(FileModel):
     host_baud: int
     calibration_samples: int
     project_hash: int
+    estimated_period_s: float
+    one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
+    copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network; a split over all boards is one copy
     boards: tuple[ProjectBoard, ...]
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
@@ -193,12 +196,12 @@ class Project(FileModel):
 
     @property
     def input_boards(self) -> tuple[int, ...]:
-        """Numbers of the boards that read the network's input."""
+        """Numbers of the boards that read the network's input, in the first copy."""
         return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
 
     @property
     def output_board(self) -> int:
-        """Number of the board that computes the network's output."""
+        """Number of the board that computes the network's output, in the first copy."""
         return self.layers[-1].board
 
     @property

@@ -9,13 +9,30 @@ typedef struct {
 } USART_TypeDef;
 
 typedef USART_TypeDef GPIO_TypeDef;
+typedef USART_TypeDef dma_channel_t;
 
-static const struct {
-  uint32_t CNT;
-} *const TIM2 = 0;
+typedef struct {
+  uint32_t CNT; /* of a timer */
+  uint32_t KR;  /* of the watchdog */
+} stub_registers_t;
+
+static stub_registers_t stub_registers;
+
+#define TIM2 (&stub_registers)
+#define WATCHDOG (&stub_registers)
 
 static inline uint32_t __get_PRIMASK(void) { return 0; }
 static inline void __set_PRIMASK(uint32_t mask) { (void)mask; }
 static inline void __disable_irq(void) {}
+static inline void __DSB(void) {}
+static inline void __ISB(void) {}
+static inline void __WFI(void) {}
+
+#define UART_LINE_ERRORS 1u
+#define UART_IDLE 2u
+static inline void uart_clear_flags(USART_TypeDef *registers, uint32_t flags) {
+  (void)registers;
+  (void)flags;
+}
 
 #endif

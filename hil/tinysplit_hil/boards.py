@@ -1,0 +1,190 @@
+"""The boards of a project on a rig: checked, started together in a run, and watched while it lasts."""
+
+import secrets
+from collections.abc import Iterable
+from functools import reduce
+
+from tinysplit.common.errors import ToolError
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit_hil.diagnosis import Evidence, diagnose
+from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity
+from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
+
+FLASH_CHECK_S = 2.0  # part of RESET
+TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated time
+LINK_TIMEOUT_S = 2.0  # a board reports a dead link within this time
+SETTLE_S = 0.1  # until the other boards have reported, too
+WATCH_S = 1.0  # between two looks at all boards
+BOOT_S = 3.0  # until a board that was reset replies
+RUNS = 1 << 32
+
+
+class NoRunError(ToolError):
+    """A board joins no run, even after a reset: nothing more can be measured."""
+
+
+class Boards:
+    """Clients of all boards of a project, by number."""
+
+    def __init__(self, project: Project, rig: Rig) -> None:
+        self.project = project
+        self.clock = rig.clock
+        self.clients = rig.clients(project)
+        self.identities: dict[int, Identity] = {}
+        self.current_run = 0
+
+    @property
+    def timeout_s(self) -> float:
+        """Longest time of an inference, from the first byte of its input to its output."""
+        input_bytes = max(identity.input_bytes for identity in self.identities.values())
+        input_s = input_bytes * BITS_PER_BYTE / self.project.host_baud
+        return TIMEOUT_FACTOR * (self.project.estimated_l_s + self.project.estimated_t_s + input_s) + LINK_TIMEOUT_S
+
+    def check(self) -> None:
+        """Identify all boards. Raises ToolError unless each runs the firmware that was generated for it."""
+        self._identify()
+        for board in self.project.boards:
+            _check_version(self.identities[board.number], self.clients[board.number].name)
+        for board in self.project.boards:
+            _check_identity(self.project, board, self.identities[board.number], self.clients[board.number].name)
+
+    def start_run(self) -> None:
+        """Start a new run on all boards, from any state. A board that does not follow is reset first.
+
+        Raises NoRunError when that does not help.
+        """
+        try:
+            self._reset()
+        except ToolError:
+            self._reset_again()
+        self._identify()
+
+    def _reset_again(self) -> None:
+        try:
+            self._reboot()
+            self._reset()
+        except ToolError as error:
+            raise NoRunError(str(error)) from None
+
+    def run(self, tasks: Iterable[Task[None]]) -> None:
+        """Run tasks of a run until all have ended; an error that any board reports ends them."""
+        run_tasks(self.clock, self._poll_and_check, tasks, [self._watch()])
+
+    def explain(self, error: ToolError) -> ToolError:
+        """Return an error with the cause of a failed run, as far as the boards know it, else `error` itself."""
+        if not isinstance(error, ClientError):
+            return error
+        before, self.identities = self.identities, self._identities_of_replying()
+        errors = {number: found for number in self.clients if (found := self._error_of(number))}
+        cause = diagnose(self.project, Evidence(self.current_run, before, self.identities, errors))
+        self.identities = {**before, **self.identities}
+        return ClientError(error.board, cause) if cause else error
+
+    def _identify(self) -> None:
+        for number, client in self.clients.items():
+            self.identities[number] = self._run_one(client.identify())
+
+    def _identities_of_replying(self) -> dict[int, Identity]:
+        found = {}
+        self._run_one(pause(self.clock, SETTLE_S))
+        for number, client in self.clients.items():
+            try:
+                found[number] = self._run_one(client.identify())
+            except ToolError:
+                continue
+        return found
+
+    def _error_of(self, number: int) -> BoardError | None:
+        """Return the error that ended the run on a board; its event may have been lost."""
+        identity = self.identities.get(number)
+        if identity and identity.run == self.current_run and identity.error:
+            return BoardError(identity.error, identity.error_detail)
+        return self.clients[number].failure
+
+    def _reset(self) -> None:
+        self.current_run = self._next_run()
+        longest_layer_s = max(layer.estimated_s for layer in self.project.layers)
+        timeout_s = REPLY_TIMEOUT_S + FLASH_CHECK_S + TIMEOUT_FACTOR * longest_layer_s
+        run_tasks(self.clock, self._poll, [c.reset(self.current_run, timeout_s) for c in self.clients.values()])
+
+    def _next_run(self) -> int:
+        """Return a number above those of all boards, and random after power-up, so that no earlier run has it."""
+        known = [run for run in (self.current_run, *(i.run for i in self.identities.values())) if run]
+        newest = reduce(_later, known) if known else secrets.randbelow(RUNS)
+        return (newest + 1) % RUNS or 1
+
+    def _reboot(self) -> None:
+        """Reset the boards that reply to nothing else than IDENTIFY and REBOOT, and wait until all reply again."""
+        for client in self.clients.values():
+            try:
+                self._run_one(client.reboot())
+            except ToolError:
+                continue
+        end_s = self.clock.now_s() + BOOT_S
+        while True:
+            self._run_one(pause(self.clock, SETTLE_S))
+            try:
+                self._identify()
+            except ToolError:
+                if self.clock.now_s() >= end_s:
+                    raise
+            else:
+                return
+
+    def _run_one(self, task: Task[T]) -> T:
+        return run_task(self.clock, self._poll, task)
+
+    def _poll(self) -> None:
+        for client in self.clients.values():
+            client.poll()
+
+    def _poll_and_check(self) -> None:
+        self._poll()
+        for client in self.clients.values():
+            client.raise_failure()
+
+    def _watch(self) -> Task[None]:
+        """Look at all boards from time to time: a board that restarted reports nothing by itself."""
+        while True:
+            yield from pause(self.clock, WATCH_S)
+            for number, client in self.clients.items():
+                identity = yield from client.identify()
+                client.note_progress(identity)
+                if identity.run != self.current_run or identity.state == BoardState.STOPPED:
+                    raise ClientError(number, f"{client.name} left the run: check its supply")
+
+
+def _later(first: int, second: int) -> int:
+    """Return the later of two runs, whose numbers wrap around."""
+    return second if (second - first) % RUNS < RUNS // 2 else first
+
+
+def _check_version(identity: Identity, name: str) -> None:
+    if identity.protocol != PROTOCOL_VERSION:
+        raise ToolError(
+            f"{name} speaks version {identity.protocol} of the protocol, this program version {PROTOCOL_VERSION}: "
+            "build and flash it again"
+        )
+
+
+def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
+    """Raise ToolError unless the board runs the firmware that was generated for `board`, at its clock."""
+    if identity.project_hash != project.project_hash:
+        raise ToolError(
+            f"{name} runs firmware of project {identity.project_hash:08x} instead of {project.project_hash:08x}: "
+            "build and flash it again"
+        )
+    if identity.board_index != board.number - 1:
+        raise ToolError(
+            f"{name} runs the firmware of board {identity.board_index + 1}: check that the ports are in board order"
+        )
+    if not identity.clock_ok:
+        raise ToolError(f"{name} could not set its clock to {board.core_hz / 1e6:g} MHz: check supply and oscillator")
+    if identity.core_hz != board.core_hz:
+        raise ToolError(
+            f"{name} runs at {identity.core_hz / 1e6:g} MHz instead of {board.core_hz / 1e6:g} MHz: "
+            "build and flash it again"
+        )

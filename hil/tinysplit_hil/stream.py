@@ -1,0 +1,247 @@
+"""Pipelined inference: streams inputs into the boards, several in flight, and collects the outputs in order.
+
+The period is the time between two outputs once the boards are busy, by the clock of the host's ports: from the first
+DONE after the start to the last one, divided by the outputs between them. On virtual boards that is exact; on real
+boards the delays of the host's ports are divided by the number of outputs, too.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.manifest import Project
+from tinysplit_hil.boards import Boards, NoRunError
+from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, check_input, outputs_of
+from tinysplit_hil.request_port import ClientError
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import Task
+
+OUTPUTS_OF_A_PERIOD = 3  # beyond one for each board: the first of them is still the start
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Outputs of a stream of inputs and their period.
+
+    `samples`: indices from 0 of those that succeeded; `outputs`: samples x elements, integers in HWC order.
+    `host_port_share`: part of the period in which the host sends an input, None where no board reported when it took
+    one; near 1 the host's port limits the boards.
+    """
+
+    samples: tuple[int, ...]
+    outputs: IntArray
+    period_s: float
+    host_port_share: float | None
+    failures: tuple[Failure, ...]
+    not_run: int  # number of samples after the boards were taken for broken
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Boards that compute one copy of the network together."""
+
+    boards: tuple[int, ...]
+    input_boards: tuple[int, ...]
+    output_board: int
+
+
+def pipelines(project: Project) -> tuple[Pipeline, ...]:
+    """Return the copies of a project, which all have the boards of the first one in the same order."""
+    first, *_ = project.copies
+
+    def same(number: int, copy: tuple[int, ...]) -> int:
+        return copy[first.index(number)]
+
+    return tuple(
+        Pipeline(
+            boards=copy,
+            input_boards=tuple(same(number, copy) for number in project.input_boards),
+            output_board=same(project.output_board, copy),
+        )
+        for copy in project.copies
+    )
+
+
+def stream(
+    project: Project,
+    rig: Rig,
+    inputs: IntArray,
+    on_sample: Callable[[int], None] = lambda _: None,
+    *,
+    fail_fast: bool = False,
+) -> Stream:
+    """Stream `inputs` (N x H x W x C, integers in the network's input format) through all copies of the network.
+
+    Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
+    failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
+    failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
+    sample succeeds, with `fail_fast` for the first failure; UsageError when there are too few samples for a period.
+    """
+    needed = sum(len(pipeline.boards) + OUTPUTS_OF_A_PERIOD for pipeline in pipelines(project))
+    if len(inputs) < needed:
+        raise UsageError(
+            f"{len(inputs)} samples are too few for a period of these boards: at least {needed} are needed"
+        )
+    boards = Boards(project, rig)
+    boards.check()
+    for pipeline in pipelines(project):
+        for number in pipeline.input_boards:
+            check_input(number, boards.identities[number], inputs)
+    results = _Results(len(inputs), on_sample)
+    barren = 0
+    while results.missing and barren < FAILURES_IN_A_ROW:
+        n_before = len(results.outputs)
+        try:
+            _stream_once(boards, inputs, results)
+        except ToolError as error:
+            if fail_fast:
+                raise
+            results.failures.append(Failure(results.suspect(error), str(error)))
+            if isinstance(error, NoRunError):
+                break
+            barren = barren + 1 if len(results.outputs) == n_before else 1
+    return results.stream(project)
+
+
+class _Results:
+    """Outputs by sample, and the times of all runs."""
+
+    def __init__(self, n_samples: int, on_sample: Callable[[int], None]) -> None:
+        self.outputs: dict[int, bytes] = {}
+        self.failures: list[Failure] = []
+        self.runs: list[_Copy] = []
+        self._n_samples = n_samples
+        self._on_sample = on_sample
+
+    @property
+    def missing(self) -> list[int]:
+        """Samples that have neither an output nor failed."""
+        failed = {failure.sample for failure in self.failures}
+        return [index for index in range(self._n_samples) if index not in self.outputs and index not in failed]
+
+    def add(self, sample: int, output: bytes) -> None:
+        """Note an output."""
+        self.outputs[sample] = output
+        self._on_sample(len(self.outputs))
+
+    def suspect(self, error: ToolError) -> int:
+        """Return the oldest sample without output on the boards that failed."""
+        copies = [run for run in self.runs if isinstance(error, ClientError) and error.board in run.pipeline.boards]
+        missing = self.missing
+        in_flight = [sample for sample in copies[-1].samples if sample in missing] if copies else []
+        return (in_flight or missing)[0]
+
+    def stream(self, project: Project) -> Stream:
+        """Return all results."""
+        if not self.outputs:
+            raise ToolError(f"no sample succeeded: {self.failures[0].reason}")
+        samples = sorted(self.outputs)
+        periods = [self._period_s(pipeline) for pipeline in pipelines(project)]
+        waits = [
+            wait_s / period
+            for period, pipeline in zip(periods, pipelines(project), strict=True)
+            for run in self._runs_of(pipeline)
+            for wait_s in run.waits_s()
+        ]
+        return Stream(
+            samples=tuple(samples),
+            outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
+            period_s=1 / sum(1 / period for period in periods),
+            host_port_share=1 - sum(waits) / len(waits) if waits else None,
+            failures=tuple(self.failures),
+            not_run=len(self.missing),
+        )
+
+    def _runs_of(self, pipeline: Pipeline) -> list["_Copy"]:
+        return [run for run in self.runs if run.pipeline == pipeline]
+
+    def _period_s(self, pipeline: Pipeline) -> float:
+        """Return the period of one copy: rates of several copies add up."""
+        spans = [span for run in self._runs_of(pipeline) if (span := run.span())]
+        if not spans:
+            n_boards = len(pipeline.boards)
+            raise UsageError(
+                f"too few outputs of {'board' if n_boards == 1 else 'boards'} "
+                f"{', '.join(map(str, pipeline.boards))} for a period: increase --sample-count"
+            )
+        return sum(seconds for seconds, _ in spans) / sum(count for _, count in spans)
+
+
+class _Copy:
+    """One run of one copy of the network."""
+
+    def __init__(self, boards: Boards, pipeline: Pipeline, inputs: IntArray, waiting: deque[int]) -> None:
+        """All copies share `waiting`, the samples that none has taken yet."""
+        self.pipeline = pipeline
+        self.samples: list[int] = []  # by inference number
+        self._boards = boards
+        self._inputs = inputs
+        self._waiting = waiting
+        self._last = boards.clients[pipeline.output_board]
+        self._first = [boards.clients[number] for number in pipeline.input_boards]
+        self._done_s: dict[int, float] = {}
+        self._waits_s: list[float] = []
+
+    def tasks(self, results: _Results) -> Iterator[Task[None]]:
+        """Yield the tasks that feed the copy and collect its outputs."""
+        yield from (self._feed(index) for index in range(len(self._first)))
+        yield self._collect(results)
+
+    def _sample(self, number: int) -> int | None:
+        """Return the sample of an inference, None when there are no more."""
+        if number == len(self.samples) and self._waiting:
+            self.samples.append(self._waiting.popleft())
+        return self.samples[number] if number < len(self.samples) else None
+
+    def _feed(self, index: int) -> Task[None]:
+        client, number = self._first[index], 0
+        while (sample := self._sample(number)) is not None:
+            yield from client.send_input(number, self._inputs[sample].tobytes(), self._boards.timeout_s)
+            number += 1
+
+    def _collect(self, results: _Results) -> Task[None]:
+        size_bytes = self._boards.identities[self.pipeline.output_board].output_bytes
+        number = 0
+        while number < len(self.samples) or self._waiting:
+            if number == len(self.samples):
+                yield
+                continue
+            crc = yield from self._last.wait_done(number, self._boards.timeout_s)
+            output = yield from self._last.read_output(number, size_bytes, crc)
+            self._note_times(number)
+            results.add(self.samples[number], output)
+            number += 1
+
+    def _note_times(self, number: int) -> None:
+        """Note when an output was complete and how long its input waited; both events may be lost."""
+        if number <= len(self.pipeline.boards):  # the boards fill
+            return
+        if number in self._last.done_s:
+            self._done_s[number] = self._last.done_s[number]
+        waits = [c.taken_s[number] - c.started_s[number] for c in self._first if number in c.taken_s]
+        self._waits_s += [min(waits)] if waits else []
+
+    def span(self) -> tuple[float, int] | None:
+        """Return seconds and number of periods between the first and the last output after the start."""
+        if not self._done_s:
+            return None
+        first, last = min(self._done_s), max(self._done_s)
+        return (self._done_s[last] - self._done_s[first], last - first) if last > first else None
+
+    def waits_s(self) -> Sequence[float]:
+        """Return how long inputs waited on the boards until they were taken."""
+        return self._waits_s
+
+
+def _stream_once(boards: Boards, inputs: IntArray, results: _Results) -> None:
+    """Stream the missing samples until all have an output or a board fails."""
+    boards.start_run()
+    waiting = deque(results.missing)
+    copies = [_Copy(boards, pipeline, inputs, waiting) for pipeline in pipelines(boards.project)]
+    results.runs += copies
+    try:
+        boards.run([task for copy in copies for task in copy.tasks(results)])
+    except ToolError as error:
+        raise boards.explain(error) from None

@@ -1,0 +1,124 @@
+"""Streams through fake boards: order, periods, copies, failures."""
+
+import numpy as np
+import pytest
+
+from fake_boards import ALL
+from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
+from tinysplit.common.errors import ToolError, UsageError
+from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType
+from tinysplit_hil.stream import pipelines, stream
+
+NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
+
+
+def test_outputs_come_in_order_in_the_period_of_the_slowest_board() -> None:
+    fake, inputs = FakeRig.make(), make_inputs(20)
+    done: list[int] = []
+    streamed = stream(make_project(), fake.rig, inputs, done.append)
+    assert np.array_equal(streamed.outputs, inputs.reshape(20, -1)[:, ::-1])
+    assert streamed.samples == tuple(range(20))
+    assert streamed.period_s == pytest.approx(FIRST_S, rel=1e-6)
+    assert done == list(range(1, 21))
+    assert 20 * FIRST_S < fake.time.s < 21 * FIRST_S + LAST_S + 0.1
+    assert len({frame.payload for frame in fake.boards[0].requests if frame.type == MessageType.RESET}) == 1
+
+
+def test_the_last_board_may_be_the_slowest() -> None:
+    fake = FakeRig.make()
+    fake.boards[1].duration_s = 0.05
+    assert stream(make_project(), fake.rig, make_inputs(8)).period_s == pytest.approx(0.05, rel=0.01)
+
+
+def test_a_slow_host_port_is_noticed() -> None:
+    fake = FakeRig.make()
+    assert stream(make_project(), fake.rig, make_inputs(8)).host_port_share < 0.2  # type: ignore[operator]
+    slow = FakeRig.make()
+    slow.rig.ports[1].baudrate = 57_600  # 52 ms for an input
+    streamed = stream(make_project(), slow.rig, make_inputs(8))
+    assert streamed.period_s > 0.05
+    assert streamed.host_port_share > 0.9  # type: ignore[operator]
+
+
+def test_copies_have_the_boards_of_the_first_one_in_its_order() -> None:
+    first, second = pipelines(make_project(copies=2))
+    assert (first.boards, first.input_boards, first.output_board) == ((1, 2), (1,), 2)
+    assert (second.boards, second.input_boards, second.output_board) == ((3, 4), (3,), 4)
+
+
+def test_inputs_are_dealt_to_the_copy_that_has_room() -> None:
+    fake, inputs = FakeRig.make(copies=2), make_inputs(40)
+    fake.boards[2].duration_s = 3 * FIRST_S
+    streamed = stream(make_project(copies=2), fake.rig, inputs)
+    assert np.array_equal(streamed.outputs, inputs.reshape(40, -1)[:, ::-1])
+    assert streamed.period_s == pytest.approx(1 / (1 / FIRST_S + 1 / (3 * FIRST_S)), rel=1e-6)
+    assert fake.boards[0].n_inferences + fake.boards[2].n_inferences == 40
+    assert 28 <= fake.boards[0].n_inferences <= 31
+
+
+def test_a_failure_costs_one_sample() -> None:
+    fake, inputs = FakeRig.make(), make_inputs(20)
+    fake.boards[0].failures = {8: NO_ANSWER}
+    streamed = stream(make_project(), fake.rig, inputs)
+    (failure,) = streamed.failures
+    assert failure.reason.startswith("cut 1: no answer on the link between board 1 (nucleo_g071rb) and board 2")
+    assert failure.sample in (6, 7)
+    assert streamed.samples == tuple(i for i in range(20) if i != failure.sample)
+    assert np.array_equal(streamed.outputs, inputs.reshape(20, -1)[list(streamed.samples), ::-1])
+    assert streamed.period_s == pytest.approx(FIRST_S, rel=1e-6)
+
+
+def test_a_failure_of_a_copy_is_that_of_its_own_sample() -> None:
+    fake = FakeRig.make(copies=2)
+    fake.boards[2].failures = {5: BoardError(ErrorCode.FAULT, 0x08001234)}
+    (failure,) = stream(make_project(copies=2), fake.rig, make_inputs(30)).failures
+    assert failure.reason.startswith("board 3 (nucleo_g071rb) reports FAULT: processor fault at 0x08001234")
+    assert failure.sample % 2 == 1
+
+
+def test_fail_fast() -> None:
+    fake = FakeRig.make()
+    fake.boards[0].failures = {8: NO_ANSWER}
+    with pytest.raises(ToolError, match="cut 1: no answer"):
+        stream(make_project(), fake.rig, make_inputs(20), fail_fast=True)
+
+
+def test_boards_that_fail_every_time() -> None:
+    fake = FakeRig.make()
+    fake.boards[1].failures = dict.fromkeys(range(1000), NO_ANSWER)
+    with pytest.raises(ToolError, match="no sample succeeded: cut 1: no answer"):
+        stream(make_project(), fake.rig, make_inputs(20))
+
+
+def test_a_board_that_dies() -> None:
+    fake = FakeRig.make()
+    fake.time.at(0.3, lambda: setattr(fake.boards[1], "frames_to_lose", ALL))
+    streamed = stream(make_project(), fake.rig, make_inputs(20))
+    assert 6 <= len(streamed.samples) <= 9
+    assert len(streamed.failures) == 2
+    assert all("does not reply: check its power" in failure.reason for failure in streamed.failures)
+    assert streamed.not_run == 20 - len(streamed.samples) - 2
+    assert fake.time.s < 30
+
+
+@pytest.mark.parametrize("event", [MessageType.DONE, MessageType.TAKEN])
+def test_lost_events_lose_no_output(event: MessageType) -> None:
+    fake, inputs = FakeRig.make(), make_inputs(8)
+    for board in fake.boards:
+        fake.time.at(0.1, lambda board=board: board.lost_events.add(event))  # type: ignore[misc]
+        fake.time.at(0.17, board.lost_events.clear)
+    streamed = stream(make_project(), fake.rig, inputs)
+    assert np.array_equal(streamed.outputs, inputs.reshape(8, -1)[:, ::-1])
+    assert streamed.failures == ()
+
+
+def test_too_few_samples() -> None:
+    with pytest.raises(UsageError, match="4 samples are too few for a period of these boards: at least 5 are needed"):
+        stream(make_project(), FakeRig.make().rig, make_inputs(4))
+
+
+def test_a_copy_with_too_few_outputs() -> None:
+    fake = FakeRig.make(copies=2)
+    fake.boards[2].duration_s = 2.0
+    with pytest.raises(UsageError, match="too few outputs of boards 3, 4 for a period: increase --sample-count"):
+        stream(make_project(copies=2), fake.rig, make_inputs(12))
