@@ -42,7 +42,6 @@ def message(folder: Path, board_name: str, source: str) -> str:
         (("ldr r0, =0x40021068", "ldr r1, [r0]"), "the register at offset 0x68 of RCC is not modelled"),
         (("ldr r0, =0x40010400", "ldr r1, [r0]"), "no peripheral is modelled at 0x40010400"),
         (("ldr r0, =0x40021008", "movs r1, #2", "str r1, [r0]"), "RCC_CFGR selects the system clock 2, which is not"),
-        (("ldr r0, =0xE000ED0C", "ldr r1, =0x05FA0004", "str r1, [r0]"), "a reset by software"),
     ],
     ids=lambda value: "; ".join(value) if isinstance(value, tuple) else "",
 )

@@ -4,8 +4,10 @@ from tinysplit.common.errors import ToolError
 
 try:
     from tinysplit_hil.virtual.errors import BoardStoppedError
+    from tinysplit_hil.virtual.line_faults import LineFaults
+    from tinysplit_hil.virtual.peripherals.reset import ResetCause
     from tinysplit_hil.virtual.registry import open_registered
-    from tinysplit_hil.virtual.rig import VirtualBoard, VirtualRig, Wire
+    from tinysplit_hil.virtual.rig import HOST, VirtualBoard, VirtualRig, Wire
 except ModuleNotFoundError as error:
     if error.name not in ("unicorn", "capstone"):
         raise
@@ -13,4 +15,13 @@ except ModuleNotFoundError as error:
         f"virtual boards need the package {error.name}, which is not installed: pip install tinysplit[virtual]"
     ) from None
 
-__all__ = ["BoardStoppedError", "VirtualBoard", "VirtualRig", "Wire", "open_registered"]
+__all__ = [
+    "HOST",
+    "BoardStoppedError",
+    "LineFaults",
+    "ResetCause",
+    "VirtualBoard",
+    "VirtualRig",
+    "Wire",
+    "open_registered",
+]

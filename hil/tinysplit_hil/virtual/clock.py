@@ -6,19 +6,26 @@ PS_PER_S = 10**12
 TICKS_PER_CYCLE = 256  # resolution of a low-power UART
 
 
+_MILLION = 10**6
+
+
 @dataclass
 class Clock:
-    """Exact conversion without drift: relative to the last change of the frequency `hz`."""
+    """Exact conversion without drift: relative to the last change of the frequency `hz`.
 
-    hz: int
-    _cycle: int = 0
+    Cycle 0 is at `_ps`. The oscillator is off by `error_ppm`: all frequencies of the board are.
+    """
+
+    hz: int  # in true seconds
     _ps: int = 0
+    error_ppm: int = 0
+    _cycle: int = 0
 
-    def change(self, hz: int, now: int) -> None:
-        """Change the frequency to `hz` at cycle `now`."""
+    def change(self, nominal_hz: int, now: int) -> None:
+        """Change the nominal frequency at cycle `now`."""
         self._ps = self.ps(now)
         self._cycle = now
-        self.hz = hz
+        self.hz = nominal_hz * (_MILLION + self.error_ppm) // _MILLION
 
     def ps(self, cycle: int) -> int:
         """Return the time in picoseconds at which `cycle` begins, rounded down."""

@@ -1,18 +1,17 @@
 """The host side of a board's serial line, in virtual time."""
 
 from collections import deque
-from collections.abc import Callable
 
 from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, Usart, is_misread, misread
+from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, Sink, is_misread, misread
 
 
 class HostPort:
     """Bytes to and from the UART of one board, timed by the baud rates of both sides."""
 
-    def __init__(self, uart: Usart, baud: int) -> None:
+    def __init__(self, baud: int) -> None:
         self.baud = baud
-        self._uart = uart
+        self._receive: Sink = lambda *_byte: None
         self.line_free_ps = 0
         self._arriving: deque[tuple[int, int]] = deque()
         self.received = bytearray()
@@ -22,26 +21,21 @@ class HostPort:
         """Duration of a byte sent by the host, in picoseconds."""
         return BITS_PER_BYTE * PS_PER_S // self.baud
 
-    def attach(self, uart: Usart, sent: Callable[[int], None]) -> None:
-        """Connect to `uart`; `sent` is called with the arrival time in picoseconds of every byte to the host."""
+    def connect(self, receive: Sink) -> None:
+        """Send bytes to `receive` from now on."""
+        self._receive = receive
 
-        def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
-            del errors  # a host port gives the byte regardless
-            is_good = not is_misread(byte_ps, self.byte_ps)
-            self._arriving.append((arrival_ps, value if is_good else misread(value)))
-            sent(arrival_ps)
-
-        self._uart = uart
-        self.line_free_ps = 0
-        self._arriving.clear()
-        self.received.clear()
-        uart.sink = sink
+    def take(self, arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
+        """Schedule the arrival of a byte from the board; the port of a PC gives it regardless of `errors`."""
+        del errors
+        is_good = not is_misread(byte_ps, self.byte_ps)
+        self._arriving.append((arrival_ps, value if is_good else misread(value)))
 
     def write(self, data: bytes, now_ps: int) -> None:
         """Send bytes back to back, after those that are being sent."""
         start = max(now_ps, self.line_free_ps)
         for index, value in enumerate(data, start=1):
-            self._uart.receive(start + index * BITS_PER_BYTE * PS_PER_S // self.baud, self.byte_ps, value)
+            self._receive(start + index * BITS_PER_BYTE * PS_PER_S // self.baud, self.byte_ps, value, 0)
         self.line_free_ps = start + len(data) * BITS_PER_BYTE * PS_PER_S // self.baud
 
     def next_ps(self) -> int | None:

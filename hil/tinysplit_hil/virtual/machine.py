@@ -1,5 +1,7 @@
 """One virtual board: core, peripherals and clock."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board
@@ -14,8 +16,9 @@ from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
 from tinysplit_hil.virtual.peripherals.bus import Bus
 from tinysplit_hil.virtual.peripherals.chips import Chip
-from tinysplit_hil.virtual.peripherals.dma import DmaMemory
-from tinysplit_hil.virtual.peripherals.dma_chips import DmaPorts
+from tinysplit_hil.virtual.peripherals.dma.controller import DmaMemory
+from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts
+from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
 from tinysplit_hil.virtual.symbols import load_program
 
 FOREVER = (1 << 63) - 1
@@ -25,32 +28,65 @@ _PERIPHERAL_BYTES = 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
-class Machine:
-    """A board that executes an ELF file. `number` (from 1) is its number in error messages."""
+class Firmware:
+    """The contents of a board's flash, with what is known about its code; kept when the board is reset."""
 
-    def __init__(self, number: int, board: Board, elf: Path, *, finds_loops: bool = True) -> None:
+    def __init__(self, board: Board, elf: Path) -> None:
+        self.program = load_program(elf)
+        self.image = bytearray(self.program.flash_image(board, elf))
+        self.blocks = BlockTable(CORES[board.device.core], board.device.flash.start, self.image)
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a board starts: its time, the cause, contents of RAM, and the flags of earlier resets.
+
+    A board that does not start is held in reset for ever.
+    """
+
+    ps: int
+    cause: ResetCause
+    ram: Mapping[str, bytes]
+    flags: int = 0
+    does_start: bool = True
+
+
+class Machine:
+    """A board that executes its firmware. `number` (from 1) is its number in error messages."""
+
+    def __init__(
+        self,
+        number: int,
+        board: Board,
+        firmware: Firmware,
+        start: Start,
+        *,
+        clock_error_ppm: int = 0,
+        finds_loops: bool = True,
+    ) -> None:
         self._name = f"board {number} ({board.name})"
         self._core = CORES[board.device.core]
-        self._program = load_program(elf)
+        self._program = firmware.program
         self._flash_start = board.device.flash.start
-        flash = self._program.flash_image(board, elf)
-        self._blocks = BlockTable(self._core, self._flash_start, flash)
-        self._emulator = Emulator(board.device, self._core.unicorn_model, flash)
+        self._blocks = firmware.blocks
+        self._emulator = Emulator(board.device, self._core.unicorn_model, bytes(firmware.image), start.ram)
         self.state = self._emulator.state
-        self.clock = Clock(1)
+        self.clock = Clock(1, start.ps, clock_error_ppm)
         self._nvic = Nvic(self._core.priority_bits)
         self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
         for position, line in self.chip.interrupts:
             self._nvic.connect(FIRST_INTERRUPT + position, line)
         self._control = SystemControl(self._core, self._nvic, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
+        self.chip.rcc.was_reset(start.cause, start.flags)
+        self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self._control, *self.chip.eventful())
         self._known_event: int | None = None  # cached result of _next_event
         self._error: BaseException | None = None
         self._horizon_ps = 0
         self._known_ps = 0  # no byte from other boards or the host begins before
         self._loop_period: int | None = None
-        self._is_asleep = False
+        self._is_asleep = not start.does_start
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._prepare_state(finds_loops)
@@ -130,6 +166,14 @@ class Machine:
         self.state.reason = Reason.FAILED
         self._emulator.stop()
 
+    def ram(self) -> dict[str, bytes]:
+        """Return the contents of RAM."""
+        return {name: bytes(content) for name, content in self._emulator.ram.items()}
+
+    def flip_flash_bit(self, offset: int, bit: int) -> None:
+        """Flip a bit of flash; code that has run already is not affected."""
+        self._emulator.flash[offset] ^= 1 << bit
+
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
         return self._emulator.read_word(address)
@@ -138,7 +182,7 @@ class Machine:
 
     @property
     def cycles(self) -> int:
-        """Core cycles since power-up."""
+        """Core cycles since the last reset."""
         return int(self.state.cycles)
 
     def next_ps(self) -> int:
@@ -204,6 +248,8 @@ class Machine:
                 self._emulator.run()
                 if self._run_ended(Reason(self.state.reason)):
                     return
+        except BoardResetError as error:
+            self.reset_by = error.cause
         except NotModelledError as error:
             raise self._stopped(str(error)) from None
 
@@ -275,7 +321,7 @@ class Machine:
         return self._emulator.read_word(table + 4 * number)
 
     def _system_reset(self) -> None:
-        raise NotModelledError("a reset by software (AIRCR SYSRESETREQ) is not modelled")
+        raise BoardResetError(ResetCause.SOFTWARE)
 
     # Errors
 

@@ -1,7 +1,8 @@
 """Several virtual boards, synchronised with each other and with the host."""
 
+import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinysplit.boards.board import Board
@@ -9,19 +10,30 @@ from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.host_port import HostPort
-from tinysplit_hil.virtual.machine import FOREVER, Machine
+from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
+from tinysplit_hil.virtual.machine import FOREVER, Firmware, Machine, Start
+from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
 
 
+HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
+_RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
+
+
 @dataclass(frozen=True)
 class VirtualBoard:
-    """A board and the ELF file of its firmware."""
+    """A board and the ELF file of its firmware.
+
+    `clock_error_ppm` is by how much its oscillator is too fast. A board that does not start (`starts`) does nothing.
+    """
 
     board: Board
     elf: Path
+    clock_error_ppm: int = 0
+    starts: bool = True
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,16 @@ class Wire:
     second: tuple[int, str]
 
 
+@dataclass(frozen=True, order=True)
+class _Reset:
+    """A reset of a board that is to come."""
+
+    ps: int
+    index: int
+    cause: ResetCause = field(compare=False)
+    held_ps: int
+
+
 class VirtualRig:
     """Boards by index, connected by wires; the host has a port to the host UART of every board.
 
@@ -40,27 +62,59 @@ class VirtualRig:
     limit the others. All times are integers, so that results are reproducible to the cycle.
     """
 
-    def __init__(self, boards: Sequence[VirtualBoard], wires: Sequence[Wire] = (), *, finds_loops: bool = True) -> None:
+    def __init__(
+        self,
+        boards: Sequence[VirtualBoard],
+        wires: Sequence[Wire] = (),
+        *,
+        finds_loops: bool = True,
+        ram_seed: int = 0,
+    ) -> None:
         self._boards = tuple(boards)
         self._wires = tuple(wires)
         self._finds_loops = finds_loops
+        self._ram_seed = ram_seed  # of the contents of RAM after power-up
+        self._firmware = tuple(Firmware(each.board, each.elf) for each in self._boards)
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
+        self._faults: dict[tuple[int, str], LineFaults] = {}
         self.reset()
 
     def reset(self) -> None:
         """Power up all boards, at time 0."""
         self.time_ps = 0
-        self._machines = tuple(
-            Machine(index + 1, each.board, each.elf, finds_loops=self._finds_loops)
-            for index, each in enumerate(self._boards)
+        self._starts = [0] * len(self._boards)
+        self._resets: list[_Reset] = []
+        self._lines = {target: FaultyLine(faults, f"{target}") for target, faults in self._faults.items()}
+        self._ports = tuple(HostPort(baud) for baud in self._bauds)
+        self._machines = [self._started(index, 0, ResetCause.POWER_UP, None) for index in range(len(self._boards))]
+        self._connect_all()
+
+    def _started(self, index: int, ps: int, cause: ResetCause, before: Machine | None) -> Machine:
+        each = self._boards[index]
+        self._starts[index] += 1
+        is_kept = before is not None and cause.keeps_ram
+        ram = before.ram() if before is not None and is_kept else self._power_up_ram(index)
+        flags = before.chip.rcc.shown_reset_flags if before is not None else 0
+        start = Start(ps, cause, ram, flags, does_start=each.starts)
+        return Machine(
+            index + 1,
+            each.board,
+            self._firmware[index],
+            start,
+            clock_error_ppm=each.clock_error_ppm,
+            finds_loops=self._finds_loops,
         )
-        self._ports = tuple(
-            HostPort(self._uart(index, each.board.host_uart.name), self._bauds[index])
-            for index, each in enumerate(self._boards)
-        )
+
+    def _power_up_ram(self, index: int) -> dict[str, bytes]:
+        """Return random contents of RAM, deterministic, and others at every power-up."""
+        numbers = random.Random(f"{self._ram_seed}/{index}/{self._starts[index]}")  # noqa: S311 (no secret)
+        return {memory.name: numbers.randbytes(memory.size_bytes) for memory in self._boards[index].board.device.ram}
+
+    def _connect_all(self) -> None:
         for index, port in enumerate(self._ports):
-            machine = self._machines[index]
-            port.attach(self._uart(index, self._boards[index].board.host_uart.name), self._sent_by(machine))
+            uart = self._uart(index, self._boards[index].board.host_uart.name)
+            port.connect(self._line((index, uart.name), uart.receive))
+            uart.sink = self._sender(index, self._line((index, HOST), port.take))
         for wire in self._wires:
             self._connect(wire.first, wire.second)
             self._connect(wire.second, wire.first)
@@ -75,25 +129,74 @@ class VirtualRig:
         return self._machines[index].chip.uarts[name]
 
     def _connect(self, source: tuple[int, str], target: tuple[int, str]) -> None:
-        self._uart(*source).sink = self._wire(self._sent_by(self._machines[source[0]]), self._uart(*target))
+        self._uart(*source).sink = self._sender(source[0], self._line(target, self._uart(*target).receive))
 
-    @staticmethod
-    def _wire(sent: Callable[[int], None], target: Usart) -> Sink:
+    def _sender(self, index: int, pass_on: Sink) -> Sink:
+        """Return a sink that limits the sending board after a byte: the receiver may reply one byte later."""
+        machine = self._machines[index]
+
         def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
-            target.receive(arrival_ps, byte_ps, value, errors)
-            sent(arrival_ps)
+            pass_on(arrival_ps, byte_ps, value, errors)
+            machine.limit(arrival_ps + self._lookahead_ps())
 
         return sink
 
-    def _sent_by(self, machine: Machine) -> Callable[[int], None]:
-        """Return a function that limits `machine` after a byte: the receiver may reply one byte later."""
-        return lambda arrival_ps: machine.limit(arrival_ps + self._lookahead_ps())
+    def _line(self, target: tuple[int, str], receive: Sink) -> Sink:
+        """Return a sink that passes bytes on to `receive` with the faults of the line to `target`."""
+
+        def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
+            line = self._lines.get(target)
+            if line is None:
+                receive(arrival_ps, byte_ps, value, errors)
+                return
+            for byte in line.arriving(LineByte(arrival_ps, byte_ps, value, errors)):
+                receive(byte.arrival_ps, byte.byte_ps, byte.value, byte.errors)
+
+        return sink
 
     def _lookahead_ps(self) -> int:
         """Return the duration of the shortest byte in this rig, in picoseconds."""
         uarts = (uart.byte_ps() for machine in self._machines for uart in machine.chip.uarts.values())
         shortest = min((ps for ps in uarts if ps is not None), default=FOREVER)
         return max(_SHORTEST_BYTE_PS, min(shortest, *(port.byte_ps for port in self._ports)))
+
+    # Faults
+
+    def set_faults(self, target: tuple[int, str], faults: LineFaults | None) -> None:
+        """Set the faults on the line to `target`: (board index, UART), or (board index, HOST) for bytes to the host.
+
+        Bytes that begin from now on are affected; positions count from here. None is a line without faults. The faults
+        stay over reset(), which begins their random numbers anew.
+        """
+        self._faults.pop(target, None)
+        self._lines.pop(target, None)
+        if faults is not None:
+            self._faults[target] = faults
+            self._lines[target] = FaultyLine(faults, f"{target}")
+
+    def reset_board(self, index: int, cause: ResetCause, at_ps: int | None = None, held_ps: int = _RESET_PS) -> None:
+        """Reset a board at `at_ps` (default: now), and hold it in reset for `held_ps` picoseconds.
+
+        POWER_UP and BROWN_OUT lose the contents of RAM. A byte that the board is sending arrives whole.
+        """
+        self._resets.append(_Reset(self.time_ps if at_ps is None else at_ps, index, cause, held_ps))
+
+    def _reset_now(self, index: int, ps: int, cause: ResetCause, held_ps: int) -> None:
+        before = self._machines[index]
+        self._machines[index] = self._started(index, ps + held_ps, cause, before)
+        for name, uart in before.chip.uarts.items():
+            self._uart(index, name).arrivals.extend(uart.arrivals)
+        self._connect_all()
+
+    def start_count(self, index: int) -> int:
+        """Return how often a board has started since reset()."""
+        return self._starts[index]
+
+    def flip_flash_bit(self, index: int, address: int, bit: int) -> None:
+        """Flip a bit of a byte of a board's flash, for good; code that has run already is not affected."""
+        offset = address - self._boards[index].board.device.flash.start
+        self._firmware[index].image[offset] ^= 1 << bit
+        self._machines[index].flip_flash_bit(offset, bit)
 
     # The host
 
@@ -121,11 +224,11 @@ class VirtualRig:
         return self.time_ps / PS_PER_S
 
     def cycles(self, index: int) -> int:
-        """Core cycles of a board since power-up."""
+        """Core cycles of a board since its last reset."""
         return self._machines[index].cycles
 
     def slept_cycles(self, index: int) -> int:
-        """Core cycles of a board in WFI since power-up."""
+        """Core cycles of a board in WFI since its last reset."""
         return self._machines[index].slept_cycles
 
     def read_word(self, index: int, address: int) -> int:
@@ -139,12 +242,11 @@ class VirtualRig:
         """
         while not condition():
             wake_ps = min(limit_ps, *(ps for port in self._ports if (ps := port.next_ps()) is not None), FOREVER)
-            nexts = [machine.next_ps() for machine in self._machines]
+            nexts = self._next_times()
             first = min(range(len(nexts)), key=nexts.__getitem__)
             if nexts[first] < wake_ps:
                 others = min((ps for index, ps in enumerate(nexts) if index != first), default=FOREVER)
-                known_ps = min(others, wake_ps)
-                self._machines[first].run(known_ps + self._lookahead_ps(), known_ps)
+                self._run(first, min(others, wake_ps))
                 continue
             if wake_ps >= FOREVER:
                 raise ToolError("deadlock: all virtual boards wait and no event is pending")
@@ -154,3 +256,22 @@ class VirtualRig:
             if wake_ps == limit_ps:
                 return condition()
         return True
+
+    def _next_times(self) -> list[int]:
+        nexts = [machine.next_ps() for machine in self._machines]
+        for reset in self._resets:
+            nexts[reset.index] = min(nexts[reset.index], reset.ps)
+        return nexts
+
+    def _run(self, index: int, known_ps: int) -> None:
+        """Run a board, or reset it; the others and the host do nothing before `known_ps`."""
+        machine = self._machines[index]
+        reset = min((each for each in self._resets if each.index == index), default=None)
+        if reset and machine.next_ps() >= reset.ps:
+            self._resets.remove(reset)
+            self._reset_now(index, reset.ps, reset.cause, reset.held_ps)
+            return
+        horizon_ps = known_ps + self._lookahead_ps()
+        machine.run(min(horizon_ps, reset.ps) if reset else horizon_ps, known_ps)
+        if machine.reset_by:
+            self._reset_now(index, machine.clock.ps(machine.cycles), machine.reset_by, _RESET_PS)

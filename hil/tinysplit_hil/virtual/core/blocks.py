@@ -14,7 +14,7 @@ from tinysplit_hil.virtual.errors import NotModelledError
 class BlockTable:
     """Basic blocks of the code in flash, by address."""
 
-    def __init__(self, core: Core, start: int, code: bytes) -> None:
+    def __init__(self, core: Core, start: int, code: bytes | bytearray) -> None:
         self._core = core
         self._start = start
         self._code = code
@@ -32,7 +32,7 @@ class BlockTable:
         offset = address - self._start
         if not 0 <= offset <= len(self._code) - size:
             raise NotModelledError("code outside flash is not modelled")
-        instructions = decode(self._code[offset : offset + size], address)
+        instructions = decode(bytes(self._code[offset : offset + size]), address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
         cost = self._cost(instructions)

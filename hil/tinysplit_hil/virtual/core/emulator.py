@@ -1,7 +1,7 @@
 """A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from ctypes import c_void_p
 
 import unicorn
@@ -26,27 +26,26 @@ _HOOKS = (
     (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
     (unicorn.UC_HOOK_INTR, "on_trap"),
 )
-_POWER_UP = b"\xa5\x5a\xc3\x3c"  # contents of RAM at power-up, deliberately not zero
 
 
 class Emulator:
-    """One Unicorn engine with its C state."""
+    """One Unicorn engine with its C state; `ram` has the contents of the memories at the start."""
 
-    def __init__(self, device: Device, model: int, flash: bytes) -> None:
+    def __init__(self, device: Device, model: int, flash: bytes, ram: Mapping[str, bytes]) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
         self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
         self.ram: dict[str, memoryview] = {}  # contents, by the names of the memories
-        self._map_memories(device)
+        self._map_memories(device, ram)
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         for kind, name in _HOOKS:
             self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p))
 
-    def _map_memories(self, device: Device) -> None:
+    def _map_memories(self, device: Device, ram: Mapping[str, bytes]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
         size = len(self._flash)
         for start in self._flash_addresses(device):
@@ -55,7 +54,7 @@ class Emulator:
             buffer = ctypes.create_string_buffer(_whole_pages(memory))
             self._kept.append(buffer)
             self.ram[memory.name] = memoryview(buffer).cast("B")[: memory.size_bytes]
-            self.ram[memory.name][:] = _POWER_UP * (memory.size_bytes // len(_POWER_UP))
+            self.ram[memory.name][:] = ram[memory.name]
             protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
             self._uc.mem_map_ptr(memory.start, len(buffer), protection, ctypes.addressof(buffer))
 
@@ -109,7 +108,7 @@ class Emulator:
     @property
     def flash(self) -> memoryview:
         """Contents of the flash."""
-        return memoryview(self._flash).cast("B").toreadonly()
+        return memoryview(self._flash).cast("B")
 
     def stop(self) -> None:
         """End a run from inside a callback."""

@@ -8,14 +8,15 @@ from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
-from tinysplit_hil.virtual.peripherals.dma import Dma
-from tinysplit_hil.virtual.peripherals.dma_chips import DmaPorts, dma_of
+from tinysplit_hil.virtual.peripherals.dma.controller import Dma
+from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts, dma_of
 from tinysplit_hil.virtual.peripherals.gpio import Gpio
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
 from tinysplit_hil.virtual.peripherals.timer import Timer
 from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart
 from tinysplit_hil.virtual.peripherals.usart_v1 import UsartV1
 from tinysplit_hil.virtual.peripherals.usart_v2 import UsartV2
+from tinysplit_hil.virtual.peripherals.watchdog import Watchdog
 
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
@@ -37,6 +38,7 @@ class _Family:
     port_is_powered: Callable[[str], bool] = lambda _port: True
     timer_base: int | None = None
     has_dmamux: bool = True
+    watchdog_base: int = 0x40003000
     fifo_bytes: int = 0  # of the UARTs with FIFOs
     without_fifo: tuple[str, ...] = ()
 
@@ -65,6 +67,7 @@ class Chip:
             *((family.gpio_base + _GPIO_STRIDE * (ord(port) - ord("A")), gpio) for port, gpio in self._gpio.items()),
             *((uart.base_address, self.uarts[uart.name]) for uart in uarts),
             *dma.peripherals,
+            (family.watchdog_base, Watchdog(clock)),
         ]
         if family.timer_base is not None:
             self.peripherals.append((family.timer_base, Timer("TIM2", lambda: self._timer_divider("apb1"))))
@@ -76,7 +79,7 @@ class Chip:
         return [
             each
             for _, each in self.peripherals
-            if isinstance(each, Usart | Registers | Dma) and not isinstance(each, Gpio)
+            if isinstance(each, Usart | Registers | Dma | Watchdog) and not isinstance(each, Gpio)
         ]
 
     def _uart(self, uart: Uart, changed: Callable[[int], None]) -> Usart:
@@ -106,9 +109,9 @@ class Chip:
         return self._clock.cycle(self._clock.ps(now) + ps)
 
     def _clocks_changed(self, now: int) -> None:
-        frequencies = self.rcc.frequencies()
+        frequencies, before = self.rcc.frequencies(), self._frequencies
         self._frequencies = frequencies
-        if frequencies.core_hz != self._clock.hz:
+        if frequencies.core_hz != before.core_hz:
             self._clock.change(frequencies.core_hz, now)
         for uart in self.uarts.values():
             uart.clock_changed()
@@ -202,6 +205,7 @@ def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
         usart=UsartV2,
         check=lambda: _check_hz("a core clock", rcc.frequencies().core_hz, pwr.max_core_hz()),
         fifo_bytes=16,
+        watchdog_base=0x58004800,
     )
 
 

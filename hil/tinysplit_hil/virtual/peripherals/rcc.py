@@ -11,9 +11,11 @@ from typing_extensions import override
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import Registers
+from tinysplit_hil.virtual.peripherals.reset import ResetCause, ResetFlags
 
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
+_LSION = 1  # in the register of the reset flags, except on H7
 _DIVIDED = 8  # prescaler fields below it do not divide
 _AHB_DIVIDERS = (2, 4, 8, 16, 64, 128, 256, 512)
 
@@ -96,6 +98,7 @@ class Rcc(Registers):
     oscillators: tuple[Oscillator, ...]
     switch: SwitchFields
     gates: ClassVar[Mapping[str, Gate]]
+    reset_flags: ResetFlags
 
     def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int]) -> None:
         super().__init__("RCC", reset)
@@ -113,6 +116,16 @@ class Rcc(Registers):
     @abstractmethod
     def source_is_ready(self, selection: int) -> bool:
         """Return whether the system clock for a value of SW is ready."""
+
+    @property
+    def shown_reset_flags(self) -> int:
+        """The reset flags that are set."""
+        return self.words.get(self.reset_flags.offset, 0) & self.reset_flags.all_masks
+
+    def was_reset(self, cause: ResetCause, earlier_flags: int) -> None:
+        """Show why the board was reset; `earlier_flags` have not been cleared since then."""
+        flags = self.reset_flags.masks[cause] | (earlier_flags if cause.keeps_ram else 0)
+        self.words[self.reset_flags.offset] = self.words.get(self.reset_flags.offset, 0) | flags
 
     @property
     def selection(self) -> int:
@@ -134,9 +147,17 @@ class Rcc(Registers):
             self._store_cr(value, now)
         elif offset == self.switch.offset:
             self._store_cfgr(value, now)
+        elif offset == self.reset_flags.offset:
+            self._store_status(value)
         else:
             self.words[offset] = value
         self.changed(now)
+
+    def _store_status(self, value: int) -> None:
+        if value & _LSION:
+            raise NotModelledError("LSI by LSION is not modelled; the watchdog starts it itself")
+        if value >> self.reset_flags.remove_bit & 1:
+            self.words[self.reset_flags.offset] &= ~self.reset_flags.all_masks
 
     def _store_cr(self, value: int, now: int) -> None:
         ready_mask = sum(1 << each.ready_bit for each in self.oscillators)

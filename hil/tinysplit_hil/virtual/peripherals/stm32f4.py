@@ -19,6 +19,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     apb_divider,
     pll_hz,
 )
+from tinysplit_hil.virtual.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = Limits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
@@ -34,6 +35,9 @@ class RccF4(Rcc):
 
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
     switch = SwitchFields(_CFGR, 2, 2)
+    reset_flags = reset_flags(
+        0x74, 24, always=(26,), power_up=(25, 27), brown_out=(25,), software=(28,), watchdog=(29,)
+    )
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
         "DMA1": Gate(0x30, 21),

@@ -17,6 +17,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     apb_divider,
     pll_hz,
 )
+from tinysplit_hil.virtual.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = Limits((24_000_000, 48_000_000, 64_000_000))
@@ -33,6 +34,7 @@ class RccG0(Rcc):
 
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
+    reset_flags = reset_flags(0x60, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
         "DMA1": Gate(0x38, 0),

@@ -18,6 +18,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     apb_divider,
     pll_hz,
 )
+from tinysplit_hil.virtual.peripherals.reset import reset_flags
 
 HSI_HZ = 64_000_000
 _MHZ = 1_000_000
@@ -52,6 +53,9 @@ class RccH7(Rcc):
 
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLL1RDY, 50))
     switch = SwitchFields(_CFGR, 3, 3)
+    reset_flags = reset_flags(
+        0xD0, 16, always=(17, 22), power_up=(19, 20, 21, 23), brown_out=(21,), software=(24,), watchdog=(26,)
+    )
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
         "DMA1": Gate(0xD8, 0),

@@ -18,6 +18,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     apb_divider,
     pll_hz,
 )
+from tinysplit_hil.virtual.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
 MSI_HZ = 4_000_000
@@ -37,6 +38,7 @@ _RESET = {
     0x5C: 0,
     0x60: 0,
     0x88: 0,
+    0x94: 0x600,
 }
 _MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
@@ -50,6 +52,7 @@ class RccL4(Rcc):
 
     oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 2, 2)
+    reset_flags = reset_flags(0x94, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
         "DMA1": Gate(0x48, 0),

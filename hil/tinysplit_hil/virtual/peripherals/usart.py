@@ -10,7 +10,7 @@ from typing_extensions import override
 from tinysplit_hil.virtual.clock import PS_PER_S, TICKS_PER_CYCLE, Clock
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import Peripheral
-from tinysplit_hil.virtual.peripherals.dma import RequestLine
+from tinysplit_hil.virtual.peripherals.dma.controller import RequestLine
 
 BITS_PER_BYTE = 10
 # Of the byte time: approximately the tolerance of 8N1 with oversampling by 16, and that with oversampling by 8 (RM0444,

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripherals.dma import Channel, Dma, DmaMemory, RequestLines, RequestRouter, Setting
+from tinysplit_hil.virtual.peripherals.dma.controller import (
+    Channel,
+    Dma,
+    DmaMemory,
+    RequestLines,
+    RequestRouter,
+    Setting,
+)
 
 _ISR, _IFCR, _CSELR = 0x00, 0x04, 0xA8
 _FIRST, _STRIDE = 0x08, 0x14

@@ -7,7 +7,14 @@ from functools import partial
 from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripherals.dma import Channel, Dma, DmaMemory, RequestLines, RequestRouter, Setting
+from tinysplit_hil.virtual.peripherals.dma.controller import (
+    Channel,
+    Dma,
+    DmaMemory,
+    RequestLines,
+    RequestRouter,
+    Setting,
+)
 
 _LISR, _HISR, _LIFCR, _HIFCR = range(0x00, 0x10, 4)
 _FIRST, _STRIDE = 0x10, 0x18

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from tinysplit.boards.board import Device
-from tinysplit_hil.virtual.peripherals import dma_requests
 from tinysplit_hil.virtual.peripherals.base import Peripheral
-from tinysplit_hil.virtual.peripherals.dma import Channel, DmaMemory, RequestLine, RequestLines
-from tinysplit_hil.virtual.peripherals.dma_channels import ChannelSelection, DmaChannels
-from tinysplit_hil.virtual.peripherals.dma_streams import DmaStreams, StreamSelection
-from tinysplit_hil.virtual.peripherals.dmamux import Dmamux, RequestSelection
+from tinysplit_hil.virtual.peripherals.dma import requests
+from tinysplit_hil.virtual.peripherals.dma.channels import ChannelSelection, DmaChannels
+from tinysplit_hil.virtual.peripherals.dma.controller import Channel, DmaMemory, RequestLine, RequestLines
+from tinysplit_hil.virtual.peripherals.dma.multiplexer import Dmamux, RequestSelection
+from tinysplit_hil.virtual.peripherals.dma.streams import DmaStreams, StreamSelection
 
 _DMAMUX_BASE = 0x40020800
 _DMA1, _DMA2 = ("DMA1", 0x40020000), ("DMA2", 0x40020400)
@@ -63,7 +63,7 @@ def dma_of(device: Device, lines: Sequence[RequestLine], ports: DmaPorts, *, has
 
 
 def _g0(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
-    selection = RequestSelection(dma_requests.G0, _CHANNELS, _CHANNELS)
+    selection = RequestSelection(requests.G0, _CHANNELS, _CHANNELS)
     lines = RequestLines(builder.lines, selection)
     names = [(f"DMA1 channel {n}", _G0_SHARED.get(n, _G0_LAST)) for n in range(1, _CHANNELS + 1)]
     name, base = _DMA1
@@ -72,8 +72,8 @@ def _g0(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
 
 
 def _l4(builder: _Builder, has_dmamux: bool) -> DmaSystem:
-    by_number = RequestSelection(dma_requests.L4_PLUS, _CHANNELS, 2 * _CHANNELS)
-    by_field = ChannelSelection(dma_requests.L4)
+    by_number = RequestSelection(requests.L4_PLUS, _CHANNELS, 2 * _CHANNELS)
+    by_field = ChannelSelection(requests.L4)
     lines = RequestLines(builder.lines, by_number if has_dmamux else by_field)
     peripherals: list[tuple[int, Peripheral]] = []
     for name, base in (_DMA1, _DMA2):
@@ -100,14 +100,14 @@ def _streams(
 
 
 def _f4(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
-    selection = StreamSelection(dma_requests.F4)
+    selection = StreamSelection(requests.F4)
     lines = RequestLines(builder.lines, selection)
     bases = (("DMA1", 0x40026000), ("DMA2", 0x40026400))
     return builder.system(*_streams(builder, lines, bases, selection))
 
 
 def _h7(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
-    selection = RequestSelection(dma_requests.H7, _STREAMS, 2 * _STREAMS)
+    selection = RequestSelection(requests.H7, _STREAMS, 2 * _STREAMS)
     lines = RequestLines(builder.lines, selection)
     peripherals = _streams(builder, lines, (_DMA1, _DMA2))
     return builder.system(*peripherals, (_DMAMUX_BASE, Dmamux(selection, lines)))

@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import Peripheral
-from tinysplit_hil.virtual.peripherals.dma import RequestLines, RequestRouter
+from tinysplit_hil.virtual.peripherals.dma.controller import RequestLines, RequestRouter
 
 _ID_MASK = 0x7F
 

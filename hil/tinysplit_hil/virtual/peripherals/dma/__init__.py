@@ -1,0 +1,1 @@
+"""The DMA controllers of a virtual board, and how requests reach them."""

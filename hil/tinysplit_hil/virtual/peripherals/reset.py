@@ -1,0 +1,55 @@
+"""Causes of a reset, and the flags by which RCC tells them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import reduce
+from operator import or_
+
+
+class ResetCause(Enum):
+    """What has reset a board."""
+
+    POWER_UP = auto()
+    BROWN_OUT = auto()
+    PIN = auto()
+    SOFTWARE = auto()
+    WATCHDOG = auto()
+
+    @property
+    def keeps_ram(self) -> bool:
+        """Whether the supply stayed on, and with it the contents of RAM."""
+        return self not in (ResetCause.POWER_UP, ResetCause.BROWN_OUT)
+
+
+class BoardResetError(Exception):
+    """Raised inside a board that resets itself; the rig starts it anew."""
+
+    def __init__(self, cause: ResetCause) -> None:
+        super().__init__(cause.name)
+        self.cause = cause
+
+
+@dataclass(frozen=True)
+class ResetFlags:
+    """The reset flags of a family: its register of RCC, the bit RMVF that clears them, and the bits by cause.
+
+    Flags accumulate until they are cleared. Every internal reset also pulls NRST down, which sets PINRSTF.
+    """
+
+    offset: int
+    remove_bit: int
+    masks: Mapping[ResetCause, int]
+
+    @property
+    def all_masks(self) -> int:
+        """All flags."""
+        return reduce(or_, self.masks.values())
+
+
+def reset_flags(offset: int, remove_bit: int, always: tuple[int, ...], **others: tuple[int, ...]) -> ResetFlags:
+    """Return flags by bit numbers: `always` are set by every cause, `others` by the causes with their names."""
+    masks = {cause: sum(1 << bit for bit in always) for cause in ResetCause}
+    for name, bits in others.items():
+        masks[ResetCause[name.upper()]] |= sum(1 << bit for bit in bits)
+    return ResetFlags(offset, remove_bit, masks)
