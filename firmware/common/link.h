@@ -62,7 +62,7 @@ typedef enum {
 typedef struct {
   uint8_t channel; /* number of the cut in the whole network */
   bool is_out;
-  bool is_streamed; /* its first and last frames are short: the receiver's layer waits for them */
+  uint8_t frame_share; /* out: a frame has at most so many 256ths of the blocks left; 0: no such limit */
   uint32_t bytes;  /* at least 1, at most 65535 blocks */
   uint8_t *blocks; /* LINK_BITMAP_BYTES(bytes): in: blocks still missing; out: blocks to send again */
 } link_channel_plan_t;

@@ -149,7 +149,15 @@ def test_only_what_is_ready_leaves(program: Path) -> None:
 
 def test_the_prefix_counts_checked_bytes_without_a_gap(program: Path) -> None:
     first, second, end = pieces(TENSOR)
-    commands = (f"accept {LONG_IN} 0", first, f"prefix {LONG_IN}", end, f"prefix {LONG_IN}", second, f"prefix {LONG_IN}")
+    commands = (
+        f"accept {LONG_IN} 0",
+        first,
+        f"prefix {LONG_IN}",
+        end,
+        f"prefix {LONG_IN}",
+        second,
+        f"prefix {LONG_IN}",
+    )
     prefixes = [line for line in says(program, *commands) if isinstance(line, str) and line.startswith("prefix")]
     assert prefixes == ["prefix 2048", "prefix 2048", f"prefix {LONG}"]
 
@@ -275,7 +283,9 @@ def test_a_sender_asks_and_names_the_silence(program: Path) -> None:
     assert said.count(QUERY) >= 5
     assert said.index(HELLO) > [i for i, kind in enumerate(said) if kind == QUERY][4]
     assert failure > said.index(HELLO)
-    back = kinds(says(program, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56", "tick 1000", Frame(ACK, SHORT_OUT)))
+    back = kinds(
+        says(program, Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56", "tick 1000", Frame(ACK, SHORT_OUT))
+    )
     assert back[-2:] == [f"{ANSWERED} 255 0", f"{SENT} 8 0"]
 
 

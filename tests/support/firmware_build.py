@@ -121,9 +121,7 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
     texts = [
         RUN.format(number=step)
         if isinstance(step, int)
-        else TRANSFER_STEP.format(
-            kind="SEND" if step.is_out else "RECEIVE", cut=step.cut, index=transfers.index(step)
-        )
+        else TRANSFER_STEP.format(kind="SEND" if step.is_out else "RECEIVE", cut=step.cut, index=transfers.index(step))
         for step in steps
     ]
     texts = [*([INPUT] if takes else []), *texts, *([OUTPUT] if gives else [])]

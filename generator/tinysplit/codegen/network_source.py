@@ -117,7 +117,7 @@ class Channel:
 
     cut: int
     is_out: bool
-    is_streamed: bool
+    frame_share: int
     bytes: int
 
 
@@ -319,7 +319,7 @@ def _take(step: Step, hand_off: HandOff) -> str:
 
 def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
     channels = [
-        Channel(number, cut.sender == board_plan.index, plan.hand_offs[number].is_streamed, cut.payload_bytes)
+        Channel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
         for number, cut in enumerate(plan.cuts)
         if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import CHUNK_BYTES, DMA_CHUNK_BYTES, LinkDriver
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -20,11 +20,12 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.stages import StageBuffers
-from tinysplit.split.evaluate.streaming import Costs, Parts, RunCosts, TransferCosts, inference_s
+from tinysplit.split.evaluate.streaming import Costs, Parts, RunCosts, TransferCosts, best_share, inference_s
 from tinysplit.split.problem import Problem
 from tinysplit.split.topology import Cut
 
 LEAST_SAVING_S = 1e-9  # rounding errors are no saving
+CHUNKS_AHEAD = 3  # halves: a frame begins on average in the middle of a chunk, which is filled a chunk before it leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class HandOff:
     gives: RowSteps | None = None
     takes: RowSteps | None = None
     reason: str = ""
+    frame_share: int = 0  # of `frame_limit`
 
     @property
     def is_streamed(self) -> bool:
@@ -94,7 +96,7 @@ class StreamPlanner:
     def _ends(streamed: HandOff) -> Iterator[HandOff]:
         """Yield the ways to stream a transfer, both ends last."""
         if streamed.gives and streamed.takes:
-            yield replace(streamed, takes=None)
+            yield replace(streamed, takes=None, frame_share=0)
             yield replace(streamed, gives=None)
         if streamed.is_streamed:
             yield streamed
@@ -108,7 +110,12 @@ class StreamPlanner:
         takes = POLLS
         if receiver.driver is not LinkDriver.POLLING:
             takes = self._rows(receiver).into(receive, is_staged=number in receiver.stages.cuts)
-        return HandOff(gives.steps, takes.steps, _reason(gives, takes))
+        share = self._share(number, takes.steps) if takes.steps else 0
+        return HandOff(gives.steps, takes.steps, _reason(gives, takes), share)
+
+    def _share(self, number: int, takes: RowSteps) -> int:
+        costs = self._transfer(number, WHOLE)
+        return best_share(self._runs[takes.output].seconds, costs.payload_bytes * costs.byte_s)
 
     def _rows(self, board: BoardSteps) -> BoardRows:
         return BoardRows(self.graph, self.widths, board.memory, board.steps)
@@ -158,7 +165,7 @@ class StreamPlanner:
         sender, receiver, tensor = cut.sender, cut.receiver, cut.after_layer
         is_staged_out, is_staged_in = (number in self.boards[end].stages.cuts for end in (sender, receiver))
         table, target = load_cycle_table(), self.boards[receiver].board
-        reply_s = parts.reply_s[sender][receiver]
+        reply_s, is_dma = parts.reply_s[sender][receiver], self.boards[sender].driver is LinkDriver.DMA
         return TransferCosts(
             sender=sender,
             receiver=receiver,
@@ -172,7 +179,9 @@ class StreamPlanner:
             latency_s=table.link[target.device.core] / target.clock.core_hz,
             blocks_sender=not is_staged_out,
             gives_rows=hand_off.gives is not None,
+            ahead_bytes=CHUNKS_AHEAD * (DMA_CHUNK_BYTES if is_dma else CHUNK_BYTES) // 2,
             takes_rows=hand_off.takes is not None,
+            frame_share=hand_off.frame_share,
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES, LINK_OVERHEAD_BYTES, LINK_PAYLOAD_BYTES, TENSOR_CRC_BYTES
 
 SHORTEST_LIMIT = 4 * LINK_BLOCK_BYTES  # of the frames of a streamed tensor
+SHARES = 256  # parts in which the share of a frame is counted
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class TransferCosts:
 
     CPUs take `copy_out_s` and `copy_in_s` for copies of the whole tensor to and from buffers, and `send_s` and
     `receive_s` for its bytes on the line. `latency_s` passes from the last bit of a frame until the receiver sees it.
-    `gives_rows`, `takes_rows`: the ends at which it is streamed.
+    The sender chooses the next frame when `ahead_bytes` of the one before have not left. `gives_rows`, `takes_rows`:
+    the ends at which it is streamed; `frame_share`: see `frame_limit`.
     """
 
     sender: int
@@ -53,14 +55,11 @@ class TransferCosts:
     send_s: float = 0.0
     receive_s: float = 0.0
     latency_s: float = 0.0
+    ahead_bytes: int = 0
     blocks_sender: bool = False  # until the acknowledgement
     gives_rows: bool = False
     takes_rows: bool = False
-
-    @property
-    def is_streamed(self) -> bool:
-        """Whether it is streamed at one end at least."""
-        return self.gives_rows or self.takes_rows
+    frame_share: int = 0
 
 
 @dataclass(frozen=True)
@@ -192,10 +191,11 @@ def _arrivals(costs: TransferCosts, ready: Sequence[tuple[int, float]], line_s: 
     total, sent, ends, times_s = costs.payload_bytes, 0, [], []
     while sent < total:
         wanted = min(sent + LINK_BLOCK_BYTES, total)
-        line_s = max(line_s, next(at for n_bytes, at in ready if n_bytes >= wanted))
-        there = max((n_bytes for n_bytes, at in ready if at <= line_s), default=0)
+        chosen_s = max(line_s - costs.ahead_bytes * costs.byte_s, next(at for there, at in ready if there >= wanted))
+        line_s = max(line_s, chosen_s)
+        there = max(there for there, at in ready if at <= chosen_s)
         may_leave = there if there >= total else there // LINK_BLOCK_BYTES * LINK_BLOCK_BYTES
-        length = min(may_leave - sent, frame_limit(sent, total, is_streamed=costs.is_streamed))
+        length = min(may_leave - sent, frame_limit(total - sent, costs.frame_share))
         is_end = sent > 0 and sent + length == total
         line_s += (length + LINK_OVERHEAD_BYTES + TENSOR_CRC_BYTES * is_end) * costs.byte_s
         sent += length
@@ -204,15 +204,25 @@ def _arrivals(costs: TransferCosts, ready: Sequence[tuple[int, float]], line_s: 
     return Arrivals(tuple(ends), tuple(times_s))
 
 
-def frame_limit(sent_bytes: int, total_bytes: int, *, is_streamed: bool) -> int:
+def frame_limit(left_bytes: int, share: int) -> int:
     """Return the longest payload of the next frame, as firmware/common/link_out.c has it.
 
-    Frames of a streamed tensor are short at its start and its end, where the receiver waits for them.
+    It is a `share` (in 256ths) of the whole blocks that are left, as the receiver's layer may wait for rows until the
+    frame has ended; 0: there is no such limit.
     """
-    if not is_streamed:
+    if share == 0:
         return LINK_PAYLOAD_BYTES
-    left = -(-(total_bytes - sent_bytes) // LINK_BLOCK_BYTES) // 2 * LINK_BLOCK_BYTES
-    return min(max(SHORTEST_LIMIT, min(sent_bytes, left)), LINK_PAYLOAD_BYTES)
+    limit = -(-left_bytes // LINK_BLOCK_BYTES) * share // SHARES * LINK_BLOCK_BYTES
+    return min(max(SHORTEST_LIMIT, limit), LINK_PAYLOAD_BYTES)
+
+
+def best_share(compute_s: float, line_s: float) -> int:
+    """Return the share of frames for a receiver that computes for `compute_s` what arrives within `line_s`.
+
+    A frame of n of N bytes left is there n/N of their `line_s` later, and then `compute_s` of all of them remains:
+    nothing is delayed while that is over when the last byte arrives, for n/N up to 1 - compute_s / line_s.
+    """
+    return min(max(int(SHARES * (1 - compute_s / line_s)), 1), SHARES - 1)
 
 
 def _device(step: Costs) -> int:
