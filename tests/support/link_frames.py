@@ -52,7 +52,7 @@ def decoded(stream: bytes, seed: int) -> list[Frame]:
     return frames
 
 
-def hello(  # noqa: PLR0913 (fields of the frame)
+def hello(
     kind: int, state: int, run: int, *, boot: int = 1, plan: int = 0xC0FFEE01, board: int = 5, version: int = 2
 ) -> Frame:
     """Return a HELLO of the peer."""
