@@ -6,20 +6,19 @@ PlatformIO runs this after linking (extra_scripts); for other builds: python che
 import struct
 import sys
 import zlib
+from pathlib import Path
 
 _SECTION = struct.Struct("<10I")
 _SEGMENT = struct.Struct("<8I")
 _LOADED = 1  # PT_LOAD
 
 
-def write_checksum(path: str) -> None:
+def write_checksum(path: Path) -> None:
     """Write the checksum of the ELF file at `path` into it. Raises ValueError where flash has gaps or no checksum."""
-    with open(path, "rb") as file:
-        data = bytearray(file.read())
+    data = bytearray(path.read_bytes())
     position = _checksum_offset(data)
     struct.pack_into("<I", data, position, zlib.crc32(_flash(data, position)))
-    with open(path, "wb") as file:
-        file.write(data)
+    path.write_bytes(data)
 
 
 def _checksum_offset(data: bytearray) -> int:
@@ -50,7 +49,9 @@ def _flash(data: bytearray, end: int) -> bytes:
 
 
 if __name__ == "__main__":
-    write_checksum(sys.argv[1])
-elif __name__ == "SCons.Script" or "Import" in globals():
-    Import("env")  # noqa: F821
-    env.AddPostAction("$BUILD_DIR/${PROGNAME}.elf", lambda target, source, env: write_checksum(str(target[0])))  # noqa: F821
+    write_checksum(Path(sys.argv[1]))
+else:
+    from SCons.Script import Import
+
+    Import("env")
+    env.AddPostAction("$BUILD_DIR/${PROGNAME}.elf", lambda target, **_: write_checksum(Path(str(target[0]))))  # noqa: F821

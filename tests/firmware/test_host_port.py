@@ -1,7 +1,9 @@
-"""The firmware's host port, compiled for the host with AddressSanitizer: requests of every length, range and type."""
+"""The firmware's host port and schedule, compiled for the host with AddressSanitizer: inferences and bad requests."""
 
 import struct
 import subprocess
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,15 +13,32 @@ from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
 
 REPLY = 0x80
-LOAD, READ_OUTPUT, READ_TIMES = MessageType.LOAD, MessageType.READ_OUTPUT, MessageType.READ_TIMES
+RESET, STOP, CHECK, REBOOT = MessageType.RESET, MessageType.STOP, MessageType.CHECK, MessageType.REBOOT
+IDENTIFY, LOAD, START = MessageType.IDENTIFY, MessageType.LOAD, MessageType.START
+READ_OUTPUT, READ_TIMES = MessageType.READ_OUTPUT, MessageType.READ_TIMES
+DONE, TAKEN, ERROR = MessageType.DONE, MessageType.TAKEN, MessageType.ERROR
+INPUT = bytes(i % 199 for i in range(300))
+OUTPUT = bytes((x + 1) % 256 for x in INPUT[:260])
+SOURCES = ("host", "frames", "schedule", "run", "exchange", "times", "words", "crc32")
+Request = tuple[int, bytes]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_port(tmp_path_factory.mktemp("staged"), is_staged=True)
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_host(tmp_path_factory.mktemp("host_port"), "host_port", "host.c", "frames.c")
+    """A board without buffers beside its arena."""
+    return compile_port(tmp_path_factory.mktemp("blocking"), is_staged=False)
 
 
-def ask(port: Path, *requests: tuple[int, bytes]) -> list[Frame]:
+def compile_port(folder: Path, *, is_staged: bool) -> Path:
+    return compile_host(folder, "host_port", *(f"{name}.c" for name in SOURCES), defines=(f"STAGED={is_staged:d}",))
+
+
+def ask(port: Path, *requests: Request) -> list[Frame]:
     """Return what the board sends to these requests, which have the sequences 1, 2, ..."""
     stream = b"".join(frame(kind, 0, sequence, payload) for sequence, (kind, payload) in enumerate(requests, 1))
     done = subprocess.run([port], input=stream, capture_output=True, check=False)
@@ -28,57 +47,195 @@ def ask(port: Path, *requests: tuple[int, bytes]) -> list[Frame]:
 
 
 def error(sequence: int, code: ErrorCode, detail: int) -> Frame:
-    return Frame(MessageType.ERROR, sequence, BoardError(code, detail).pack())
+    return Frame(ERROR, sequence, BoardError(code, detail).pack())
 
 
-def load(offset: int, size: int) -> tuple[int, bytes]:
-    return LOAD, struct.pack("<I", offset) + bytes(size)
+def reset(run: int = 5) -> Request:
+    return RESET, struct.pack("<I", run)
 
 
-@pytest.mark.parametrize("size", [253, 254, 300, 1024])
-def test_a_request_that_is_too_long_is_refused_and_not_stored(port: Path, size: int) -> None:
-    [refused, identity] = ask(port, (LOAD, bytes(size)), (MessageType.IDENTIFY, b""))
-    assert refused == error(1, ErrorCode.BAD_LENGTH, LOAD)
-    assert Identity.unpack(identity.payload) == Identity(1, 0, True, 0, 0x12345678, 64_000_000, 64_000_000, 300, 260)
+def load(number: int, offset: int, data: bytes) -> Request:
+    return LOAD, struct.pack("<II", number, offset) + data
 
 
-def test_the_longest_load_is_taken(port: Path) -> None:
-    assert ask(port, load(0, 248), load(52, 248)) == [Frame(LOAD | REPLY, 1), Frame(LOAD | REPLY, 2)]
+def start(number: int, data: bytes = INPUT) -> Request:
+    return START, struct.pack("<II", number, zlib.crc32(data))
+
+
+def read(number: int, offset: int = 0, length: int = 0) -> Request:
+    return READ_OUTPUT, struct.pack("<IIH", number, offset, length)
+
+
+def inference(number: int) -> tuple[Request, ...]:
+    return load(number, 0, INPUT), start(number)
+
+
+def replies(frames: Iterable[Frame]) -> list[tuple[int, int]]:
+    return [(each.type, each.sequence) for each in frames]
+
+
+def taken(number: int) -> Frame:
+    return Frame(TAKEN, 0, struct.pack("<I", number))
+
+
+def done(number: int, output: bytes = OUTPUT) -> Frame:
+    return Frame(DONE, 0, struct.pack("<II", number, zlib.crc32(output)))
+
+
+def test_an_inference_with_buffers(staged: Path) -> None:
+    assert ask(staged, reset(), *inference(0), read(0, 0, 260), read(1)) == [
+        Frame(RESET | REPLY, 1),
+        Frame(LOAD | REPLY, 2),
+        Frame(START | REPLY, 3),
+        taken(0),
+        done(0),
+        Frame(READ_OUTPUT | REPLY, 4, OUTPUT),
+        Frame(READ_OUTPUT | REPLY, 5),
+    ]
+
+
+def test_an_inference_without_buffers_takes_the_next_input_when_the_output_is_free(port: Path) -> None:
+    frames = ask(port, reset(), *inference(0), load(1, 0, b"1"), read(0, 0, 260), read(1), load(1, 0, b"1"))
+    assert frames[3:] == [
+        done(0),
+        error(4, ErrorCode.BUSY, LOAD),
+        Frame(READ_OUTPUT | REPLY, 5, OUTPUT),
+        Frame(READ_OUTPUT | REPLY, 6),
+        taken(0),
+        Frame(LOAD | REPLY, 7),
+    ]
+
+
+def test_the_next_input_is_computed_while_the_output_waits(staged: Path) -> None:
+    frames = ask(staged, reset(), *inference(0), *inference(1), *inference(2), read(0, 0, 9), read(1), read(1, 0, 9))
+    assert frames[5:] == [
+        Frame(LOAD | REPLY, 4),
+        Frame(START | REPLY, 5),
+        taken(1),
+        Frame(LOAD | REPLY, 6),
+        Frame(START | REPLY, 7),
+        Frame(READ_OUTPUT | REPLY, 8, OUTPUT[:9]),
+        Frame(READ_OUTPUT | REPLY, 9),
+        done(1),
+        taken(2),
+        Frame(READ_OUTPUT | REPLY, 10, OUTPUT[:9]),
+    ]
+
+
+def test_a_start_whose_reply_was_lost_does_not_start_again(staged: Path) -> None:
+    frames = ask(staged, reset(), *inference(0), start(0), read(1), start(0))
+    assert frames[5:] == [Frame(START | REPLY, 4), Frame(READ_OUTPUT | REPLY, 5), Frame(START | REPLY, 6)]
+
+
+def test_a_damaged_input_is_refused_and_may_come_again(staged: Path) -> None:
+    frames = ask(staged, reset(), load(0, 0, INPUT), start(0, b"other"), *inference(0))
+    assert frames[3] == error(0, ErrorCode.INPUT_CORRUPT, 0)
+    assert frames[-2:] == [taken(0), done(0)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "detail"),
+    [(load(1, 0, b""), 0), (start(2), 0), (load(7, 0, INPUT), 0)],
+)
+def test_an_input_that_is_not_the_next_one_is_refused(port: Path, request_: Request, detail: int) -> None:
+    assert ask(port, reset(), request_)[1] == error(2, ErrorCode.WRONG_NUMBER, detail)
+
+
+def test_an_output_that_was_freed_or_is_not_there(staged: Path) -> None:
+    requests = (read(0, 0, 1), *inference(0), read(1, 0, 1), read(0, 0, 1), (STOP, b""), read(3, 0, 1))
+    frames = ask(staged, reset(), *requests)
+    assert frames[1] == error(2, ErrorCode.BUSY, READ_OUTPUT)
+    assert frames[6:8] == [error(5, ErrorCode.BUSY, READ_OUTPUT), error(6, ErrorCode.WRONG_NUMBER, 1)]
+    assert replies(frames[8:]) == [(STOP | REPLY, 7), (ERROR, 8)]
+
+
+@pytest.mark.parametrize("request_", [load(0, 0, INPUT), start(0)])
+def test_a_stopped_board_takes_no_input(port: Path, request_: Request) -> None:
+    assert ask(port, request_) == [error(1, ErrorCode.STOPPED, request_[0])]
+
+
+def test_a_run_is_joined_once(port: Path) -> None:
+    frames = ask(port, reset(5), load(0, 0, INPUT), reset(5), start(0), reset(0), (STOP, b""), reset(5), reset(6))
+    assert done(0) in frames  # the second RESET has not thrown the input away
+    frames.remove(done(0))
+    assert frames[4:] == [
+        error(5, ErrorCode.BAD_RANGE, RESET),
+        Frame(STOP | REPLY, 6),
+        error(7, ErrorCode.BUSY, RESET),
+        Frame(RESET | REPLY, 8),
+    ]
+
+
+def test_flash_that_has_changed_ends_the_run(staged: Path) -> None:
+    other = bytes([199]) + INPUT[1:]
+    requests = ((CHECK, b""), load(0, 0, other), start(0, other), (CHECK, b""), load(1, 0, b""))
+    frames = ask(staged, reset(), *requests, reset(6), load(0, 0, b""))
+    assert frames[1] == Frame(CHECK | REPLY, 2)
+    assert [each for each in frames if each.type == ERROR] == [
+        error(0, ErrorCode.FLASH_CORRUPT, 0xBADBAD),
+        error(5, ErrorCode.FLASH_CORRUPT, 0xBADBAD),
+        error(6, ErrorCode.STOPPED, LOAD),
+        error(0, ErrorCode.FLASH_CORRUPT, 0xBADBAD),
+        error(7, ErrorCode.FLASH_CORRUPT, 0xBADBAD),
+        error(8, ErrorCode.STOPPED, LOAD),
+    ]
+
+
+def test_identity(staged: Path) -> None:
+    frames = ask(staged, (IDENTIFY, b""), reset(), *inference(0), (IDENTIFY, b""))
+    hz = 64_000_000
+    assert struct.unpack("<4B5I4B8I", frames[0].payload) == (
+        *(2, 0, 1, 5, 0x12345678, hz, hz, 300, 260),
+        *(0, 2, 1, 0, 3, 0, 0, 0, 0, 9, 5, 0),
+    )
+    identity = Identity.unpack(frames[-1].payload)
+    assert (identity.run, identity.inputs_taken, identity.outputs_done) == (5, 1, 1)
+    assert identity.output_crc == zlib.crc32(OUTPUT)
+
+
+def test_times_of_more_than_32_bits_are_not_cut_off(staged: Path) -> None:
+    *_, answer, rest, refused = ask(
+        staged, reset(), *inference(0), (READ_TIMES, b"\0\0"), (READ_TIMES, b"\2\0"), (READ_TIMES, b"\4\0")
+    )
+    records = list(struct.iter_unpack("<BBHI", answer.payload))
+    assert [kind & 15 for kind, *_ in records] == [3, 0, 4]
+    assert {ticks << (kind >> 4) for kind, _, _, ticks in records} == {3 << 32}
+    assert rest.payload == answer.payload[16:]
+    assert refused == error(6, ErrorCode.BAD_RANGE, READ_TIMES)
 
 
 @pytest.mark.parametrize(("offset", "size"), [(53, 248), (300, 1), (301, 0), (2**32 - 4, 8)])
 def test_a_load_beyond_the_input_is_refused(port: Path, offset: int, size: int) -> None:
-    assert ask(port, load(offset, size)) == [error(1, ErrorCode.BAD_RANGE, LOAD)]
+    assert ask(port, reset(), load(0, offset, bytes(size)))[1] == error(2, ErrorCode.BAD_RANGE, LOAD)
 
 
 @pytest.mark.parametrize(
     ("offset", "length", "fits"),
-    [(0, 252, True), (8, 252, True), (260, 0, True), (0, 253, False), (9, 252, False), (261, 0, False)],
+    [(0, 252, True), (8, 252, True), (260, 0, True), (0, 261, False), (9, 252, False), (261, 0, False)],
 )
-def test_parts_of_the_output(port: Path, offset: int, length: int, fits: bool) -> None:
-    [answer] = ask(port, (READ_OUTPUT, struct.pack("<IH", offset, length)))
-    refused = error(1, ErrorCode.BAD_RANGE, READ_OUTPUT)
-    assert answer == (Frame(READ_OUTPUT | REPLY, 1, bytes(length)) if fits else refused)
-
-
-@pytest.mark.parametrize(("first", "records"), [(0, 2), (1, 1), (2, 0)])
-def test_records_from_one_on(port: Path, first: int, records: int) -> None:
-    [answer, refused] = ask(port, (READ_TIMES, struct.pack("<H", first)), (READ_TIMES, struct.pack("<H", 3)))
-    assert answer == Frame(READ_TIMES | REPLY, 1, bytes(8 * records))
-    assert refused == error(2, ErrorCode.BAD_RANGE, READ_TIMES)
+def test_parts_of_the_output(staged: Path, offset: int, length: int, fits: bool) -> None:
+    *_, answer = ask(staged, reset(), *inference(0), read(0, offset, length))
+    refused = error(4, ErrorCode.BAD_RANGE, READ_OUTPUT)
+    assert answer == (Frame(READ_OUTPUT | REPLY, 4, OUTPUT[offset : offset + length]) if fits else refused)
 
 
 @pytest.mark.parametrize("kind", MessageType)
 def test_other_lengths_than_a_type_has_are_refused(port: Path, kind: MessageType) -> None:
-    if kind in (MessageType.DONE, MessageType.ERROR):
+    if kind in (DONE, ERROR, TAKEN):
         assert ask(port, (kind, b"")) == [error(1, ErrorCode.UNKNOWN_TYPE, kind)]
         return
-    right = {LOAD: range(4, 253), READ_OUTPUT: [6], READ_TIMES: [2]}.get(kind, [0])
-    for size in sorted({0, 1, 2, 3, 5, 6, 7, 252, 253} - set(right)):
+    right = {LOAD: range(8, 1025), READ_OUTPUT: [10], READ_TIMES: [2], RESET: [4], START: [8]}.get(kind, [0])
+    for size in sorted({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 252, 1024} - set(right)):
         assert ask(port, (kind, bytes(size))) == [error(1, ErrorCode.BAD_LENGTH, kind)]
 
 
 def test_a_damaged_request_is_asked_for_again(port: Path) -> None:
-    good = frame(MessageType.IDENTIFY, 0, 9, b"")
+    good = frame(IDENTIFY, 0, 9, b"")
     done = subprocess.run([port], input=good[:-1] + bytes([good[-1] ^ 1]), capture_output=True, check=True)
-    assert list(FrameDecoder().feed(done.stdout)) == [error(9, ErrorCode.BAD_CRC, MessageType.IDENTIFY)]
+    assert list(FrameDecoder().feed(done.stdout)) == [error(9, ErrorCode.BAD_CRC, IDENTIFY)]
+
+
+def test_a_board_that_is_asked_to_reboots_soon(port: Path) -> None:
+    stream = frame(REBOOT, 0, 1, b"") + bytes(50)
+    done = subprocess.run([port], input=stream, capture_output=True, check=False)
+    assert (done.returncode, list(FrameDecoder().feed(done.stdout))) == (3, [Frame(REBOOT | REPLY, 1)])

@@ -41,7 +41,7 @@ def diamond() -> Graph:
     return Graph.of_layers("diamond", [dense("s", "x", 8, 12), dense("a", "s", 12, 12), dense("b", "x", 8, 12), both])
 
 
-def problem(graph: Graph, n_devices: int, ram_bytes: int = 1000) -> Problem:
+def problem(graph: Graph, n_devices: int, ram_bytes: int = 10_000) -> Problem:
     layers = tuple(
         LayerCosts.alike(layer.name, 1, 1, layer.out_shape.size, (1.0,) * n_devices, inputs)
         for layer, inputs in zip(graph.layers, graph.predecessors, strict=True)
@@ -218,7 +218,7 @@ def test_too_few_link_uarts_are_named() -> None:
 
 def test_a_baud_rate_that_a_uart_cannot_make_is_refused() -> None:
     with pytest.raises(UsageError, match="baud"):
-        make_plan(chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), LinkSettings(4_500_000))
+        make_plan(chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), LinkSettings(30_000_000))
 
 
 def test_links_have_their_own_rates() -> None:

@@ -60,13 +60,14 @@ LINK_INCLUDES = """
 #include "transfers.h"
 """
 LINK_FACTS = """
-static uint8_t blocks[{channels}][LINK_BITMAP_BYTES({size}u)];
-static link_channel_t channels[{channels}];
-static const link_channel_plan_t plans[] = {{{plans}}};
+extern uint8_t blocks[{room}][LINK_BITMAP_BYTES({size}u)];
+uint8_t blocks[{room}][LINK_BITMAP_BYTES({size}u)];
+static link_channel_t channels[{room}];
+static const link_channel_plan_t plans[{room}] = {{{plans}}};
 const link_settings_t network_link_settings[] = {{{links}}};
-const network_transfer_t network_transfers[] = {{{transfers}}};
+const network_transfer_t network_transfers[{room}] = {{{transfers}}};
 const uint16_t network_transfer_count = {channels};
-network_sending_t network_sendings[{channels}];
+network_sending_t network_sendings[{room}];
 """
 INPUT, OUTPUT = ("{.kind = NETWORK_INPUT},\n", "{.kind = NETWORK_OUTPUT},\n")
 RUN = "{{.kind = NETWORK_RUN, .index = {number}, .what.run = run_layer_{number}}},\n"
@@ -113,11 +114,17 @@ class SubModel:
         return steps
 
 
-def network_source(sub_models: Sequence[SubModel], size: int, board_index: int = 0, arena: int = 0) -> str:
-    """Return a network.c; tensors have `size` bytes, and no buffers beside the arena."""
+def network_source(
+    sub_models: Sequence[SubModel], size: int, board_index: int = 0, arena: int = 0, n_links: int = 0
+) -> str:
+    """Return a network.c; tensors have `size` bytes, and no buffers beside the arena.
+
+    The board has `n_links` links, or more if the sub-models use them.
+    """
     steps = [step for sub_model in sub_models for step in sub_model.steps(size)]
     takes, gives = sub_models[0].source == HOST, sub_models[-1].destination == HOST
     transfers = [step for step in steps if isinstance(step, Transfer)]
+    n_links = max([n_links, *(step.link + 1 for step in transfers)])
     texts = [
         RUN.format(number=step)
         if isinstance(step, int)
@@ -125,7 +132,7 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
         for step in steps
     ]
     texts = [*([INPUT] if takes else []), *texts, *([OUTPUT] if gives else [])]
-    network = NETWORK.format(arena=arena or 2 * size, size=size, includes=LINK_INCLUDES if transfers else "")
+    network = NETWORK.format(arena=arena or 2 * size, size=size, includes=LINK_INCLUDES if n_links else "")
     records = [index + takes for index, step in enumerate(steps) if isinstance(step, Transfer)]
     facts = NETWORK_FACTS.format(
         steps="".join(texts),
@@ -134,15 +141,17 @@ def network_source(sub_models: Sequence[SubModel], size: int, board_index: int =
         input_bytes=size if takes else 0,
         output_bytes=size if gives else 0,
     )
-    return network + (_link_facts(transfers, records, size, board_index) if transfers else "") + facts
+    return network + (_link_facts(transfers, records, size, board_index, n_links) if n_links else "") + facts
 
 
-def _link_facts(transfers: Sequence[Transfer], records: Sequence[int], size: int, board_index: int) -> str:
+def _link_facts(
+    transfers: Sequence[Transfer], records: Sequence[int], size: int, board_index: int, n_links: int
+) -> str:
     """Return the tables of links, whose other ends are all at board 1 - `board_index`."""
     by_link = sorted(transfers, key=lambda each: each.link)
-    links = sorted({each.link for each in transfers})
     return LINK_FACTS.format(
         channels=len(transfers),
+        room=max(len(transfers), 1),
         size=size,
         plans="".join(
             PLAN.format(cut=each.cut, is_out=str(each.is_out).lower(), size=size, index=index)
@@ -150,12 +159,12 @@ def _link_facts(transfers: Sequence[Transfer], records: Sequence[int], size: int
         ),
         links="".join(
             LINK.format(
-                first=next(index for index, each in enumerate(by_link) if each.link == link),
+                first=sum(each.link < link for each in by_link),
                 count=sum(each.link == link for each in by_link),
                 peer=1 - board_index,
                 link=link,
             )
-            for link in links
+            for link in range(n_links)
         ),
         transfers="".join(
             TRANSFER.format(

@@ -3,6 +3,7 @@
 import binascii
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -13,11 +14,12 @@ SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sani
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 
 
-def compile_host(folder: Path, program: str, *firmware: str) -> Path:
+def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[str] = ()) -> Path:
     """Compile tests/c/`program`.c with files of firmware/common; tests/c/stub stands in for a family's headers."""
     sources = [PROGRAMS / f"{program}.c", *(COMMON / name for name in firmware)]
     includes = (f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}")
-    command = ["gcc", *SANITIZED, *WARNINGS, *includes, *map(str, sources), "-o", str(folder / program)]
+    macros = [f"-D{each}" for each in defines]
+    command = ["gcc", *SANITIZED, *WARNINGS, *macros, *includes, *map(str, sources), "-o", str(folder / program)]
     subprocess.run(command, check=True)
     return folder / program
 

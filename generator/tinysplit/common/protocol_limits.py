@@ -11,7 +11,7 @@ TENSOR_CRC_BYTES = 4  # at the end of a tensor of several frames
 
 BITS_PER_BYTE = 10  # a start bit, 8 data bits, a stop bit
 
-HOST_BAUD = 115200
+HOST_BAUD = 921600
 LOAD_OFFSET_BYTES = 8  # number and offset before the data in a LOAD
 LOAD_BYTES = 1016  # of the input in one LOAD
 READ_REQUEST_BYTES = 10  # payload of READ_OUTPUT

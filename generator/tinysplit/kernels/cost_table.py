@@ -33,10 +33,14 @@ class KernelCosts(FileModel):
 
 
 class FirmwareBytes(FileModel):
-    """Memory of the firmware without layers; `ram_bytes` includes the stack."""
+    """Memory of the firmware without layers; `ram_bytes` includes the stack.
+
+    Links add `link_flash_bytes`, however many there are; their RAM: `plan/link_memory.py`.
+    """
 
     flash_bytes: NonNegativeInt
     ram_bytes: NonNegativeInt
+    link_flash_bytes: NonNegativeInt
 
 
 class HandoffCosts(FileModel):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
-from tinysplit.boards.link_driver import LinkDriver, choose_driver
+from tinysplit.boards.link_driver import LinkDriver, choose_driver, driver_ram_bytes
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
@@ -16,6 +16,7 @@ from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.plan.link_memory import link_ram_bytes
 from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
@@ -35,6 +36,7 @@ class BoardPlan:
     stages: StageBuffers
     links: tuple[BoardLink, ...]
     link_driver: LinkDriver
+    link_ram_bytes: int
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
 
@@ -60,7 +62,7 @@ class BoardPlan:
 
     @property
     def _firmware_bytes(self) -> int:
-        return load_cycle_table().firmware[self.board.device.family].ram_bytes
+        return load_cycle_table().firmware[self.board.device.family].ram_bytes + self.link_ram_bytes
 
     @property
     def number(self) -> int:
@@ -123,14 +125,20 @@ def make_plan(
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
-        _check_arena(memory, ram_bytes, board_title(index + 1, boards[index].name))
         own_links = links_of_board(links, index)
-        uarts, free_bytes = [link.uart for link in own_links], ram_bytes - memory.arena.size_bytes
+        link_bytes = link_ram_bytes(own_links, steps, cuts)
+        free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
+        uarts = [link.uart for link in own_links]
         driver = choose_driver(boards[index], uarts, settings.driver, free_bytes)
+        link_bytes += driver_ram_bytes(boards[index], driver, len(uarts))
+        free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
+        _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
         input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if BufferId(NETWORK_INPUT) in memory.arena.offsets else 0
         output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if assignment[-1] == index else 0
-        stages = place_stages(steps, cuts, memory.arena.size_bytes, ram_bytes, input_bytes, output_bytes)
-        return BoardPlan(index, boards[index], tuple(steps), memory, stages, own_links, driver, named, optimize)
+        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, input_bytes, output_bytes)
+        return BoardPlan(
+            index, boards[index], tuple(steps), memory, stages, own_links, driver, link_bytes, named, optimize
+        )
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     own = {each.index: BoardSteps(each.board, each.steps, each.memory, each.stages, each.link_driver) for each in plans}
@@ -163,9 +171,11 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(memory: BoardMemory, ram_bytes: int, board: str) -> None:
-    if memory.arena.size_bytes > ram_bytes:
+def _check_arena(memory: BoardMemory, ram_bytes: int, free_bytes: int, board: str) -> None:
+    if free_bytes < 0:
+        links = ram_bytes - aligned(memory.arena.size_bytes) - free_bytes
+        of_links = f" and {links} bytes for its links" if links else ""
         raise CheckFailedError(
-            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {memory.arena.size_bytes}: "
-            "split over more boards"
+            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {memory.arena.size_bytes}"
+            f"{of_links}: split over more boards"
         )

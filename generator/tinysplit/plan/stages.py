@@ -26,17 +26,17 @@ def place_stages(
     steps: Sequence[Step],
     cuts: Sequence[Cut],
     arena_bytes: int,
-    ram_bytes: int,
+    free_bytes: int,
     input_bytes: int,
     output_bytes: int,
 ) -> StageBuffers:
-    """Return the buffers of a board in the RAM beside its arena, of `ram_bytes` in total.
+    """Return the buffers of a board in `free_bytes` of RAM behind its arena.
 
     `input_bytes` and `output_bytes` are those of the network, 0 where another board has them.
     """
     received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
     sizes = [[cuts[number].payload_bytes for number in numbers] for numbers in (received, sent)]
-    stages = choose_stages(ram_bytes - aligned(arena_bytes), *sizes, input_bytes, output_bytes)
+    stages = choose_stages(free_bytes, *sizes, input_bytes, output_bytes)
     flat = (*sizes[0], *sizes[1], input_bytes, output_bytes)
     staged = (*stages.in_tensors, *stages.out_tensors, stages.input, stages.output)
     *transfers, own_input, own_output = _offsets(aligned(arena_bytes), flat, staged)
