@@ -14,7 +14,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.projects import generate
-from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import MODEL_NAME, SPLIT_NAME
@@ -37,6 +37,7 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allo
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
+from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
@@ -86,6 +87,7 @@ class Search:
 
     solver: str = AUTO
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    copies: Copies = Copies.NEVER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +220,7 @@ def simulate(context: Context, split: SplitFile, frame_rate: float, input_count:
     """Simulate `input_count` inputs at `frame_rate` per second. Raises InputError for another network's split."""
     check_split_matches(split, context.graph, context.boards)
     problem = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
-    return simulate_arrivals(problem, split.devices, frame_rate, input_count)
+    return simulate_arrivals(problem, split.devices, split.copied_devices, frame_rate, input_count)
 
 
 def quantize_network(
@@ -267,6 +269,8 @@ def generate_folder(
     used; UsageError and CheckFailedError as the stages do.
     """
     check_split_matches(split, context.graph, context.boards)
+    if split.copies:
+        raise UsageError("copies of the whole network are not generated: split again with --no-replicate")
     check_output_folder(out)
     samples = load_samples(calibration, context.graph).first(calibration_count)
     quantized = quantize_network(context, samples, goal, split.devices)
@@ -337,7 +341,7 @@ def _solve(context: Context, search: Search, widths: BitWidths | None = None) ->
     """Return the best split in the settings' bits, or in `widths`. An infeasible problem is explained."""
     problem = make_problem(context.graph, context.boards, context.settings, widths)
     try:
-        return _solver(context, search)(problem, search.time_limit_s)
+        return solve_with_copies(problem, _solver(context, search), search.time_limit_s, search.copies)
     except InfeasibleError as error:
         suggestions = (
             "" if context.settings.paper else sufficient_changes(context.graph, context.boards, context.settings)

@@ -65,7 +65,7 @@ def test_throughput(period: str, tmp_path: Path) -> None:
 
 def test_copies_that_win_are_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "-o", str(tmp_path / "s.json")]
+        app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "--no-replicate", "-o", str(tmp_path / "s.json")]
     )
     assert result.exit_code == 0
     assert (
@@ -73,6 +73,37 @@ def test_copies_that_win_are_named(tmp_path: Path) -> None:
         in result.stderr
     )
     assert "outputs per second (estimated)" in " ".join(result.stdout.split())
+
+
+def test_copies_that_win_are_the_answer(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "-o", str(tmp_path / "s.json"), "--json"]
+    )
+    assert result.exit_code == 0
+    assert "note" not in result.stderr
+    printed = json.loads(result.stdout)
+    assert (printed["copies"], printed["solver"], printed["proved"]) == ([1, 2], "copies", True)
+    one = CliRunner().invoke(
+        app, ["split", MODEL, *TWO_G0[:2], "--objective", "throughput", "-o", str(tmp_path / "1.json"), "--json"]
+    )
+    assert printed["figures"]["period_s"] == pytest.approx(json.loads(one.stdout)["figures"]["period_s"] / 2)
+    generated = CliRunner().invoke(
+        app,
+        ["generate", MODEL, "--split", str(tmp_path / "s.json"), "--samples", "none.npz", "-o", str(tmp_path / "o")],
+    )
+    assert generated.exit_code == 2
+    assert "split again with --no-replicate" in generated.stderr
+
+
+def test_replication_on_demand(tmp_path: Path) -> None:
+    arguments = ["split", MODEL, *TWO_G0, "--objective", "energy", "--replicate", "-o", str(tmp_path / "s.json")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "copies of the whole network: the host deals the inputs to them" in result.stdout
+    for more, code, says in (("--paper", 2, "cannot be combined with --replicate"), ("--max-latency=1e-6", 1, "omit")):
+        refused = CliRunner().invoke(app, [*arguments, more])
+        assert refused.exit_code == code
+        assert says in refused.stderr
 
 
 def test_limits_out_of_reach(tmp_path: Path) -> None:

@@ -3,33 +3,37 @@
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.transfers import host_seconds, link_seconds
+from tinysplit.costs.transfers import host_line_seconds, host_seconds, link_seconds, wire_seconds
 
 G0 = load_board("nucleo_g071rb")
 BAUD = 64e6 / 556  # what the divider makes of 115200
-HEAD = 8  # bytes of a frame beside its payload
+HOST_BAUD = 64e6 / 69  # and of 921600
+HEAD = 8  # bytes of a frame on a host port beside its payload
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "n_frames"), [(1, 1), (1023, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3), (8192, 8), (8193, 9)]
+    ("n_bytes", "n_frames", "crc_bytes"),
+    [(1, 1, 0), (2047, 1, 0), (2048, 1, 0), (2049, 2, 4), (4096, 2, 4), (4097, 3, 4), (16384, 8, 4), (16385, 9, 4)],
 )
-def test_a_frame_holds_1024_bytes(n_bytes: int, n_frames: int) -> None:
+def test_a_frame_on_a_link_holds_2048_bytes(n_bytes: int, n_frames: int, crc_bytes: int) -> None:
     uart = G0.link_uarts[0]
-    one_way = 10 * (n_bytes + n_frames * HEAD) / BAUD
-    assert link_seconds(n_bytes, uart, uart, 115200) == pytest.approx(one_way + 10 * HEAD / BAUD, rel=1e-12)
-    both_ways = one_way + 10 * n_frames * HEAD / BAUD
-    assert link_seconds(n_bytes, uart, uart, 115200, half_duplex=True) == pytest.approx(both_ways, rel=1e-12)
+    one_way = 10 * (n_bytes + n_frames * (11 + 4) + crc_bytes) / BAUD
+    assert wire_seconds(n_bytes, uart, 115200) == pytest.approx(one_way, rel=1e-12)
+    assert link_seconds(n_bytes, uart, uart, 115200) == pytest.approx(one_way + 10 * 11 / BAUD, rel=1e-12)
 
 
-@pytest.mark.parametrize(("n_bytes", "n_loads"), [(1, 1), (247, 1), (248, 1), (249, 2), (496, 2), (497, 3)])
-def test_a_load_holds_248_bytes(n_bytes: int, n_loads: int) -> None:
-    # LOADs of an offset and data, then START; an empty frame answers each.
-    expected = 10 * ((n_bytes + 4 * n_loads + (n_loads + 1) * HEAD) / 115200 + (n_loads + 1) * HEAD / BAUD)
-    assert host_seconds(G0, n_bytes, 1)[0] == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize(("n_bytes", "n_loads"), [(1, 1), (1015, 1), (1016, 1), (1017, 2), (2032, 2), (2033, 3)])
+def test_a_load_holds_1016_bytes(n_bytes: int, n_loads: int) -> None:
+    # LOADs of number, offset and data, then START; an empty frame answers each.
+    there = 10 * (n_bytes + 8 * n_loads + (n_loads + 1) * HEAD) / 921600
+    assert host_seconds(G0, n_bytes, 1)[0] == pytest.approx(there + 10 * (n_loads + 1) * HEAD / HOST_BAUD, rel=1e-12)
+    assert host_line_seconds(G0, n_bytes, 1)[0] == pytest.approx(there, rel=1e-12)
 
 
-@pytest.mark.parametrize(("n_bytes", "n_reads"), [(1, 1), (251, 1), (252, 1), (253, 2), (504, 2), (505, 3)])
-def test_a_read_gets_252_bytes(n_bytes: int, n_reads: int) -> None:
-    # DONE, then requests of offset and length, answered by data.
-    expected = 10 * (n_reads * (6 + HEAD) / 115200 + (HEAD + n_bytes + n_reads * HEAD) / BAUD)
-    assert host_seconds(G0, 1, n_bytes)[1] == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize(("n_bytes", "n_reads"), [(1, 1), (1023, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3)])
+def test_a_read_gets_1024_bytes(n_bytes: int, n_reads: int) -> None:
+    # DONE, then requests of number, offset and length, answered by data; those after the first do not wait.
+    back = 10 * (HEAD + n_bytes + n_reads * HEAD) / HOST_BAUD
+    request = 10 * (10 + HEAD) / 921600
+    assert host_seconds(G0, 1, n_bytes)[1] == pytest.approx(n_reads * request + back, rel=1e-12)
+    assert host_line_seconds(G0, 1, n_bytes)[1] == pytest.approx(request + back, rel=1e-12)

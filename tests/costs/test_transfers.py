@@ -10,9 +10,9 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
+from tinysplit.costs.transfers import host_seconds, links_left
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import Objective, Period
 
 GRAPH = tiny_cnn()
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
@@ -47,12 +47,6 @@ def test_pairs_that_are_not_named_have_the_default_link() -> None:
     settings = LinkSettings(115200, (LinkSetting((0, 2), 9600),))
     assert settings.between(2, 0).baud == 9600
     assert settings.between(1, 0) == LinkSetting((0, 1), 115200)
-
-
-def test_acknowledgements_take_turns_on_half_a_link() -> None:
-    full = link_seconds(2500, G0.link_uarts[0], G0.link_uarts[0], 115200)
-    half = link_seconds(2500, G0.link_uarts[0], G0.link_uarts[0], 115200, half_duplex=True)
-    assert half - full == pytest.approx(2 * 80 / (64e6 / 556))  # three frames: two more acknowledgements of 8 bytes
 
 
 def test_a_link_of_its_own_is_faster() -> None:
@@ -109,11 +103,11 @@ def test_unconnected_boards_are_refused() -> None:
 
 def test_what_the_host_sends_and_reads() -> None:
     in_s, out_s = host_seconds(G0, 784, 10)
-    board_baud = 64e6 / 556
-    # 784 bytes are 4 LOADs of an offset and data, then START; each is answered by an empty frame.
-    assert in_s == pytest.approx(10 * ((784 + 4 * 4 + 5 * 8) / 115200 + 5 * 8 / board_baud))
-    # DONE, then one READ_OUTPUT of offset and length, answered by 10 bytes.
-    assert out_s == pytest.approx(10 * ((6 + 8) / 115200 + (8 + 8 + 10) / board_baud))
+    board_baud = 64e6 / 69
+    # 784 bytes are a LOAD of number, offset and data, then START; each is answered by an empty frame.
+    assert in_s == pytest.approx(10 * ((784 + 8 + 2 * 8) / 921600 + 2 * 8 / board_baud))
+    # DONE, then one READ_OUTPUT of number, offset and length, answered by 10 bytes.
+    assert out_s == pytest.approx(10 * ((10 + 8) / 921600 + (8 + 8 + 10) / board_baud))
 
 
 def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
@@ -126,9 +120,9 @@ def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
 
 
 def test_energy_by_hand() -> None:
-    """One board alone computes all the time; with a pace it sleeps for the rest."""
+    """One board alone computes all the time, but for a few copies; with a pace it sleeps for the rest."""
     alone = (0,) * 7
-    problem = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY))
+    problem = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, period=Period.LOAD))
     l_s = evaluate(problem, alone).l_s
     assert evaluate(problem, alone).value == pytest.approx(l_s * G0.power.run_w)
     paced = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, frame_period_s=1.0))

@@ -194,4 +194,4 @@ def test_nothing_holds_the_whole_network() -> None:
 )
 def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        simulate_arrivals(two_stages(), (0, 1), per_second, count)
+        simulate_arrivals(two_stages(), (0, 1), (), per_second, count)

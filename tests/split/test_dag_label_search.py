@@ -208,7 +208,7 @@ def test_chains_agree_with_the_search_for_chains(objective: Objective) -> None:
 def test_bounds_of_ways_are_admissible(definition: Period) -> None:
     n_ways = 0
     for seed in range(100, 100 + cases(quick=20, full=50, nightly=500)):
-        problem = replace(random_problem(seed), period_definition=definition, links=None)
+        problem = replace(random_problem(seed), period_definition=definition, links=None, handoff=None)
         columns = Resources(problem)
         frontier = StateGraphBuilder(problem, columns).build(MOST_NODES[-1], inf, inf)
         if not frontier or not frontier.steps:

@@ -87,8 +87,8 @@ def test_the_pace_and_energy_contradict_each_other() -> None:
 
 def test_copies_that_would_keep_the_pace_are_named() -> None:
     twins = make_problem(tiny_cnn(), [BOARDS[0]] * 2, CostSettings())
-    whole_s = evaluate(twins, (0,) * 7).l_s
-    assert reason(replace(twins, max_period_s=whole_s * 0.51)).endswith(
+    whole_s = evaluate(twins, (0,) * 7).period_s
+    assert reason(replace(twins, max_period_s=whole_s * 0.501)).endswith(
         "the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), with each input on one of them, "
         f"has a period of {whole_s * 500:.6g} ms"
     )

@@ -75,7 +75,14 @@ THERE_AND_BACK = chain(((1.0, 9.0), (9.0, 4.0), (2.0, 9.0)), (0.5, 0.25, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("definition", "period_s"), [(Period.LOAD, 4.25), (Period.SPAN, 7.75), (Period.PAPER, 4.25), (Period.OLD, 4.25)]
+    ("definition", "period_s"),
+    [
+        (Period.FIRMWARE, 7.75),
+        (Period.LOAD, 4.25),
+        (Period.SPAN, 7.75),
+        (Period.PAPER, 4.25),
+        (Period.OLD, 4.25),
+    ],
 )
 def test_periods_by_hand(definition: Period, period_s: float) -> None:
     problem = replace(THERE_AND_BACK, period_definition=definition, objective=Objective.THROUGHPUT)
@@ -89,7 +96,7 @@ def test_paper_takes_the_span_of_the_busiest_board_and_old_the_load_of_the_slowe
     # still computes most.
     problem = chain(((1.0, 9.0), (9.0, 4.0), (2.0, 9.0)), (2.0, 0.25, 0.0))
     periods = {period: evaluate(replace(problem, period_definition=period), (0, 1, 0)).period_s for period in Period}
-    assert periods == {Period.LOAD: 5.0, Period.SPAN: 9.25, Period.PAPER: 9.25, Period.OLD: 4.25}
+    assert periods == {Period.FIRMWARE: 9.25, Period.LOAD: 5.0, Period.SPAN: 9.25, Period.PAPER: 9.25, Period.OLD: 4.25}
 
 
 def test_equally_busy_boards_count_with_their_longest_period() -> None:

@@ -4,12 +4,13 @@ Boards go through one list of steps; what is known is when each board, each buff
 is shared with the event graph. Once all these times grow by the same amount every few inferences, they do so for ever.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tinysplit.split.problem import Problem
 
-MOST_INFERENCES = 3000
+MOST_INFERENCES = 100_000  # where the slowest two parts are almost equally slow it takes long to fill all buffers
 LONGEST_CYCLE = 8  # inferences after which the pattern repeats
 
 
@@ -65,7 +66,7 @@ class PlayedFirmware:
 
     def period_s(self) -> float:
         """Return the seconds between outputs once they have become regular."""
-        seen: list[list[float]] = []
+        seen: deque[list[float]] = deque(maxlen=LONGEST_CYCLE + 1)
         busy = sorted({step.device for step in self.steps} | {step.to for step in self.steps if step.kind == "move"})
         for _ in range(MOST_INFERENCES):
             self.play(0.0)

@@ -49,9 +49,9 @@ class SearchOptions:
     period: Annotated[
         Period | None,
         typer.Option(
-            help="Definition of the period, the time between two outputs. load: time that the busiest board is "
-            "occupied (default); span: a board is occupied from its first layer to its last; paper and old: the two "
-            "definitions of Santamaria 2021.",
+            help="Definition of the period, the time between two outputs. firmware: that of the generated programs "
+            "(default). Ideals: load: time that the busiest board is occupied; span: a board is occupied from its "
+            "first layer to its last; paper and old: the two definitions of Santamaria 2021.",
             rich_help_panel=COSTS,
         ),
     ] = None

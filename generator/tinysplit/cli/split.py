@@ -13,11 +13,20 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.split_file import read_split, write_split
+from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
+
+Replicate = Annotated[
+    bool | None,
+    typer.Option(
+        help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
+        "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
+    ),
+]
 
 
 @flattened
@@ -30,6 +39,7 @@ def split(
     bits_per_byte: Annotated[
         int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
     ] = None,
+    replicate: Replicate = None,
     paper: Annotated[
         bool,
         typer.Option(
@@ -52,10 +62,18 @@ def split(
         paper=paper,
     )
     context = pipeline.Context.load(model, options.board, settings, messages)
-    found = pipeline.split_network(context, options.search)
+    found = pipeline.split_network(context, replace(options.search, copies=_copies(replicate, paper=paper)))
     file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
+
+
+def _copies(replicate: bool | None, *, paper: bool) -> Copies:
+    if replicate is None:
+        return Copies.NEVER if paper else Copies.IF_BETTER
+    if replicate and paper:
+        raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
+    return Copies.ALWAYS if replicate else Copies.NEVER
 
 
 def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:

@@ -8,8 +8,9 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.costs.handoff import direct_seconds, handoff_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
-from tinysplit.costs.transfers import check_connected, direct_seconds, handoff_of, links_of
+from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -95,13 +96,14 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
     direct = direct_seconds(handoff, boards, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
     return Problem(
         layers,
         devices,
         links.transfer_seconds if links else direct,
         must_use_all=settings.use_all,
         links=links,
-        host_seconds=handoff.host_s if settings.host_transfers else (),
+        host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
     )

@@ -1,6 +1,6 @@
 """Transfer times of tensors on links and host ports; docs/protocol.md defines the frames."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
@@ -20,11 +20,7 @@ from tinysplit.common.protocol_limits import (
     TENSOR_CRC_BYTES,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Links, Table, pair_of
-
-LINK_DRIVER = "dma"
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -63,77 +59,26 @@ def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, fl
     )
 
 
+def host_line_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
+    """Return the seconds for which an input and an output keep the line between host and `board` busy.
+
+    Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
+    """
+    loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
+    load_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + (loads + 1) * FRAME_OVERHEAD_BYTES  # START ends them
+    read_bytes = out_bytes + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
+    request_bytes = READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES
+    board_baud = board.host_uart.actual_baud(HOST_BAUD)
+    return (
+        BITS_PER_BYTE * load_bytes / HOST_BAUD,
+        BITS_PER_BYTE * (request_bytes / HOST_BAUD + read_bytes / board_baud),
+    )
+
+
 def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int) -> float:
     frames_bytes = n_requests * FRAME_OVERHEAD_BYTES
     request_s = (request_bytes + frames_bytes) / HOST_BAUD
     return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
-
-
-def handoff_of(
-    out_bytes: Sequence[int],
-    in_bytes: int,
-    boards: Sequence[Board],
-    settings: LinkSettings,
-    bits_per_byte: int,
-    table: CycleTable,
-) -> Handoff:
-    """Return what the tensors of all layers and the network's input of `in_bytes` take from links and boards.
-
-    The first link UART of each board is used for all links. Raises UsageError if it cannot generate a link's baud rate.
-    """
-    _check_bauds(boards, settings)
-    numbers = range(len(boards))
-
-    def over(i: int, h: int, seconds: Callable[[Uart, int], float]) -> float:
-        baud = settings.between(i, h).baud
-        return 0.0 if i == h else inf if baud is None else seconds(boards[i].link_uarts[0], baud)
-
-    def by_device(cycles: Callable[[str], tuple[float, float]]) -> DeviceTable:
-        """Return the seconds of tensors from (cycles of a tensor, of each byte) of a core."""
-        costs = [cycles(board.device.core) for board in boards]
-        return tuple(
-            tuple(
-                (once + a_byte * n_bytes) / board.clock.core_hz
-                for (once, a_byte), board in zip(costs, boards, strict=True)
-            )
-            for n_bytes in (*out_bytes, in_bytes)
-        )
-
-    def wire_s(n_bytes: int) -> DeviceTable:
-        """Return the seconds of a tensor by [sender][receiver]."""
-        return tuple(
-            tuple(over(i, h, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte)) for h in numbers)
-            for i in numbers
-        )
-
-    return Handoff(
-        wire_s=tuple(map(wire_s, out_bytes)),
-        reply_s=tuple(
-            tuple(over(i, h, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)) for h in numbers)
-            for i in numbers
-        ),
-        copy_s=by_device(lambda core: (0.0, table.handoff[core].copying)),
-        send_s=by_device(lambda core: (table.link[core], table.handoff[core].sending[LINK_DRIVER])),
-        receive_s=by_device(lambda core: (table.link[core], table.handoff[core].receiving[LINK_DRIVER])),
-        host_s=tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
-    )
-
-
-def direct_seconds(parts: Handoff, boards: Sequence[Board], table: CycleTable) -> Table:
-    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
-
-    They end with the acknowledgement, and with the copies between buffers and arenas.
-    """
-    turnaround_s = [table.link[board.device.core] / board.clock.core_hz for board in boards]
-    numbers = range(len(boards))
-
-    def seconds(layer: int, i: int, h: int) -> float:
-        ends_s = sum(parts.copy_s[layer][end] + turnaround_s[end] for end in (i, h))
-        return 0.0 if i == h else parts.wire_s[layer][i][h] + parts.reply_s[h][i] + ends_s
-
-    return tuple(
-        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(parts.wire_s))
-    )
 
 
 def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], settings: LinkSettings) -> Links:
@@ -166,7 +111,8 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
         )
 
 
-def _check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
+def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
+    """Raise UsageError if the first link UART of a board cannot generate the baud rate of one of its links."""
     pairs = {pair_of(i, h) for i in range(len(boards)) for h in range(i)}
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud

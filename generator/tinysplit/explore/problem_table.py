@@ -81,4 +81,5 @@ def _handoff_of(
         send_s=by_device(parts.send_s),
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in own),
+        overlaps=parts.overlaps,
     )

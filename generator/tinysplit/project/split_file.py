@@ -135,7 +135,11 @@ class SplitFigures(FileModel):
 
 
 class SplitFile(FileModel):
-    """The whole file. `assignment` has the number of the board of every layer."""
+    """The whole file. `assignment` has the number of the board of every layer.
+
+    `copies` are the boards with a copy of the whole network each, empty for one pipeline; `assignment` and the figures
+    L, T and I are then those of the slowest copy.
+    """
 
     schema_version: Literal[2] = SCHEMA_VERSION
     model: SplitModel
@@ -159,6 +163,7 @@ class SplitFile(FileModel):
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
+    copies: tuple[Number, ...] = ()
     sub_models: tuple[SplitSubModel, ...]
     cuts: tuple[SplitCut, ...]
     figures: SplitFigures
@@ -198,6 +203,11 @@ class SplitFile(FileModel):
         return tuple(number - 1 for number in self.assignment)
 
     @property
+    def copied_devices(self) -> tuple[int, ...]:
+        """Boards with a copy of the whole network, counted from 0."""
+        return tuple(number - 1 for number in self.copies)
+
+    @property
     def board_names(self) -> tuple[str, ...]:
         """Names of all boards, including those without a layer."""
         return tuple(board.name for board in self.boards)
@@ -235,6 +245,7 @@ class SplitFile(FileModel):
             solver=split.solver,
             picked_because=split.picked_because,
             assignment=tuple(device + 1 for device in split.assignment),
+            copies=tuple(device + 1 for device in split.copies),
             sub_models=_sub_models(split.assignment),
             cuts=tuple(SplitCut.of(cut, split) for cut in split.cuts),
             figures=SplitFigures.of(split),
@@ -247,6 +258,8 @@ class SplitFile(FileModel):
     def _follows_from_assignment(self) -> Self:
         if max(self.assignment) > len(self.boards):
             raise ValueError(f"the assignment has board {max(self.assignment)} of {len(self.boards)}")
+        if self.copies and (set(self.assignment) - set(self.copies) or max(self.copies) > len(self.boards)):
+            raise ValueError("the assignment is not that of a copy, or a copy is on no board")
         if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
             raise ValueError("cuts or sub_models contradict the assignment")
         return self

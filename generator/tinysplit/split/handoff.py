@@ -23,6 +23,7 @@ class Handoff:
     send_s: DeviceTable
     receive_s: DeviceTable
     host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
+    overlaps: bool = True  # whether boards compute while their links move tensors
 
     @classmethod
     def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> "Handoff":

@@ -15,6 +15,7 @@ from typing import Any
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.replication import replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import Split
@@ -139,18 +140,12 @@ def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
         if evaluate(free, assignment).is_feasible
     )
     fewest = len(problem.devices) if problem.must_use_all else 2
-    counts = range(fewest, len(seconds) + 1) if all(s for s, _ in seconds) else ()
-    points = [
-        Point(
-            latency_s=seconds[count - 1][0],
-            period_s=1 / sum(1 / s for s, _ in seconds[:count]),
-            energy_j=inf,
-            assignment=(),
-            copies=tuple(sorted(device for _, device in seconds[:count])),
-            proved=True,
-        )
-        for count in counts
-    ]
+    counts = range(fewest, len(seconds) + 1)
+    points = []
+    for count in counts:
+        copies = replicate_on(problem, sorted(device for _, device in seconds[:count]))
+        if copies:
+            points.append(Point(copies.latency_s, copies.period_s, inf, (), copies.devices, proved=True))
     return [point for point in points if point.period_s <= problem.longest_period_s]
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut
@@ -16,7 +17,8 @@ class Split:
     """The result of a solver.
 
     `objective` and `lower_bound` are I or the period in seconds, or joules. The objective of no split is below the
-    bound.
+    bound. With `copies`, each of these devices has the whole network, `assignment` is that of the slowest copy, and the
+    host deals the inputs to them.
     """
 
     problem: Problem = field(repr=False)
@@ -26,11 +28,13 @@ class Split:
     solver: str
     spent_s: float
     picked_because: str = ""  # why `auto` selected this solver
+    copies: tuple[int, ...] = ()
 
     @cached_property
     def figures(self) -> Evaluation:
         """Latency, period, energy and memory of the assignment."""
-        return evaluate(self.problem, self.assignment)
+        copies = replicate_on(self.problem, self.copies)
+        return CopiesEvaluation.of(copies) if copies else evaluate(self.problem, self.assignment)
 
     @property
     def objective(self) -> float:
@@ -61,6 +65,12 @@ class Split:
     def sub_models(self) -> tuple[SubModel, ...]:
         """Maximal runs of consecutive layers on one device."""
         return sub_models(self.assignment)
+
+    def runs_on(self, device: int) -> tuple[SubModel, ...]:
+        """Return the sub-models of a device: those of the assignment, or the whole network of a copy."""
+        if self.copies:
+            return (SubModel(device, 0, len(self.assignment) - 1),) if device in self.copies else ()
+        return tuple(run for run in self.sub_models if run.device == device)
 
     @property
     def cuts(self) -> tuple[Cut, ...]:

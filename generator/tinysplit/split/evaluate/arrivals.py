@@ -5,14 +5,15 @@ or lets it wait for one. Both are simulated exactly, event by event.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.firmware import FirmwareSimulation, simulate
 from tinysplit.split.evaluate.timeline import steps
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Period, Problem
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,13 @@ def frames(count: int, per_second: float) -> tuple[float, ...]:
 def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[float]) -> tuple[Passage, ...]:
     """Return the times of each input of `arrivals` (seconds, ascending) through a split.
 
-    A device processes one input at a time and is busy until it has sent the result. Inputs that arrive meanwhile wait
-    in an unbounded queue, of which the device takes the oldest.
+    For the period `firmware`, steps and buffers are those of the generated programs. Otherwise a device processes one
+    input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait in an unbounded queue,
+    of which the device takes the oldest.
     """
+    if problem.period_definition is Period.FIRMWARE:
+        times = simulate(problem, assignment, arrivals)
+        return tuple(Passage(arrival, *both) for arrival, both in zip(arrivals, times, strict=True))
     stages = _stages(problem, assignment)
     events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # (time, input, stage)
     heapq.heapify(events)
@@ -74,24 +79,43 @@ def _stages(problem: Problem, assignment: Assignment) -> list[tuple[int, float]]
     return [(device, sum(step.seconds for step in run)) for device, run in runs]
 
 
-def on_whole_networks(problem: Problem, arrivals: Sequence[float]) -> tuple[Passage, ...]:
+def on_whole_networks(
+    problem: Problem, arrivals: Sequence[float], devices: Sequence[int] | None = None
+) -> tuple[Passage, ...]:
     """Return the times of each input, placed on the device that is free first; the fastest device wins ties.
 
-    Only devices that can run the whole network take part. Raises CheckFailedError if there is none.
+    Only those of `devices` (by default all) that can run the whole network take part. For the period `firmware`, a
+    device is free when the host can send it an input. Raises CheckFailedError if there is none.
     """
     n_layers = len(problem.layers)
     one_by_one = replace(problem, must_use_all=False).without_limits()
     alone = {
         device: evaluate(problem, (device,) * n_layers).i_s
-        for device in range(len(problem.devices))
+        for device in (range(len(problem.devices)) if devices is None else devices)
         if evaluate(one_by_one, (device,) * n_layers).is_feasible
     }
     if not alone:
         raise CheckFailedError("no board has the memory for the whole network")
+    if problem.period_definition is Period.FIRMWARE:
+        return _on_copies({device: FirmwareSimulation(problem, (device,) * n_layers) for device in alone}, arrivals)
     free_s = dict.fromkeys(alone, 0.0)
     passages = []
     for arrival in arrivals:
         start, _, device = min((max(arrival, free_s[device]), alone[device], device) for device in alone)
         free_s[device] = start + alone[device]
         passages.append(Passage(arrival, start, free_s[device]))
+    return tuple(passages)
+
+
+def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[float]) -> tuple[Passage, ...]:
+    begins = {device: copy.at_rest for device, copy in copies.items()}
+    passages = []
+    for arrival in arrivals:
+        next_begins = {device: copy.after(begins[device], arrival) for device, copy in copies.items()}
+        start, end, device = min(
+            (copy.start_s(next_begins[device]), copy.end_s(next_begins[device]), device)
+            for device, copy in copies.items()
+        )
+        begins[device] = next_begins[device]
+        passages.append(Passage(arrival, start, end))
     return tuple(passages)

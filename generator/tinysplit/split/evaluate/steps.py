@@ -85,13 +85,17 @@ def _in_order(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> 
 
 
 def _staged(problem: Problem, assignment: Assignment, steps: Sequence[BoardStep]) -> tuple[BoardStep, ...]:
-    """Return the steps with buffers for those transfers for which the devices have RAM beside their arenas."""
+    """Return the steps with buffers for those transfers for which the devices have RAM beside their arenas.
+
+    A driver that only polls moves tensors while its board waits, as if they had no buffers.
+    """
+    moved_by_cpu = () if problem.handoff_parts.overlaps else (Kind.SEND, Kind.RECEIVE)
     chosen: dict[tuple[int, Kind], Iterator[bool]] = {}
     for device, used_bytes in enumerate(ram_bytes(problem, assignment)):
         sizes: dict[Kind, list[int]] = {kind: [] for kind in Kind}
         for step in steps:
             if step.device == device:
-                sizes[step.kind].append(tensor_bytes(problem, step))
+                sizes[step.kind].append(0 if step.kind in moved_by_cpu else tensor_bytes(problem, step))
         stages = choose_stages(
             max(0, problem.devices[device].ram_bytes - used_bytes),
             sizes[Kind.RECEIVE],

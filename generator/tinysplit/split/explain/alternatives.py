@@ -19,8 +19,10 @@ NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.
 def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
     """Yield a note for each alternative to `solved` that has a better objective, and one if it uses a single board.
 
-    `solve` takes a problem and a time limit in seconds.
+    `solve` takes a problem and a time limit in seconds. Copies of the whole network have none.
     """
+    if solved.copies:
+        return
     best = solved.objective
     if solved.problem.must_use_all:
         fewer = _over_fewer_boards(solved, solve)

@@ -36,8 +36,10 @@ class ArrivalReport:
         }
 
 
-def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: float, count: int) -> ArrivalReport:
-    """Simulate `count` inputs at a rate per second, on the split and on whole networks.
+def simulate_arrivals(
+    problem: Problem, assignment: Assignment, copies: Sequence[int], per_second: float, count: int
+) -> ArrivalReport:
+    """Simulate `count` inputs at a rate per second, on the split (or its `copies`) and on whole networks.
 
     Raises UsageError for a rate or a count out of range.
     """
@@ -51,6 +53,8 @@ def simulate_arrivals(problem: Problem, assignment: Assignment, per_second: floa
             "resolve: use a higher rate"
         )
     arrivals = frames(count, per_second)
+    if copies:
+        return ArrivalReport(per_second, {"copies": on_whole_networks(problem, arrivals, copies)}, "")
     passages = {"split": through_split(problem, assignment, arrivals)}
     try:
         passages["whole networks"] = on_whole_networks(problem, arrivals)

@@ -1,13 +1,17 @@
 """Tables of a split: layers and memory by board, cuts, latency, period, energy, and the optimality gap."""
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from tinysplit.boards.board import board_title
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
+from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import Split
 from tinysplit.split.topology import Cut
 
@@ -18,17 +22,21 @@ BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes
 def print_split(split: Split, console: Console) -> None:
     """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap."""
     console.print(_boards(split))
-    if unused := len(split.problem.devices) - len(set(split.assignment)):
+    if unused := sum(not split.runs_on(device) for device in range(len(split.problem.devices))):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
+    if split.copies:
+        console.print("copies of the whole network: the host deals the inputs to them", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
     figures = split.figures
     with_host = ", including host transfers" if split.problem.host_seconds else ""
     console.print(
         f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms "
-        f"(estimated{with_host})",
+        f"({'the slowest copy, ' if split.copies else ''}estimated{with_host})",
         highlight=False,
     )
+    for line in _blocking(split):
+        console.print(line, highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False)
     console.print(_proof(split), highlight=False)
@@ -41,19 +49,17 @@ def layer_numbers(run: SubModel) -> str:
 
 def _boards(split: Split) -> Table:
     table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
-    seconds = [0.0] * len(split.problem.devices)
-    for layer, device in zip(split.problem.layers, split.assignment, strict=True):
-        seconds[device] += layer.seconds[device]
     for index, limits in enumerate(split.problem.devices):
-        if index not in split.assignment:
+        runs = split.runs_on(index)
+        if not runs:
             continue
-        runs = [layer_numbers(run) for run in split.sub_models if run.device == index]
+        layers = [layer for run in runs for layer in split.problem.layers[run.first : run.last + 1]]
         table.add_row(
             f"{index + 1} {limits.name}",
-            ", ".join(runs),
+            ", ".join(map(layer_numbers, runs)),
             *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
             *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{seconds[index] * MS:.2f}",
+            f"{sum(layer.seconds[index] for layer in layers) * MS:.2f}",
         )
     return table
 
@@ -81,6 +87,22 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
 def _period(split: Split) -> str:
     rate = f", {1 / split.period_s:.4f} outputs per second" if split.period_s else ""
     return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
+
+
+def _blocking(split: Split) -> Iterator[str]:
+    """Yield a line for each transfer for which a board waits."""
+    if split.problem.period_definition is not Period.FIRMWARE:
+        return
+    what = {
+        Kind.INPUT: "the network's input arrives",
+        Kind.OUTPUT: "the network's output is read",
+        Kind.SEND: "it sends",
+        Kind.RECEIVE: "it receives",
+    }
+    for step in split.figures.blocking:
+        if n_bytes := tensor_bytes(split.problem, step):
+            board = board_title(step.device + 1, split.problem.devices[step.device].name)
+            yield f"{board} waits while {what[step.kind]}: no room for a buffer of {n_bytes} bytes"
 
 
 def _energy(split: Split) -> str:

@@ -73,12 +73,30 @@ def _one_by_one(problem: Problem, deadline: float) -> _Found:
     best: Assignment = ()
     for candidate in product(range(len(problem.devices)), repeat=len(problem.layers)):
         explored += 1
-        figures = evaluate(problem, candidate)
-        if figures.is_feasible and figures.value < best_value:
-            best_value, best = figures.value, candidate
+        if problem.objective is not Objective.THROUGHPUT or _least_period_s(problem, candidate) < best_value:
+            figures = evaluate(problem, candidate)
+            if figures.is_feasible and figures.value < best_value:
+                best_value, best = figures.value, candidate
         if clock.now() > deadline:
             break
     return _Found(best, explored)
+
+
+def _least_period_s(problem: Problem, candidate: Assignment) -> float:
+    """Return the computation of the busiest device, which no period is below and which is known at once.
+
+    In a chain the firmware occupies a device from its first layer to its last.
+    """
+    computing = [0.0] * len(problem.devices)
+    began: dict[int, float] = {}
+    is_span = problem.is_chain and problem.period_definition is Period.FIRMWARE
+    clock_s = 0.0
+    for layer, device in zip(problem.layers, candidate, strict=True):
+        start_s = began.setdefault(device, clock_s)
+        seconds = layer.seconds[device]
+        clock_s += seconds
+        computing[device] = clock_s - start_s if is_span else computing[device] + seconds
+    return max(computing) * (1 - ROUNDING)
 
 
 def _by_arrays(problem: Problem, deadline: float) -> _Found:

@@ -1,0 +1,91 @@
+"""What tensors take from links, host ports and CPUs: the parts of a transfer in the generated firmware."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+
+from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.costs.link_options import LinkSettings
+from tinysplit.costs.transfers import check_bauds, host_line_seconds, reply_seconds, wire_seconds
+from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
+from tinysplit.split.handoff import DeviceTable, Handoff
+from tinysplit.split.topology import Table
+
+
+def handoff_of(
+    out_bytes: Sequence[int],
+    in_bytes: int,
+    boards: Sequence[Board],
+    settings: LinkSettings,
+    bits_per_byte: int,
+    table: CycleTable,
+) -> Handoff:
+    """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
+
+    The first link UART of each board is used for all links, with DMA unless another driver is chosen. Raises UsageError
+    if it cannot generate the baud rate of a link.
+    """
+    check_bauds(boards, settings)
+    driver = settings.driver or LinkDriver.DMA
+    tensors = (*out_bytes, in_bytes)
+
+    def wire_s(n_bytes: int) -> DeviceTable:
+        return _by_pair(boards, settings, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte))
+
+    return Handoff(
+        wire_s=tuple(map(wire_s, out_bytes)),
+        reply_s=_by_pair(boards, settings, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)),
+        copy_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.copying, turnaround=False),
+        send_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.sending[driver]),
+        receive_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.receiving[driver]),
+        overlaps=driver is not LinkDriver.POLLING,
+        host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
+    )
+
+
+def direct_seconds(parts: Handoff, boards: Sequence[Board], table: CycleTable) -> Table:
+    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
+
+    They end with the acknowledgement, and with the copies between buffers and arenas.
+    """
+    turnaround_s = [table.link[board.device.core] / board.clock.core_hz for board in boards]
+    numbers = range(len(boards))
+
+    def seconds(layer: int, i: int, h: int) -> float:
+        ends_s = sum(parts.copy_s[layer][end] + turnaround_s[end] for end in (i, h))
+        return 0.0 if i == h else parts.wire_s[layer][i][h] + parts.reply_s[h][i] + ends_s
+
+    return tuple(
+        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(parts.wire_s))
+    )
+
+
+def _by_pair(
+    boards: Sequence[Board], settings: LinkSettings, seconds: Callable[[Uart, int], float]
+) -> tuple[tuple[float, ...], ...]:
+    """Return `seconds` of the sender's UART and the baud rate by [sender][receiver], infinite without a link."""
+
+    def over(i: int, h: int) -> float:
+        baud = settings.between(i, h).baud
+        return 0.0 if i == h else inf if baud is None else seconds(boards[i].link_uarts[0], baud)
+
+    numbers = range(len(boards))
+    return tuple(tuple(over(i, h) for h in numbers) for i in numbers)
+
+
+def _cpu_seconds(
+    tensors: Sequence[int],
+    boards: Sequence[Board],
+    table: CycleTable,
+    cycles: Callable[[HandoffCosts], float],
+    *,
+    turnaround: bool = True,
+) -> DeviceTable:
+    """Return the seconds of each board for tensors of these bytes, from the cycles of a byte."""
+
+    def seconds(board: Board, n_bytes: int) -> float:
+        core = board.device.core
+        once = table.link[core] if turnaround else 0.0
+        return (once + cycles(table.handoff[core]) * n_bytes) / board.clock.core_hz
+
+    return tuple(tuple(seconds(board, n_bytes) for board in boards) for n_bytes in tensors)

@@ -1,0 +1,77 @@
+"""Copies of the whole network in place of one pipeline: where they are better, or where they are asked for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
+from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, replicate
+from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.problem import Objective, Problem, is_better, within
+from tinysplit.split.solution import Split
+
+Solve = Callable[[Problem, float], Split]
+
+
+class Copies(StrEnum):
+    """Whether the answer may be copies of the whole network."""
+
+    NEVER = "never"
+    IF_BETTER = "if better"
+    ALWAYS = "always"
+
+
+def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copies: Copies) -> Split:
+    """Return the best split, or copies of the whole network on all boards that have the memory.
+
+    `solve` takes a problem and a time limit in seconds. Where every board must run a layer of one pipeline, copies are
+    not considered unless they are asked for.
+
+    Raises:
+        InfeasibleError: neither a split nor copies are feasible.
+        CheckFailedError: no split was found in time, or copies were asked for and are not feasible.
+    """
+    if copies is Copies.NEVER or (copies is Copies.IF_BETTER and problem.must_use_all):
+        return solve(problem, time_limit_s)
+    start = clock.now()
+    found = _feasible(problem)
+    if copies is Copies.ALWAYS:
+        if found is None:
+            raise CheckFailedError(
+                "no replication is feasible: no board has the memory for the whole network, or the limits are too "
+                "tight: omit --replicate"
+            )
+        return _split(found, found.value, 1, clock.now() - start)
+    if problem.objective is Objective.LATENCY or found is None or len(found.devices) == 1:
+        return solve(problem, time_limit_s)
+    try:
+        split = solve(problem, time_limit_s)
+    except InfeasibleError:
+        return _split(found, found.value, 1, clock.now() - start)
+    if not is_better(found.value, split.objective):
+        return split
+    bound = min(split.lower_bound, found.value)
+    return replace(
+        _split(found, bound, split.explored + 1, split.spent_s), picked_because="better than any split found"
+    )
+
+
+def _feasible(problem: Problem) -> Replication | None:
+    """Return the copies on all boards that have the memory, None if they break a limit or leave out a board."""
+    found = replicate(problem)
+    if found is None or not within(found.period_s, problem.longest_period_s):
+        return None
+    return None if problem.must_use_all and len(found.devices) < len(problem.devices) else found
+
+
+def _split(found: Replication, bound: float, explored: int, spent_s: float) -> Split:
+    return Split(
+        problem=found.problem,
+        assignment=CopiesEvaluation.of(found).assignment,
+        lower_bound=bound,
+        explored=explored,
+        solver="copies",
+        spent_s=spent_s,
+        copies=found.devices,
+    )

@@ -1,0 +1,86 @@
+"""Copies of the whole network: the answer where no split is better, unless one pipeline is asked for."""
+
+from dataclasses import replace
+
+import pytest
+
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.split.copies import Copies, solve_with_copies
+from tinysplit.split.evaluate.arrivals import on_whole_networks
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.solve import solve
+
+
+def network(line_s: float, objective: Objective = Objective.THROUGHPUT) -> Problem:
+    """Two layers of 2 s on a and 4 s on b."""
+    layers = tuple(LayerCosts.alike(name, 1, 1, 1, (2.0, 4.0)) for name in "xy")
+    devices = tuple(DeviceLimits(name, 2, 9, 0.3, 0.3, 0.1) for name in "ab")
+    table = ((0.0, line_s), (line_s, 0.0))
+    return Problem(layers, devices, (table,) * 2, objective=objective, period_definition=Period.FIRMWARE)
+
+
+def answer(problem: Problem, copies: Copies = Copies.IF_BETTER) -> Split:
+    return solve_with_copies(problem, lambda asked, limit_s: solve(asked, time_limit_s=limit_s), 10.0, copies)
+
+
+def test_copies_beat_pipelines_on_slow_lines() -> None:
+    # Alone a takes 4 s, b 8 s, together 1 / (1/4 + 1/8); a pipeline takes 4 s at best, for b has a layer.
+    split = answer(network(3.0))
+    assert split.copies == (0, 1)
+    assert split.objective == pytest.approx(8 / 3)
+    assert split.proved
+    assert split.assignment == (1, 1)  # the slowest: its I is the latency
+    assert split.figures.i_s == 8.0
+    assert split.figures.flash_bytes == (2, 2)
+    assert split.cuts == ()
+    assert [(run.device, run.first, run.last) for run in split.runs_on(0)] == [(0, 0, 1)]
+
+
+def test_one_pipeline_where_it_is_asked_for_or_copies_are_excluded() -> None:
+    for problem, copies in (
+        (network(3.0), Copies.NEVER),
+        (replace(network(3.0), must_use_all=True), Copies.IF_BETTER),
+        (network(3.0, Objective.LATENCY), Copies.IF_BETTER),
+        (network(3.0, Objective.ENERGY), Copies.IF_BETTER),
+    ):
+        assert answer(problem, copies).copies == ()
+
+
+def test_copies_where_no_pipeline_keeps_the_pace() -> None:
+    paced = replace(network(9.0, Objective.ENERGY), max_period_s=3.0)
+    with pytest.raises(InfeasibleError):
+        answer(paced, Copies.NEVER)
+    assert answer(paced).copies == (0, 1)
+
+
+def test_copies_on_demand_keep_the_limits() -> None:
+    latency = network(3.0, Objective.LATENCY)
+    assert answer(latency, Copies.ALWAYS).objective == 8.0
+    only_fast = answer(replace(latency, max_latency_s=5.0), Copies.ALWAYS)
+    assert only_fast.copies == (0,)
+    assert only_fast.period_s == pytest.approx(4.0)
+    for limited in (
+        replace(latency, max_latency_s=1.0),
+        replace(latency, max_period_s=1.0),
+        replace(latency, max_latency_s=5.0, must_use_all=True),
+    ):
+        with pytest.raises(CheckFailedError, match="no replication is feasible"):
+            answer(limited, Copies.ALWAYS)
+
+
+def test_a_pipeline_that_is_better_stays() -> None:
+    """Neither board has the memory for all layers but a, so that copies are one board."""
+    problem = network(0.5)
+    small = replace(problem, devices=(problem.devices[0], replace(problem.devices[1], flash_bytes=1)))
+    split = answer(small)
+    assert split.copies == ()
+    assert split.objective == evaluate(small, split.assignment).period_s
+
+
+def test_the_host_deals_inputs_to_the_copy_that_is_free() -> None:
+    passages = on_whole_networks(network(3.0), (0.0,) * 6, (0, 1))
+    # Two inputs for a in each 8 s, one for b; each has a buffer for the next one.
+    assert sorted(passage.end_s for passage in passages)[:3] == [4.0, 8.0, 8.0]

@@ -1,0 +1,189 @@
+"""The period of the generated firmware: counts by hand, brute force, and solvers that keep what they promise."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from math import inf, isclose, isfinite
+
+import pytest
+
+from brute_force import BruteForce
+from profiles import cases
+from random_problems import Kinds, random_problem
+from tinysplit.split.evaluate.arrivals import frames, through_split
+from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.event_graph import Edge
+from tinysplit.split.evaluate.firmware import simulate
+from tinysplit.split.evaluate.steps import Kind
+from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.handoff import Handoff
+from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.solve import solve
+from tinysplit.split.solvers.dag.search import dag_label_search
+from tinysplit.split.solvers.exhaustive import exhaustive_search
+from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.split.topology import NETWORK_INPUT
+
+FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
+N_PROBLEMS = cases(quick=20, full=200, nightly=3000)
+ROOMY, TIGHT = 1000, 40
+
+
+def pipeline(ram_bytes: int, wire_s: float) -> Problem:
+    """Two layers of 10 s and 8 s on two boards with 40 bytes of arena; tensors of 20 bytes.
+
+    The host feeds 3 s and reads 1 s; a copy takes 0.25 s, a driver 0.5 s, a reply 0.125 s.
+    """
+    layers = tuple(LayerCosts.alike(name, 1, 40, 20, (seconds,) * 2) for name, seconds in (("a", 10.0), ("b", 8.0)))
+    table = ((0.0, wire_s), (wire_s, 0.0))
+    handoff = Handoff(
+        wire_s=(table, table),
+        reply_s=((0.0, 0.125), (0.125, 0.0)),
+        copy_s=((0.25, 0.25),) * 3,
+        send_s=((0.5, 0.5),) * 3,
+        receive_s=((0.5, 0.5),) * 3,
+        host_s=((3.0, 1.0),) * 2,
+    )
+    return Problem(
+        layers,
+        tuple(DeviceLimits(name, 9, ram_bytes) for name in "xy"),
+        (table, table),
+        objective=Objective.THROUGHPUT,
+        period_definition=Period.FIRMWARE,
+        input_bytes=20,
+        handoff=handoff,
+    )
+
+
+def test_one_board_computes_and_copies() -> None:
+    # 18 s of layers; input and output are copied and driven for 0.75 s each. The host's 4 s overlap.
+    assert evaluate(pipeline(ROOMY, 2.0), (0, 0)).period_s == 19.5
+    # Without buffers the board also waits for the host, and copies nothing.
+    blocking = evaluate(pipeline(TIGHT, 2.0), (0, 0))
+    assert blocking.period_s == 18 + 3 + 1
+    assert [step.kind for step in blocking.blocking] == [Kind.INPUT, Kind.OUTPUT]
+
+
+def test_two_boards_with_buffers_overlap() -> None:
+    # Board x: input 0.75, layer 10, send 0.75.
+    figures = evaluate(pipeline(ROOMY, 2.0), (0, 1))
+    assert figures.period_s == 11.5
+    assert figures.blocking == ()
+    # A line of 12 s: the buffer of the sender is copied anew for 0.75 s once the tensor is acknowledged.
+    assert evaluate(pipeline(ROOMY, 12.0), (0, 1)).period_s == 12 + 0.125 + 0.75
+
+
+def test_two_boards_without_buffers_wait_for_each_other() -> None:
+    # x: 3 s for the host, 10 s, then 2.125 s until the acknowledgement, or until y is ready.
+    assert evaluate(pipeline(TIGHT, 2.0), (0, 1)).period_s == 3 + 10 + 2 + 0.125
+    # y is slower with a line of 7 s: reply 0.125, 7, layer 8 and 1 for the host, but x takes 3 + 10 + 7.125.
+    assert evaluate(pipeline(TIGHT, 7.0), (0, 1)).period_s == 20.125
+    assert evaluate(pipeline(TIGHT, 7.0), (1, 0)).period_s == 20.125
+
+
+def test_ram_decides_what_is_staged() -> None:
+    # 20 bytes beside the arena of each board: x has a buffer for what it sends, y for what it receives.
+    figures = evaluate(pipeline(60, 2.0), (0, 1))
+    assert [(step.device, step.kind) for step in figures.blocking] == [(0, Kind.INPUT), (1, Kind.OUTPUT)]
+    assert figures.period_s == 3 + 10 + 0.75
+
+
+def test_a_board_that_is_visited_twice_waits() -> None:
+    two = replace(pipeline(ROOMY, 2.0), handoff=None)
+    tables = (*two.transfer_seconds, two.transfer_seconds[0])
+    problem = replace(two, layers=(*two.layers, two.layers[0]), transfer_seconds=tables)
+    # 10 on x, 2 there, 8 on y, 2 back, 10 on x.
+    assert evaluate(problem, (0, 1, 0)).period_s == 32.0
+
+
+@pytest.mark.parametrize(
+    ("edges", "ratio"),
+    [
+        ([Edge(0, 0, 3.0, 1)], 3.0),
+        ([Edge(0, 1, 3.0, 0), Edge(1, 0, 4.0, 1)], 7.0),
+        ([Edge(0, 0, 3.0, 1), Edge(0, 1, 3.0, 1), Edge(1, 0, 4.0, 1)], 3.5),
+        ([Edge(0, 1, 1.0, 0), Edge(1, 2, 1.0, 0), Edge(1, 0, 5.0, 1), Edge(2, 0, 9.0, 1), Edge(2, 1, 2.0, 1)], 11.0),
+        ([Edge(0, 1, 5.0, 0)], 0.0),
+    ],
+)
+def test_cycle_ratios_by_hand(edges: list[Edge], ratio: float) -> None:
+    assert maximum_cycle_ratio(3, edges) == ratio
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_every_assignment_has_the_period_of_the_played_firmware(block: int) -> None:
+    for seed in range(block, N_PROBLEMS, 4):
+        problem = random_problem(seed, FIRMWARE)
+        oracle = BruteForce(problem)
+        for assignment in product(range(len(problem.devices)), repeat=len(problem.layers)):
+            expected, figures = oracle.outcome(assignment), evaluate(problem, assignment)
+            if isfinite(expected.latency_s):
+                assert isclose(figures.period_s, expected.period_s, rel_tol=1e-9, abs_tol=1e-12), (seed, assignment)
+            assert figures.is_feasible == oracle.is_feasible(assignment), (seed, assignment)
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_solvers_agree_with_brute_force(branches: bool) -> None:
+    n_feasible = 0
+    for seed in range(N_PROBLEMS):
+        problem = random_problem(seed, replace(FIRMWARE, branches=branches))
+        expected = BruteForce(problem).least()
+        n_feasible += isfinite(expected)
+        for search in (exhaustive_search, dag_label_search, solve):
+            _check(problem, expected, search)
+    assert n_feasible > N_PROBLEMS * 0.6
+
+
+def _check(problem: Problem, expected: float, search: Callable[[Problem], Split]) -> None:
+    if not isfinite(expected):
+        with pytest.raises((NoSplitError, InfeasibleError)) as caught:
+            search(problem)
+        assert getattr(caught.value, "proved", True)
+        return
+    split = search(problem)
+    assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), split
+    assert split.proved
+    assert evaluate(problem, split.assignment).is_feasible
+
+
+def test_an_interrupted_search_has_a_true_bound() -> None:
+    for seed in range(cases(quick=15, full=120, nightly=1500)):
+        problem = random_problem(seed, FIRMWARE)
+        try:
+            split = dag_label_search(problem, time_limit_s=0)
+        except NoSplitError:
+            continue
+        expected = BruteForce(problem).least()
+        assert split.lower_bound <= expected * (1 + 1e-9) <= split.objective * (1 + 2e-9), seed
+
+
+def test_arrivals_run_through_the_steps_of_the_firmware() -> None:
+    # An input alone: 3 to feed, 0.75, 10, 0.75 to send, 2 on the line, 0.75, 8, 0.75, 1 to read.
+    problem = pipeline(ROOMY, 2.0)
+    (only,) = through_split(problem, (0, 1), (5.0,))
+    assert (only.start_s, only.latency_s) == (5.0, 27.0)
+    # As fast as they are taken, outputs come every period.
+    passages = through_split(problem, (0, 1), (0.0,) * 20)
+    assert passages[-1].end_s - passages[-2].end_s == 11.5
+    # At a rate that the split sustains, every input takes as long as alone.
+    slow = through_split(problem, (0, 1), frames(20, 1 / 12.0))
+    assert {round(passage.latency_s, 9) for passage in slow} == {27.0}
+
+
+def test_random_arrivals_grow_by_the_period() -> None:
+    for seed in range(cases(quick=20, full=100, nightly=1000)):
+        problem = random_problem(seed, FIRMWARE)
+        assignment = tuple(seed % len(problem.devices) for _ in problem.layers)
+        figures = evaluate(problem, assignment)
+        if isfinite(figures.period_s):
+            ends = [end for _, end in simulate(problem, assignment, (0.0,) * 40)]
+            assert isclose(ends[-1] - ends[-2], figures.period_s, rel_tol=1e-9, abs_tol=1e-9), seed
+
+
+def test_a_layer_that_cannot_run_has_no_period() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    layers = (replace(problem.layers[0], seconds=(inf, 1.0)), problem.layers[1])
+    assert evaluate(replace(problem, layers=layers), (0, 0)).period_s == inf
+    assert problem.readers[NETWORK_INPUT] == (0,)
