@@ -112,13 +112,11 @@ def test_the_share_of_a_frame_follows_from_the_slower_of_line_and_layer() -> Non
     assert best_share(0.0, 1.0) == 255
 
 
-def test_the_next_frame_is_chosen_before_the_last_one_has_left() -> None:
-    late = replace(transfer(0.01, gives=True), ahead_bytes=32)
-    assert seconds(PRODUCER, late, CONSUMER) == pytest.approx(seconds(PRODUCER, transfer(0.01, gives=True), CONSUMER))
-    slow = replace(late, byte_s=0.02)  # a frame takes longer than a row
+def test_a_chunk_is_filled_while_the_one_before_leaves() -> None:
+    slow = replace(transfer(0.02, gives=True), chunk_bytes=79)  # a frame of one row, which takes longer than a row
 
     def end_s(frames: int) -> float:
         return 1 + 0.02 * (256 + frames * OVERHEAD + CRC) + 4
 
-    assert seconds(PRODUCER, slow, CONSUMER) == pytest.approx(end_s(4))  # the last row is just missed
-    assert seconds(PRODUCER, replace(slow, ahead_bytes=0), CONSUMER) == pytest.approx(end_s(3))
+    assert seconds(PRODUCER, replace(slow, chunk_bytes=1), CONSUMER) == pytest.approx(end_s(3))
+    assert seconds(PRODUCER, slow, CONSUMER) == pytest.approx(end_s(4))  # the second frame is chosen after two rows

@@ -49,6 +49,7 @@ class HandoffCosts(FileModel):
     Not measured yet: estimated from the work of the drivers.
     """
 
+    frame: NonNegativeFloat  # cycles of a frame at either end
     copying: NonNegativeFloat
     sending: dict[str, NonNegativeFloat]
     receiving: dict[str, NonNegativeFloat]

@@ -75,6 +75,11 @@ class BoardPlan:
         return tuple(step.item for step in self.steps if step.kind is StepKind.RUN)
 
     @property
+    def own_steps(self) -> BoardSteps:
+        """What the choice of hand-offs needs of the board."""
+        return BoardSteps(self.board, self.steps, self.memory, self.stages, self.link_driver)
+
+    @property
     def takes_input(self) -> bool:
         """Whether the host sends the network's input to this board."""
         return BufferId(NETWORK_INPUT) in self.arena.offsets
@@ -141,8 +146,7 @@ def make_plan(
         )
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
-    own = {each.index: BoardSteps(each.board, each.steps, each.memory, each.stages, each.link_driver) for each in plans}
-    streams = StreamPlanner(graph, widths, problem, cuts, own)
+    streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     hand_offs = streams.choose(settings.hand_off)
     return Plan(problem, assignment, plans, links, cuts, hand_offs, streams.saved_s(hand_offs))
 

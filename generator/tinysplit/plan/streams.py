@@ -25,7 +25,6 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.topology import Cut
 
 LEAST_SAVING_S = 1e-9  # rounding errors are no saving
-CHUNKS_AHEAD = 3  # halves: a frame begins on average in the middle of a chunk, which is filled a chunk before it leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +164,11 @@ class StreamPlanner:
         sender, receiver, tensor = cut.sender, cut.receiver, cut.after_layer
         is_staged_out, is_staged_in = (number in self.boards[end].stages.cuts for end in (sender, receiver))
         table, target = load_cycle_table(), self.boards[receiver].board
-        reply_s, is_dma = parts.reply_s[sender][receiver], self.boards[sender].driver is LinkDriver.DMA
+        reply_s, cpu_s = (
+            parts.reply_s[sender][receiver],
+            parts.send_s[tensor][sender] + parts.receive_s[tensor][receiver],
+        )
+        chunk_bytes = DMA_CHUNK_BYTES if self.boards[sender].driver is LinkDriver.DMA else CHUNK_BYTES
         return TransferCosts(
             sender=sender,
             receiver=receiver,
@@ -176,10 +179,11 @@ class StreamPlanner:
             copy_in_s=parts.copy_s[tensor][receiver] * is_staged_in,
             send_s=parts.send_s[tensor][sender],
             receive_s=parts.receive_s[tensor][receiver],
-            latency_s=table.link[target.device.core] / target.clock.core_hz,
+            frame_s=table.handoff[target.device.core].frame / target.clock.core_hz,
+            latency_s=table.link[target.device.core] / target.clock.core_hz + chunk_bytes * cpu_s / cut.payload_bytes,
             blocks_sender=not is_staged_out,
             gives_rows=hand_off.gives is not None,
-            ahead_bytes=CHUNKS_AHEAD * (DMA_CHUNK_BYTES if is_dma else CHUNK_BYTES) // 2,
+            chunk_bytes=chunk_bytes,
             takes_rows=hand_off.takes is not None,
             frame_share=hand_off.frame_share,
         )

@@ -39,10 +39,10 @@ class RunCosts:
 class TransferCosts:
     """A tensor on a link, after the layers before it in the list; `byte_s` is the time of a byte on the wire.
 
-    CPUs take `copy_out_s` and `copy_in_s` for copies of the whole tensor to and from buffers, and `send_s` and
-    `receive_s` for its bytes on the line. `latency_s` passes from the last bit of a frame until the receiver sees it.
-    The sender chooses the next frame when `ahead_bytes` of the one before have not left. `gives_rows`, `takes_rows`:
-    the ends at which it is streamed; `frame_share`: see `frame_limit`.
+    CPUs take `copy_out_s` and `copy_in_s` for copies of the whole tensor to and from buffers, `send_s` and `receive_s`
+    for its bytes on the line, and `frame_s` at each end for a frame. `latency_s` passes before the first bit of a frame
+    and after its last one until it is used. The sender's driver sends `chunk_bytes` at a time. `gives_rows`,
+    `takes_rows`: the ends at which it is streamed; `frame_share`: see `frame_limit`.
     """
 
     sender: int
@@ -54,8 +54,9 @@ class TransferCosts:
     copy_in_s: float = 0.0
     send_s: float = 0.0
     receive_s: float = 0.0
+    frame_s: float = 0.0
     latency_s: float = 0.0
-    ahead_bytes: int = 0
+    chunk_bytes: int = 1
     blocks_sender: bool = False  # until the acknowledgement
     gives_rows: bool = False
     takes_rows: bool = False
@@ -167,7 +168,7 @@ def _part_ends(
                     time_s += costs.copy_in_s * (needed - taken_bytes) / costs.payload_bytes
                     taken_bytes = needed
                 if time_s < arrivals.times_s[-1]:  # the CPU also receives
-                    own_s /= 1 - _share(costs.receive_s, costs)
+                    own_s /= 1 - _share(costs.receive_s + costs.frame_s * len(arrivals.ends), costs)
             if leaving is not None and is_last:
                 own_s += leaving.copy_out_s * steps[part] / leaving.payload_bytes
                 if part:  # and sends rows before
@@ -182,26 +183,66 @@ def _share(cpu_s: float, costs: TransferCosts) -> float:
 
 
 def _sending_s(costs: TransferCosts, n_bytes: int, span_s: float) -> float:
-    """Return the CPU seconds of sending during `span_s`, `n_bytes` bytes at most."""
-    return min(costs.send_s * n_bytes / costs.payload_bytes, span_s * _share(costs.send_s, costs))
+    """Return the CPU seconds of sending during `span_s`, a frame of `n_bytes` bytes at most."""
+    frame_s = costs.send_s * n_bytes / costs.payload_bytes + costs.frame_s
+    return frame_s * min(span_s / (n_bytes * costs.byte_s), 1)
 
 
 def _arrivals(costs: TransferCosts, ready: Sequence[tuple[int, float]], line_s: float) -> Arrivals:
-    """Return the ends of the frames in which a tensor crosses the link, from when its bytes are `ready`."""
-    total, sent, ends, times_s = costs.payload_bytes, 0, [], []
-    while sent < total:
-        wanted = min(sent + LINK_BLOCK_BYTES, total)
-        chosen_s = max(line_s - costs.ahead_bytes * costs.byte_s, next(at for there, at in ready if there >= wanted))
-        line_s = max(line_s, chosen_s)
-        there = max(there for there, at in ready if at <= chosen_s)
-        may_leave = there if there >= total else there // LINK_BLOCK_BYTES * LINK_BLOCK_BYTES
-        length = min(may_leave - sent, frame_limit(total - sent, costs.frame_share))
-        is_end = sent > 0 and sent + length == total
-        line_s += (length + LINK_OVERHEAD_BYTES + TENSOR_CRC_BYTES * is_end) * costs.byte_s
-        sent += length
-        ends.append(sent)
-        times_s.append(line_s + costs.latency_s)
+    """Return the ends of the frames in which a tensor crosses the link, from when its bytes are `ready`.
+
+    The driver sends chunks: it fills one while the line sends the other, so that frames are chosen ahead of the line.
+    """
+    frames = _Frames(costs, ready)
+    chunks_s = [line_s, line_s]  # when the last two chunks have left
+    ends, times_s = [], []
+    while not frames.are_over:
+        filled_s = max(chunks_s[-2], frames.next_s)
+        begin_s, length = max(filled_s, chunks_s[-1]), 0
+        while length < costs.chunk_bytes and frames.begin(filled_s):
+            taken = min(frames.left, costs.chunk_bytes - length)
+            frames.left -= taken
+            length += taken
+            if frames.left == 0:
+                ends.append(frames.sent)
+                times_s.append(begin_s + length * costs.byte_s + costs.latency_s)
+        chunks_s.append(begin_s + length * costs.byte_s)
     return Arrivals(tuple(ends), tuple(times_s))
+
+
+@dataclass
+class _Frames:
+    """The frames of a tensor that becomes `ready`: bytes in frames so far, and bytes on the line left of the last."""
+
+    costs: TransferCosts
+    ready: Sequence[tuple[int, float]]
+    sent: int = 0
+    left: int = 0
+
+    @property
+    def are_over(self) -> bool:
+        """Whether all frames have been filled into chunks."""
+        return self.sent == self.costs.payload_bytes and self.left == 0
+
+    @property
+    def next_s(self) -> float:
+        """When there is something to fill into a chunk."""
+        wanted = min(self.sent + LINK_BLOCK_BYTES, self.costs.payload_bytes)
+        return 0.0 if self.left else next(at for there, at in self.ready if there >= wanted)
+
+    def begin(self, now_s: float) -> bool:
+        """Begin the next frame if the last one is over; return whether there is one now."""
+        if self.left:
+            return True
+        total = self.costs.payload_bytes
+        there = max((there for there, at in self.ready if at <= now_s), default=0)
+        may_leave = there if there >= total else there // LINK_BLOCK_BYTES * LINK_BLOCK_BYTES
+        length = min(may_leave - self.sent, frame_limit(total - self.sent, self.costs.frame_share))
+        if length > 0:
+            is_end = self.sent > 0 and self.sent + length == total
+            self.left = length + LINK_OVERHEAD_BYTES + TENSOR_CRC_BYTES * is_end
+            self.sent += length
+        return length > 0
 
 
 def frame_limit(left_bytes: int, share: int) -> int:
