@@ -133,6 +133,7 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
             family: FirmwareBytes(
                 flash_bytes=_whole_kb([flash + FLASH_MARGIN_BYTES for flash, _ in sizes]),
                 ram_bytes=_whole_kb([ram for _, ram in sizes]),
+                link_flash_bytes=load_cycle_table().firmware[family].link_flash_bytes,
             )
             for family, sizes in sorted(firmware.sizes.items())
         },

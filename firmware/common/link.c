@@ -1,11 +1,13 @@
 /* A link as a whole: its run, its bytes, its time. */
-#include "link.h"
-
-#include <string.h>
-
 #include "link_parts.h"
 
 enum { PLAN_AND_RUN_BYTES = 8 };
+
+bool link_bit(const uint8_t *bits, uint32_t i) { return bits[i / 8u] & 1u << (i % 8u); }
+
+void link_set_bit(uint8_t *bits, uint32_t i) { bits[i / 8u] = (uint8_t)(bits[i / 8u] | 1u << (i % 8u)); }
+
+void link_clear_bit(uint8_t *bits, uint32_t i) { bits[i / 8u] = (uint8_t)(bits[i / 8u] & ~(1u << (i % 8u))); }
 
 uint32_t link_find_bit(const uint8_t *bits, uint32_t from, uint32_t to) {
   while (from < to && !link_bit(bits, from)) from += from % 8u == 0 && bits[from / 8u] == 0 ? 8u : 1u;

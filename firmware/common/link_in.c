@@ -1,8 +1,8 @@
 /* The receiving side of channels. A block is whole when a CRC-32 has covered it; a whole block is never written again.
  */
-#include <string.h>
-
 #include "link_parts.h"
+
+#include <string.h>
 
 enum {
   CRC_IS_KNOWN = 1,     /* a DATA_END has arrived */

@@ -1,12 +1,12 @@
 /* The sending side of channels. */
-#include <string.h>
-
 #include "link_parts.h"
 
+#include <string.h>
+
 enum {
-  HAS_GRANT = 1,  /* for tensor `granted` */
-  HAS_REPEATS = 2, /* blocks to send again */
-  IS_FIRST = 4,   /* the frame that leaves is no repetition */
+  HAS_GRANT = 1,      /* for tensor `granted` */
+  HAS_REPEATS = 2,    /* blocks to send again */
+  IS_FIRST = 4,       /* the frame that leaves is no repetition */
   SMALLEST_FRAME = 2, /* blocks */
   STREAM_BLOCKS = 4,  /* of a frame, whatever its share */
   GOOD_FRAMES = 16,   /* before frames grow again */
@@ -46,6 +46,11 @@ static void start(link_t *link, uint8_t index) {
   link_wake(link);
 }
 
+static void set_due(link_t *link, link_channel_t *channel, uint32_t ms) {
+  channel->due_ms = (uint16_t)(ms + link_ms_of(link, 4) + link->ahead / link->settings->baud + 1u);
+}
+
+/* A grant is usually on its way already: only without one the tensor is offered. */
 void link_send(link_t *link, uint8_t channel_number, const uint8_t *data, uint8_t number, uint32_t ready) {
   uint8_t index = link_index(link, channel_number, true);
   link_channel_t *channel = link_at(link, index);
@@ -58,7 +63,7 @@ void link_send(link_t *link, uint8_t channel_number, const uint8_t *data, uint8_
   if ((channel->flags & HAS_GRANT) && channel->u.out.granted == number) {
     start(link, index);
   } else {
-    link_say(link, channel, LINK_SAY_OFFER);
+    set_due(link, channel, link_ms_of(link, LINK_HEADER_BYTES));
   }
 }
 
@@ -139,10 +144,6 @@ void link_out_data_left(link_t *link) {
     channel->crc = crc32_zeros(writer->header_crc ^ channel->crc, writer->bytes) ^ writer->crc;
   }
   link_writer_close(writer, ~channel->crc);
-}
-
-static void set_due(link_t *link, link_channel_t *channel, uint32_t ms) {
-  channel->due_ms = (uint16_t)(ms + link_ms_of(link, 4) + link->ahead / link->settings->baud + 1u);
 }
 
 static uint32_t retry_ms(const link_channel_t *channel) {

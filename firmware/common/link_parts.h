@@ -2,6 +2,9 @@
 #ifndef LINK_PARTS_H
 #define LINK_PARTS_H
 
+/* Nothing in these files runs for each byte: their size counts. */
+#pragma GCC optimize("Os")
+
 #include "crc32.h"
 #include "link.h"
 
@@ -49,11 +52,9 @@ typedef struct {
 static inline uint32_t link_smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t link_blocks_of(uint32_t bytes) { return (bytes + LINK_BLOCK_BYTES - 1u) / LINK_BLOCK_BYTES; }
 
-static inline bool link_bit(const uint8_t *bits, uint32_t i) { return bits[i / 8u] & 1u << (i % 8u); }
-static inline void link_set_bit(uint8_t *bits, uint32_t i) { bits[i / 8u] = (uint8_t)(bits[i / 8u] | 1u << (i % 8u)); }
-static inline void link_clear_bit(uint8_t *bits, uint32_t i) {
-  bits[i / 8u] = (uint8_t)(bits[i / 8u] & ~(1u << (i % 8u)));
-}
+bool link_bit(const uint8_t *bits, uint32_t i);
+void link_set_bit(uint8_t *bits, uint32_t i);
+void link_clear_bit(uint8_t *bits, uint32_t i);
 
 /* First bit set of [from, to); `to` if there is none. */
 uint32_t link_find_bit(const uint8_t *bits, uint32_t from, uint32_t to);

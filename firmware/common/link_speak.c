@@ -102,7 +102,8 @@ void link_tick(link_t *link) {
   link->ahead -= link_smaller(link->ahead, link->settings->baud);
   grow(&link->quiet_ms);
   grow(&link->deaf_ms);
-  if (link->quiet_ms > LINK_SILENCE_MS + link_ms_of(link, 2) && link_parser_end(&link->parser)) link_frame_damaged(link);
+  bool is_silent = link->quiet_ms > LINK_SILENCE_MS + link_ms_of(link, 2);
+  if (is_silent && link_parser_end(&link->parser)) link_frame_damaged(link);
   link_peer_tick(link);
   if (link->state == LINK_STOPPED) return;
   for (uint8_t i = 0; i < link->settings->channel_count; i++) {

@@ -79,9 +79,9 @@ class Boards:
             return error
         before, self.identities = self.identities, self._identities_of_replying()
         errors = {number: found for number in self.clients if (found := self._error_of(number))}
-        cause = diagnose(self.project, Evidence(self.current_run, before, self.identities, errors))
+        evidence = Evidence(self.current_run, before, self.identities, errors)
         self.identities = {**before, **self.identities}
-        return ClientError(error.board, cause) if cause else error
+        return ClientError(error.board, diagnose(self.project, evidence, str(error)))
 
     def _identify(self) -> None:
         for number, client in self.clients.items():

@@ -33,12 +33,15 @@ class Evidence:
     errors: Mapping[int, BoardError]  # that ended the run on the board
 
 
-def diagnose(project: Project, evidence: Evidence) -> str | None:
-    """Return the most specific cause of a failed run, None if the boards report nothing unusual."""
-    for causes in (_restarts, _errors_of_boards, _errors_of_links, _silences, _line_errors):
+def diagnose(project: Project, evidence: Evidence, symptom: str) -> str:
+    """Return the most specific cause of a failed run, or `symptom` if the boards report no error.
+
+    Errors of UARTs may have had other consequences, or none: they are named beside the symptom.
+    """
+    for causes in (_restarts, _errors_of_boards, _errors_of_links, _silences):
         for cause in causes(project, evidence):
             return cause
-    return None
+    return "; ".join((symptom, *_line_errors(project, evidence)))
 
 
 def _restarts(project: Project, evidence: Evidence) -> Iterator[str]:

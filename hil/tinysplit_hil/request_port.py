@@ -15,6 +15,7 @@ from tinysplit_hil.tasks import Clock, Task
 
 REPLY_TIMEOUT_S = 0.5
 ATTEMPTS = 4
+DAMAGED_ATTEMPTS = 16  # of a request that arrives damaged, which the board says at once
 LARGEST_SEQUENCE = 255  # requests have 1..255, events have 0
 QUIET_S = 0.1  # after a silence inside a frame its rest will not come
 BYTES_AT_ONCE = 4096
@@ -67,6 +68,7 @@ class Request:
     timeout_s: float
     deadline_s: float = 0.0
     attempts: int = 0
+    damaged: int = 0
     reply: bytes | None = None
     error: BoardError | None = None
 
@@ -192,9 +194,12 @@ class RequestPort:
     def _take_error(self, frame: Frame, error: BoardError, now_s: float) -> None:
         request = self._requests.get(frame.sequence)
         if error.code == ErrorCode.BAD_CRC:  # its sequence may be damaged, too; all requests may be repeated
-            for each in [request] if request else self._requests.values():
-                each.deadline_s = now_s
-                each.error = error if each.attempts == ATTEMPTS else None
+            for each in [request] if request else list(self._requests.values()):
+                each.damaged += 1
+                each.error = error if each.damaged == DAMAGED_ATTEMPTS else None
+                if not each.error:
+                    each.attempts = 0
+                    self._transmit(each)
         elif request:
             request.error = error
         elif error.code == ErrorCode.INPUT_CORRUPT:

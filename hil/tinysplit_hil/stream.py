@@ -26,13 +26,13 @@ class Stream:
     """Outputs of a stream of inputs and their period.
 
     `samples`: indices from 0 of those that succeeded; `outputs`: samples x elements, integers in HWC order.
-    `host_port_share`: part of the period in which the host sends an input, None where no board reported when it took
-    one; near 1 the host's port limits the boards.
+    `period_s` is None where failures have left too few outputs in a row. `host_port_share`: part of the period in which
+    the host sends an input, None where that is unknown; near 1 the host's port limits the boards.
     """
 
     samples: tuple[int, ...]
     outputs: IntArray
-    period_s: float
+    period_s: float | None
     host_port_share: float | None
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
@@ -138,35 +138,27 @@ class _Results:
         if not self.outputs:
             raise ToolError(f"no sample succeeded: {self.failures[0].reason}")
         samples = sorted(self.outputs)
-        periods = [self._period_s(pipeline) for pipeline in pipelines(project)]
-        waits = [
-            wait_s / period
-            for period, pipeline in zip(periods, pipelines(project), strict=True)
-            for run in self._runs_of(pipeline)
-            for wait_s in run.waits_s()
-        ]
+        copies = pipelines(project)
+        periods = [period for pipeline in copies if (period := self._period_s(pipeline))]
+        shares = [share for run in self.runs for share in run.host_port_shares()]
         return Stream(
             samples=tuple(samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
-            period_s=1 / sum(1 / period for period in periods),
-            host_port_share=1 - sum(waits) / len(waits) if waits else None,
+            period_s=1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None,
+            host_port_share=sum(shares) / len(shares) if shares else None,
             failures=tuple(self.failures),
             not_run=len(self.missing),
         )
 
-    def _runs_of(self, pipeline: Pipeline) -> list["_Copy"]:
-        return [run for run in self.runs if run.pipeline == pipeline]
-
-    def _period_s(self, pipeline: Pipeline) -> float:
+    def _period_s(self, pipeline: Pipeline) -> float | None:
         """Return the period of one copy: rates of several copies add up."""
-        spans = [span for run in self._runs_of(pipeline) if (span := run.span())]
-        if not spans:
-            n_boards = len(pipeline.boards)
-            raise UsageError(
-                f"too few outputs of {'board' if n_boards == 1 else 'boards'} "
-                f"{', '.join(map(str, pipeline.boards))} for a period: increase --sample-count"
-            )
-        return sum(seconds for seconds, _ in spans) / sum(count for _, count in spans)
+        spans = [span for run in self.runs if run.pipeline == pipeline and (span := run.span())]
+        if spans:
+            return sum(seconds for seconds, _ in spans) / sum(count for _, count in spans)
+        if self.failures:
+            return None
+        numbers = ", ".join(map(str, pipeline.boards))
+        raise UsageError(f"too few outputs of boards {numbers} for a period: increase --sample-count")
 
 
 class _Copy:
@@ -230,9 +222,10 @@ class _Copy:
         first, last = min(self._done_s), max(self._done_s)
         return (self._done_s[last] - self._done_s[first], last - first) if last > first else None
 
-    def waits_s(self) -> Sequence[float]:
-        """Return how long inputs waited on the boards until they were taken."""
-        return self._waits_s
+    def host_port_shares(self) -> Sequence[float]:
+        """Return for each input the part of the period in which it was not waiting on the boards."""
+        span = self.span()
+        return [1 - wait_s * span[1] / span[0] for wait_s in self._waits_s] if span else []
 
 
 def _stream_once(boards: Boards, inputs: IntArray, results: _Results) -> None:

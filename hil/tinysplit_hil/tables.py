@@ -138,8 +138,11 @@ def _period_table(report: MeasureReport, stream: Stream) -> Table:
         table.add_row(case, f"{MS * period_s:.3f}", f"{1 / period_s:.2f}", style=style)
 
     add("estimated", project.estimated_period_s)
-    add(f"measured, {_rig(report)}", stream.period_s, "bold")
-    table.add_row("difference", _difference(project.estimated_period_s, stream.period_s), "")
+    if stream.period_s is None:
+        table.add_row("measured: too few outputs between failures", "", "", style="bold red")
+    else:
+        add(f"measured, {_rig(report)}", stream.period_s, "bold")
+        table.add_row("difference", _difference(project.estimated_period_s, stream.period_s), "")
     if project.one_board_period_s is not None:
         add("best single board, estimated", project.one_board_period_s)
     return table

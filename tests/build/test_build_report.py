@@ -10,7 +10,9 @@ from fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure import measure
 from tinysplit_hil.outputs import OutputCheck
+from tinysplit_hil.protocol import BoardError, ErrorCode
 from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.stream import stream
 from tinysplit_hil.tables import PUBLISHED_MACC, print_measurement
 
 GOOD = OutputCheck(
@@ -72,6 +74,24 @@ def test_tables() -> None:
     assert "+11.1 %" in "".join(last)
     assert "+0.5 %" in "".join(last)
     assert "Santamaria" not in text
+
+
+def test_a_stream_adds_its_period_and_failures_their_table() -> None:
+    project, fake, inputs = make_project(), FakeRig.make(), make_inputs(12)
+    fake.boards[0].failures = {2: BoardError(ErrorCode.LINK_NO_ANSWER, 0)}
+    measurement = measure(project, fake.rig, inputs[:3])
+    report = MeasureReport(project, measurement, GOOD, stream(project, fake.rig, inputs))
+    data = json.loads(json.dumps(report.to_json()))
+    assert data["measured_period_s"] == pytest.approx(FIRST_S)
+    assert data["pipelined"]["samples"] == 12
+    assert data["failures"] == [{"sample": 2, "reason": measurement.failures[0].reason}]
+    rows = [cells(line) for line in text_of(report).splitlines()]
+    assert ["estimated", "30.000", "33.33"] in rows
+    assert ["measured, virtual boards", "31.000", "32.26"] in rows
+    assert ["best single board, estimated", "40.000", "25.00"] in rows
+    assert "Failed samples: 1" in text_of(report)
+    with pytest.raises(CheckFailedError, match="1 sample failed; sample 2: cut 1: no answer on the link between board"):
+        report.check()
 
 
 def test_published_figures_stand_beside_the_same_experiment() -> None:

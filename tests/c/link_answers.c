@@ -1,7 +1,7 @@
 /* One end of a link, frame by frame: obeys commands from stdin, prints events and all bytes that leave.
  *
- * join RUN | leave | accept CHANNEL NUMBER | send CHANNEL NUMBER READY | extend CHANNEL READY | bytes HEX | tick COUNT |
- * prefix CHANNEL | memory CHANNEL | crc HEX | zeros CRC COUNT
+ * join RUN | leave | accept CHANNEL NUMBER | send CHANNEL NUMBER READY | extend CHANNEL READY | bytes HEX
+ * tick COUNT | prefix CHANNEL | memory CHANNEL | crc HEX | zeros CRC COUNT
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,11 @@
 enum { CHANNELS = 4, LARGEST = 5000, LINE = 16384 };
 
 static uint8_t memory[CHANNELS][LARGEST], bitmaps[CHANNELS][LINK_BITMAP_BYTES(LARGEST)];
-static const link_channel_plan_t plans[CHANNELS] = {{.channel = 6, .bytes = 56, .blocks = bitmaps[0]},
-                                                    {.channel = 7, .bytes = 5000, .blocks = bitmaps[1]},
-                                                    {.channel = 8, .is_out = true, .bytes = 56, .blocks = bitmaps[2]},
-                                                    {.channel = 9, .is_out = true, .bytes = 5000, .blocks = bitmaps[3]}};
+static const link_channel_plan_t plans[CHANNELS] = {
+    {.channel = 6, .bytes = 56, .blocks = bitmaps[0]},
+    {.channel = 7, .bytes = 5000, .blocks = bitmaps[1]},
+    {.channel = 8, .is_out = true, .bytes = 56, .blocks = bitmaps[2]},
+    {.channel = 9, .is_out = true, .bytes = 5000, .blocks = bitmaps[3]}};
 static link_channel_t channels[CHANNELS];
 static const link_identity_t identity = {.plan = 0xC0FFEE01u, .boot_count = 5, .board = 2, .reset_cause = 3};
 static link_t link;

@@ -47,11 +47,13 @@ def test_numbers_wrap(link_line: Path) -> None:
 
 @pytest.mark.parametrize(("baud", "size"), [(9600, 56), (115200, 56), (4_000_000, 56), (115200, 700)])
 def test_a_lost_byte_costs_little(link_line: Path, baud: int, size: int) -> None:
-    clean = run(link_line, baud=baud, bytes=size, tensors=2, again=0, span=1)["worst_ms"]
+    options = {"baud": baud, "bytes": size, "tensors": 5, "again": 0, "span": 1}
+    clean = run(link_line, **options)["last_ms"]
     frame_ms = (size + 15) * 10_000 / baud
-    for at in range(31, 31 + size + 20, max(1, size // 40)):
-        worst = run(link_line, baud=baud, bytes=size, tensors=2, again=0, span=1, lose_at=at)["worst_ms"]
-        assert worst - clean <= 2 * frame_ms + 10, f"byte {at}: {worst} ms instead of {clean}"
+    for side, count in ((0, size + 15), (1, 22)):  # the tensor; grant and ACK
+        for at in range(1, count, max(1, count // 20)):
+            late = run(link_line, **options, lose_side=side, lose_at=at)["last_ms"]
+            assert late - clean <= 2 * frame_ms + 10, f"byte {at}: {late} ms instead of {clean}"
 
 
 @pytest.mark.parametrize("fault", ["flip", "lose", "double", "insert"])
@@ -67,7 +69,7 @@ def test_tensors_arrive_despite_line_errors(link_line: Path, fault: str, per_mil
 def test_a_cut_wire_is_named_and_survived(link_line: Path, cut_ms: int, sides: int) -> None:
     totals = run(link_line, seeds=SEEDS, bytes=3000, back_bytes=800, cut_ms=cut_ms, cut_sides=sides, burst=1)
     assert totals["completed"] == SEEDS
-    assert totals["failure_ms"] < 1100
+    assert totals["failure_ms"] < 3000  # a receiver that waits probes once a second
 
 
 def test_an_arrived_tensor_counts_after_a_cut(link_line: Path) -> None:
@@ -80,7 +82,7 @@ def test_an_arrived_tensor_counts_after_a_cut(link_line: Path) -> None:
 @pytest.mark.parametrize(("size", "back"), [(5000, 0), (500, 3000)])
 def test_a_reset_is_named_and_the_next_run_is_right(link_line: Path, side: int, size: int, back: int) -> None:
     totals = run(link_line, seeds=5 * SEEDS, bytes=size, back_bytes=back, channels=2, reset=side, late_ms=20)
-    assert totals["completed"] + totals.get(f"failure_{RESTARTED}", 0) >= 5 * SEEDS
+    assert totals[f"failure_{RESTARTED}"] > 0
     assert totals["failure_ms"] < 1000
 
 

@@ -179,7 +179,7 @@ def test_a_damaged_frame_is_answered_by_the_crcs_of_its_blocks(program: Path) ->
     frame = Frame(DATA, LONG_IN, 0, 0, TENSOR[:256])
     arrived = bytearray(TENSOR[:256])
     arrived[70] ^= 0x10
-    crcs = b"".join(low_crc(arrived[i : i + 64]) for i in range(0, 256, 64))
+    crcs = b"".join(low_crc(bytes(arrived[i : i + 64])) for i in range(0, 256, 64))
     said = says(program, f"accept {LONG_IN} 0", damaged(frame, 70), f"prefix {LONG_IN}")
     assert said[1:] == [answer(DAMAGED, LONG_IN, payload=b"\x04" + crcs), "prefix 0"]
 

@@ -9,7 +9,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit_hil.client import LOST_EVENT_S, BoardClient
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import BoardError, BoardState, ErrorCode, Identity, MessageType, RecordKind, TimeRecord
-from tinysplit_hil.request_port import ATTEMPTS, REPLY_TIMEOUT_S
+from tinysplit_hil.request_port import ATTEMPTS, DAMAGED_ATTEMPTS, REPLY_TIMEOUT_S
 
 NAME = "board 1 (nucleo_g071rb) on fake://board"
 RUN = 77
@@ -259,6 +259,14 @@ def test_damaged_request_is_sent_again(
     board.on_request = refuse_first
     client.run(client.identify())
     assert time.s < REPLY_TIMEOUT_S
+
+
+def test_requests_that_always_arrive_damaged(client: BoardClient, board: FakeBoard, port: FakePort) -> None:
+    board.frames_to_lose = ALL
+    board.on_request = lambda frame: port.carry(error_frame(ErrorCode.BAD_CRC, sequence=frame.sequence).encode())
+    with pytest.raises(ToolError, match="reports BAD_CRC: requests arrive damaged: check wiring and baud rate"):
+        client.run(client.identify())
+    assert len(board.requests) == DAMAGED_ATTEMPTS
 
 
 def test_flash_check_and_reboot(client: BoardClient, board: FakeBoard) -> None:

@@ -26,7 +26,7 @@ def test_ports_in_board_order(tmp_path: Path) -> None:
         assert opened.kind == "real"
         assert opened.note == "real boards on loop://, loop://?logging=error"
         assert [opened.ports[number].name for number in (1, 2)] == ["loop://", "loop://?logging=error"]
-        assert opened.ports[1].baudrate == 115200
+        assert opened.ports[1].baudrate == 921600
         clients = opened.clients(make_project())
         assert clients[2].name == "board 2 (nucleo_g071rb) on loop://?logging=error"
 

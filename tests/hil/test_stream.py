@@ -36,6 +36,7 @@ def test_a_slow_host_port_is_noticed() -> None:
     slow = FakeRig.make()
     slow.rig.ports[1].baudrate = 57_600  # 52 ms for an input
     streamed = stream(make_project(), slow.rig, make_inputs(8))
+    assert streamed.period_s is not None
     assert streamed.period_s > 0.05
     assert streamed.host_port_share > 0.9  # type: ignore[operator]
 
@@ -115,6 +116,13 @@ def test_lost_events_lose_no_output(event: MessageType) -> None:
 def test_too_few_samples() -> None:
     with pytest.raises(UsageError, match="4 samples are too few for a period of these boards: at least 5 are needed"):
         stream(make_project(), FakeRig.make().rig, make_inputs(4))
+
+
+def test_failures_may_leave_no_period() -> None:
+    fake, inputs = FakeRig.make(), make_inputs(8)
+    fake.boards[0].failures = {4: NO_ANSWER}
+    streamed = stream(make_project(), fake.rig, inputs)
+    assert (streamed.period_s, len(streamed.samples), len(streamed.failures)) == (None, 7, 1)
 
 
 def test_a_copy_with_too_few_outputs() -> None:

@@ -329,3 +329,37 @@ def test_a_transfer_costs_the_m0plus_one_cycle_a_byte(tmp_path: Path) -> None:
         rig.run_until(20 * MS_PS)
         spent.append(outs(G0, rig, 1)[0])
     assert spent[0] == spent[1] + 20
+
+
+DCIMVAC, DCCMVAC, CCR = "WORD(0xE000EF5C)", "WORD(0xE000EF68)", "WORD(0xE000ED14)"
+
+
+@pytest.mark.parametrize("maintains", [True, False])
+def test_dma_of_the_h7_and_the_core_see_each_other_through_the_data_cache(tmp_path: Path, *, maintains: bool) -> None:
+    clean, invalidate = (f"{register} = (uint32_t)RAM;" if maintains else "" for register in (DCCMVAC, DCIMVAC))
+    body = f"""void reset(void) {{
+      RAM[0] = 1;
+      begin(); {CCR} |= 1u << 16;
+      RAM[0] = 2; {clean}
+      send(1);
+      while (!(TX_FLAGS & FULL)) {{}}
+      receive(1, 0);
+      while (!(RX_FLAGS & FULL)) {{}}
+      {invalidate}
+      OUT[0] = RAM[0];
+      rest();
+    }}"""
+    rig = start(tmp_path, H7, body)
+    rig.run_until(MS_PS)
+    rig.write(0, b"\x03")
+    rig.run_until(2 * MS_PS)
+    assert rig.host_port(0).read(2) == (b"\x02" if maintains else b"\x01")
+    assert outs(H7, rig, 1) == [3 if maintains else 2]
+
+
+@pytest.mark.parametrize("family", [F4, G0], ids=lambda family: family.board)
+def test_other_cores_have_no_data_cache(tmp_path: Path, family: Family) -> None:
+    body = f"void reset(void) {{ begin(); {CCR} |= 1u << 16; RAM[0] = 2; send(1); rest(); }}"
+    rig = start(tmp_path, family, body)
+    rig.run_until(MS_PS)
+    assert rig.host_port(0).read(2) == b"\x02"

@@ -103,9 +103,12 @@ def test_the_same_seed_gives_the_same_faults_and_a_reset_of_the_rig_begins_anew(
     faults = LineFaults(seed=7, bit_error_rate=2e-3, loss_rate=0.02, doubling_rate=0.02, insertion_rate=0.02)
     rig = pair(tmp_path / "one")
     rig.set_faults((1, "USART1"), faults)
-    first = received(rig)
+    rig.reset_board(0, ResetCause.BROWN_OUT, at_ps=20 * MS_PS)
+    first, cycles = received(rig), [rig.cycles(index) for index in (0, 1)]
     rig.reset()
+    rig.reset_board(0, ResetCause.BROWN_OUT, at_ps=20 * MS_PS)
     assert received(rig) == first != SENT
+    assert [rig.cycles(index) for index in (0, 1)] == cycles
     other = LineFaults(seed=8, bit_error_rate=2e-3, loss_rate=0.02, doubling_rate=0.02, insertion_rate=0.02)
     assert with_faults(tmp_path / "two", other) != first
     rig.set_faults((1, "USART1"), None)

@@ -17,8 +17,10 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import open_rig
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.stream import stream
+from tinysplit_hil.virtual import ResetCause, VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.registry import find
 
 pytestmark = pytest.mark.slow
 
@@ -54,9 +56,9 @@ def test_measurement(project: Project, folder: Path) -> None:
         layer.cycles.smallest > layer_.macc for layer, layer_ in zip(measurement.layers, project.layers, strict=True)
     )
     (cut,) = project.cuts
-    frames = -(-cut.payload_bytes // 1024)
-    line_s = (cut.payload_bytes + 8 * frames + 8) * 10 / project.baud
-    assert measurement.t_s == pytest.approx(line_s, rel=0.01)
+    line_s = (cut.payload_bytes + 15 + 11) * 10 / project.baud  # a DATA frame and the ACK
+    assert measurement.t_s == pytest.approx(line_s, rel=0.05)
+    assert measurement.i_s.mean == pytest.approx(measurement.l_s + measurement.t_s, rel=0.02)
     assert measurement.cuts[0].repeats == 0
 
 
@@ -73,9 +75,38 @@ def test_dead_link(project: Project, folder: Path) -> None:
     inputs, _ = make_inputs(project, folder, 1)
     with open_rig("virtual", unwired, folder) as rig, pytest.raises(ToolError) as caught:
         measure(unwired, rig, inputs)
-    line = str(caught.value)
-    assert line.startswith(f"board 1 ({BOARD}) on virtual://")
-    assert "reports LINK_TIMEOUT: no acknowledgement of cut 1" in line
+    assert str(caught.value) == (
+        f"no sample succeeded: cut 1: no answer on the link between board 1 ({BOARD}) and board 2 ({BOARD}): "
+        "check TX/RX wiring in both directions, and that both have power"
+    )
+
+
+def test_stream(project: Project, folder: Path) -> None:
+    inputs, expected = make_inputs(project, folder, 6)
+    with open_rig("virtual", project, folder) as rig:
+        streamed = stream(project, rig, inputs)
+        alone = measure(project, rig, inputs[:1])
+    assert np.array_equal(streamed.outputs, expected)
+    assert streamed.period_s is not None
+    busiest_s = max(sum(t.seconds for t in alone.layers if t.board == board.number) for board in project.boards)
+    assert busiest_s < streamed.period_s < alone.i_s.mean
+
+
+def test_a_board_that_restarts_costs_one_inference(project: Project, folder: Path) -> None:
+    inputs, expected = make_inputs(project, folder, 3)
+    with open_rig("virtual", project, folder) as rig:
+        virtual = find(f"{project.project_hash:08x}")
+        assert virtual is not None
+
+        def reset_second(count: int) -> None:
+            if count == 1:  # while the first board computes the second sample
+                virtual.reset_board(1, ResetCause.WATCHDOG, virtual.time_ps + PS_PER_S // 33)
+
+        measurement = measure(project, rig, inputs, reset_second)
+    (failure,) = measurement.failures
+    assert failure.sample == 1
+    assert f"board 2 ({BOARD}) restarted in mid-run (cause: watchdog)" in failure.reason
+    assert np.array_equal(measurement.outputs, expected[[0, 2]])
 
 
 def test_ports_in_wrong_order(project: Project, folder: Path, tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ static inline void begin(uint32_t divider, uint32_t bits, uint32_t cr3) {
 IDLE, FE, ORE, TC, TXE = 1 << 4, 1 << 1, 1 << 3, 1 << 6, 1 << 7
 
 
-def rig_of(folder: Path, *programs: tuple[str, str], handlers: dict[int, str] | None = None) -> VirtualRig:
+def rig_of(
+    folder: Path, *programs: tuple[str, str], handlers: dict[int, str] | None = None, finds_loops: bool = True
+) -> VirtualRig:
     """Boards with programs; the handlers are those of the last."""
     built = []
     for index, (name, source) in enumerate(programs):
@@ -64,7 +66,7 @@ def rig_of(folder: Path, *programs: tuple[str, str], handlers: dict[int, str] | 
         last = index == len(programs) - 1
         built.append(VirtualBoard(board, build(folder / str(index), board, source, handlers if last else None)))
     wires = [Wire((0, "USART1"), (1, "USART1"))] if len(built) > 1 else []
-    return VirtualRig(built, wires)
+    return VirtualRig(built, wires, finds_loops=finds_loops)
 
 
 def outs(rig: VirtualRig, count: int, index: int = -1) -> list[int]:
@@ -316,3 +318,28 @@ def test_error_interrupts_need_eie(tmp_path: Path) -> None:
         rig = rig_of(tmp_path / str(index), *programs, handlers={16 + 27: "usart1"})
         rig.run_until(10 * MS_PS)
         assert outs(rig, 1) == [expected]
+
+
+def test_a_ring_and_idle_are_the_same_with_every_loop_executed(tmp_path: Path) -> None:
+    body = """
+    void usart1(void) { OUT[1 + OUT[0]++] = NOW << 8 | RING_LEFT; USART1->ICR = 16; }
+    void reset(void) {
+      OUT[0] = 0;
+      begin(139, 16, 1u << 6); ring();
+      WORD(0xE000E100) = 1u << 27;
+      uint32_t left = 16;
+      for (uint32_t i = 8; i < 11; i++) {
+        while (RING_LEFT == left) {}
+        left = RING_LEFT; OUT[i] = NOW;
+      }
+      rest();
+    }"""
+    results = []
+    for finds_loops in (True, False):
+        programs = (G0, SENDER % (2 * FRAME)), (G0, G0_PROGRAM + body)
+        folder, handlers = tmp_path / str(finds_loops), {16 + 27: "usart1"}
+        rig = rig_of(folder, *programs, handlers=handlers, finds_loops=finds_loops)
+        rig.run_until(3 * MS_PS)
+        results.append([rig.read_word(1, OUT + 4 * index) for index in (0, 1, 2, 3, 8, 9, 10)])
+    assert results[0] == results[1]
+    assert [entry & 0xFF for entry in results[0][:4]] == [3, 16, 14, 13]

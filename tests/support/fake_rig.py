@@ -44,35 +44,14 @@ MEMORY = ProjectMemory(
 
 
 def make_project(macc: int = 100_000, copies: int = 1) -> Project:
-    def layer(number: int, board: int) -> ProjectLayer:
-        return ProjectLayer(
-            number=number,
-            name=f"layer_{number}",
-            kind="conv",
-            board=board,
-            inputs=(number - 1,),
-            macc=macc,
-            formats=ProjectFormats(inputs=(Q7,), output=Q7),
-            weights_bytes=100,
-            memory=MEMORY,
-            estimated_cycles=LAYER_TICKS[number - 1] * 9 // 10,
-            estimated_s=0.9 * LAYER_TICKS[number - 1] / CORE_HZ,
-        )
-
-    def board(number: int) -> ProjectBoard:
-        name = "nucleo_g071rb"
-        directory = f"board{number}_{name}"
-        return ProjectBoard(
-            number=number,
-            name=name,
-            directory=directory,
-            weights_bytes=100,
-            arena_bytes=600,
-            core_hz=CORE_HZ,
-            staged_cuts=(1,),
-        )
-
     cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
+    link = ProjectLink(
+        boards=(1, 2),
+        uarts=("USART1", "USART1"),
+        connectors=("a", "b"),
+        drivers=(LinkDriver.DMA, LinkDriver.DMA),
+        baud=115200,
+    )
     return Project(
         tinysplit_version="0.1.0",
         model=ProjectModel(name="reversal", sha256="0" * 64, copy_sha256="1" * 64, parameters_sha256="2" * 64),
@@ -84,18 +63,39 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
         estimated_period_s=0.03,
         one_board_period_s=0.04,
         copies=tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies)),
-        boards=tuple(board(number + 1) for number in range(2 * copies)),
-        links=(
-            ProjectLink(
-                boards=(1, 2),
-                uarts=("USART1", "USART1"),
-                connectors=("a", "b"),
-                drivers=(LinkDriver.DMA, LinkDriver.DMA),
-                baud=115200,
-            ),
-        ),
-        layers=(layer(1, 1), layer(2, 1), layer(3, 2)),
+        boards=tuple(_make_board(number + 1) for number in range(2 * copies)),
+        links=(link,),
+        layers=(_make_layer(1, 1, macc), _make_layer(2, 1, macc), _make_layer(3, 2, macc)),
         cuts=(cut,),
+    )
+
+
+def _make_board(number: int) -> ProjectBoard:
+    name = "nucleo_g071rb"
+    return ProjectBoard(
+        number=number,
+        name=name,
+        directory=f"board{number}_{name}",
+        weights_bytes=100,
+        arena_bytes=600,
+        core_hz=CORE_HZ,
+        staged_cuts=(1,),
+    )
+
+
+def _make_layer(number: int, board: int, macc: int) -> ProjectLayer:
+    return ProjectLayer(
+        number=number,
+        name=f"layer_{number}",
+        kind="conv",
+        board=board,
+        inputs=(number - 1,),
+        macc=macc,
+        formats=ProjectFormats(inputs=(Q7,), output=Q7),
+        weights_bytes=100,
+        memory=MEMORY,
+        estimated_cycles=LAYER_TICKS[number - 1] * 9 // 10,
+        estimated_s=0.9 * LAYER_TICKS[number - 1] / CORE_HZ,
     )
 
 

@@ -54,10 +54,7 @@ def generate(
     )
     sources = _layer_sources(quantized, plan)
     project = build_manifest(quantized, sources, described, plan, baud, calibration_samples)
-    longest_s = [
-        max((layer.estimated_s for layer in project.layers if layer.board == board.number), default=0.0)
-        for board in plan.boards
-    ]
+    longest_s = _longest_layers_s(project)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         for directory, board_plan in zip(directories, plan.boards, strict=True):
@@ -73,6 +70,14 @@ def generate(
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
     return project
+
+
+def _longest_layers_s(project: Project) -> list[float]:
+    """Return the estimated time of the longest layer of each board, 0 for boards that only relay."""
+    return [
+        max((layer.estimated_s for layer in project.layers if layer.board == board.number), default=0.0)
+        for board in project.boards
+    ]
 
 
 def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, ...]:

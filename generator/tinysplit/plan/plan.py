@@ -131,16 +131,11 @@ def make_plan(
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
         own_links = links_of_board(links, index)
-        link_bytes = link_ram_bytes(own_links, steps, cuts)
-        free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
-        uarts = [link.uart for link in own_links]
-        driver = choose_driver(boards[index], uarts, settings.driver, free_bytes)
-        link_bytes += driver_ram_bytes(boards[index], driver, len(uarts))
+        driver, link_bytes = _drive_links(boards[index], own_links, steps, cuts, memory, ram_bytes, settings)
         free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
         _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
-        input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if BufferId(NETWORK_INPUT) in memory.arena.offsets else 0
-        output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if assignment[-1] == index else 0
-        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, input_bytes, output_bytes)
+        ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
+        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
         return BoardPlan(
             index, boards[index], tuple(steps), memory, stages, own_links, driver, link_bytes, named, optimize
         )
@@ -149,6 +144,29 @@ def make_plan(
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     hand_offs = streams.choose(settings.hand_off)
     return Plan(problem, assignment, plans, links, cuts, hand_offs, streams.saved_s(hand_offs))
+
+
+def _drive_links(
+    board: Board,
+    links: Sequence[BoardLink],
+    steps: Sequence[Step],
+    cuts: Sequence[Cut],
+    memory: BoardMemory,
+    ram_bytes: int,
+    settings: LinkSettings,
+) -> tuple[LinkDriver, int]:
+    """Return the driver of a board's links, and the RAM that they take with it."""
+    link_bytes = link_ram_bytes(links, steps, cuts)
+    uarts = [link.uart for link in links]
+    driver = choose_driver(board, uarts, settings.driver, ram_bytes - aligned(memory.arena.size_bytes) - link_bytes)
+    return driver, link_bytes + driver_ram_bytes(board, driver, len(uarts))
+
+
+def _input_and_output_bytes(graph: Graph, widths: BitWidths, memory: BoardMemory, *, is_last: bool) -> tuple[int, int]:
+    """Return the bytes of the network's input and output on a board, 0 where another board has them."""
+    takes_input = BufferId(NETWORK_INPUT) in memory.arena.offsets
+    input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if takes_input else 0
+    return input_bytes, widths.size_bytes(graph, len(graph.layers) - 1) if is_last else 0
 
 
 def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:

@@ -35,9 +35,9 @@ def place_stages(
     `input_bytes` and `output_bytes` are those of the network, 0 where another board has them.
     """
     received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
-    sizes = [[cuts[number].payload_bytes for number in numbers] for numbers in (received, sent)]
-    stages = choose_stages(free_bytes, *sizes, input_bytes, output_bytes)
-    flat = (*sizes[0], *sizes[1], input_bytes, output_bytes)
+    in_bytes, out_bytes = ([cuts[number].payload_bytes for number in numbers] for numbers in (received, sent))
+    stages = choose_stages(free_bytes, in_bytes, out_bytes, input_bytes, output_bytes)
+    flat = (*in_bytes, *out_bytes, input_bytes, output_bytes)
     staged = (*stages.in_tensors, *stages.out_tensors, stages.input, stages.output)
     *transfers, own_input, own_output = _offsets(aligned(arena_bytes), flat, staged)
     numbers = zip((*received, *sent), transfers, strict=True)

@@ -1,13 +1,15 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.core.blocks import BlockTable
 from tinysplit_hil.virtual.core.cores import CORES
+from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
 from tinysplit_hil.virtual.core.native import Reason
@@ -24,6 +26,7 @@ from tinysplit_hil.virtual.symbols import load_program
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
+_TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERAL_BYTES = 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
@@ -76,12 +79,14 @@ class Machine:
         self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
         for position, line in self.chip.interrupts:
             self._nvic.connect(FIRST_INTERRUPT + position, line)
-        self._control = SystemControl(self._core, self._nvic, self._system_reset)
+        self._control = SystemControl(self._core, self._nvic, self._cache, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self._control, *self.chip.eventful())
-        self._known_event: int | None = None  # cached result of _next_event
+        self._events: list[int] = []  # by peripheral, FOREVER for none
+        self._known_event: int | None = None  # the first of them, or None if they may have changed
+        self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
         self._error: BaseException | None = None
         self._horizon_ps = 0
         self._known_ps = 0  # no byte from other boards or the host begins before
@@ -93,16 +98,22 @@ class Machine:
         self._power_up()
 
     def _dma_ports(self, board: Board) -> DmaPorts:
-        controllers = {level.name: level.dma for level in board.memory_levels}
-        flash = board.device.flash
-        memories = [
-            DmaMemory(each.name, each.start, self._emulator.ram[each.name], controllers[each.name], is_writable=True)
+        is_cached = board.device.core == "cortex-m7"
+        self._cache = DataCache(
+            (each.start, self._emulator.ram[each.name])
             for each in board.device.ram
-        ]
-        memories.append(
-            DmaMemory(flash.name, flash.start, self._emulator.flash, controllers[flash.name], is_writable=False)
+            if is_cached and each.name not in _TIGHTLY_COUPLED
         )
-        return DmaPorts(memories, self._look_at_interrupt, self._wait_for_dma)
+        return DmaPorts(list(self._dma_memories(board)), self._look_at_interrupt, self._wait_for_dma)
+
+    def _dma_memories(self, board: Board) -> Iterator[DmaMemory]:
+        flash = board.device.flash
+        controllers = {level.name: level.dma for level in board.memory_levels}
+        for memory in (*board.device.ram, flash):
+            content = self._emulator.flash if memory == flash else self._emulator.ram[memory.name]
+            view = partial(self._cache.seen_by_dma, memory.start, content)
+            name = memory.name
+            yield DmaMemory(name, memory.start, content, view, controllers[name], is_writable=memory != flash)
 
     def _look_at_interrupt(self, position: int) -> None:
         self._nvic.look(FIRST_INTERRUPT + position)
@@ -156,7 +167,7 @@ class Machine:
         try:
             self._advance(now)
             self._bus.write(address, size, value, now)
-            self._known_event = None
+            self._known_event = self._shortest_byte = None
             self._look_ahead()
         except BaseException as error:  # noqa: BLE001
             self._fail(error)
@@ -192,6 +203,14 @@ class Machine:
         event = self._next_event()
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
+    @property
+    def shortest_byte_ps(self) -> int:
+        """Duration of the shortest byte of a UART in picoseconds, FOREVER while all are disabled."""
+        if self._shortest_byte is None or self._shortest_byte[0] != self.clock.hz:
+            durations = (uart.byte_ps() for uart in self._uarts)
+            self._shortest_byte = self.clock.hz, min((ps for ps in durations if ps is not None), default=FOREVER)
+        return self._shortest_byte[1]
+
     def limit(self, ps: int) -> None:
         """Limit the current run to `ps` picoseconds."""
         self._horizon_ps = min(self._horizon_ps, ps)
@@ -201,15 +220,14 @@ class Machine:
         """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
         cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
         for uart in self._uarts:
-            idle_ps = uart.idle_ps
-            if idle_ps is not None and idle_ps > self._known_ps:
+            if (idle_ps := uart.idle_ps) is not None and idle_ps > self._known_ps:
                 cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
         return cycle
 
     def _next_event(self) -> int:
         if self._known_event is None:
-            events = [each.next_event() for each in self._eventful]
-            self._known_event = min((event for event in events if event is not None), default=FOREVER)
+            self._events = [FOREVER if (event := each.next_event()) is None else event for each in self._eventful]
+            self._known_event = min(self._events)
         return self._known_event
 
     def _forget_event(self) -> None:
@@ -217,9 +235,8 @@ class Machine:
 
     def _advance(self, now: int) -> None:
         if self._next_event() <= now:
-            for each in self._eventful:
-                event = each.next_event()
-                if event is not None and event <= now:
+            for each, event in zip(self._eventful, self._events, strict=True):
+                if event <= now:
                     each.advance(now)
             self._known_event = None
 

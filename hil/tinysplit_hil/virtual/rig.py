@@ -86,6 +86,7 @@ class VirtualRig:
         self._resets: list[_Reset] = []
         self._lines = {target: FaultyLine(faults, f"{target}") for target, faults in self._faults.items()}
         self._ports = tuple(HostPort(baud) for baud in self._bauds)
+        self._shortest_host_byte_ps = min(port.byte_ps for port in self._ports)
         self._machines = [self._started(index, 0, ResetCause.POWER_UP, None) for index in range(len(self._boards))]
         self._connect_all()
 
@@ -156,9 +157,8 @@ class VirtualRig:
 
     def _lookahead_ps(self) -> int:
         """Return the duration of the shortest byte in this rig, in picoseconds."""
-        uarts = (uart.byte_ps() for machine in self._machines for uart in machine.chip.uarts.values())
-        shortest = min((ps for ps in uarts if ps is not None), default=FOREVER)
-        return max(_SHORTEST_BYTE_PS, min(shortest, *(port.byte_ps for port in self._ports)))
+        shortest = min(machine.shortest_byte_ps for machine in self._machines)
+        return max(_SHORTEST_BYTE_PS, min(shortest, self._shortest_host_byte_ps))
 
     # Faults
 
@@ -213,6 +213,7 @@ class VirtualRig:
         """Set the baud rate of the host side."""
         self._bauds[index] = baud
         self._ports[index].baud = baud
+        self._shortest_host_byte_ps = min(port.byte_ps for port in self._ports)
 
     def write(self, index: int, data: bytes) -> None:
         """Start sending bytes to a board."""

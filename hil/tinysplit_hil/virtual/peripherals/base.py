@@ -88,7 +88,7 @@ class Registers(Peripheral):
 
     @override
     def next_event(self) -> int | None:
-        return min((cycle for cycle, _ in self._later), default=None)
+        return min(cycle for cycle, _ in self._later) if self._later else None
 
     @override
     def advance(self, now: int) -> None:

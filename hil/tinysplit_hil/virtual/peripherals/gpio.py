@@ -1,5 +1,7 @@
 """A GPIO port, as far as it connects the pins of UARTs."""
 
+from typing_extensions import override
+
 from tinysplit_hil.virtual.peripherals.base import Registers
 
 _MODER, _AFRL, _IDR = 0x00, 0x20, 0x10
@@ -15,9 +17,21 @@ class Gpio(Registers):
     def __init__(self, name: str) -> None:
         super().__init__(name, dict.fromkeys(_OFFSETS, 0))
         self.is_powered = True  # False while a separate supply is off
+        self._carried: dict[tuple[int, int], bool] = {}  # results of carries()
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        super().store(offset, value, now)
+        self._carried.clear()
 
     def carries(self, number: int, alternate_function: int) -> bool:
         """Return whether a pin has this alternate function."""
+        key = number, alternate_function
+        if key not in self._carried:
+            self._carried[key] = self._carries(*key)
+        return self.is_powered and self._carried[key]
+
+    def _carries(self, number: int, alternate_function: int) -> bool:
         afr = _AFRL + 4 * (number // _PINS_PER_AFR)
         is_alternate = self.field(_MODER, 2 * number, 2) == _ALTERNATE
-        return self.is_powered and is_alternate and self.field(afr, 4 * (number % 8), 4) == alternate_function
+        return is_alternate and self.field(afr, 4 * (number % 8), 4) == alternate_function

@@ -131,13 +131,14 @@ class Usart(Peripheral):
 
     @override
     def next_event(self) -> int | None:
-        events = [] if self._shift_end is None else [-(-self._shift_end // TICKS_PER_CYCLE)]
+        event = None if self._shift_end is None else -(-self._shift_end // TICKS_PER_CYCLE)
         if self.arrivals:
-            events.append(self._ports.clock.cycle(self.arrivals[0][0]))
-        idle_ps = self.idle_ps
-        if idle_ps is not None:
-            events.append(self._ports.clock.cycle(idle_ps))
-        return min(events, default=None)
+            arrival = self._ports.clock.cycle(self.arrivals[0][0])
+            event = arrival if event is None or arrival < event else event
+        if self._idle_at_ps is not None and (idle_ps := self.idle_ps) is not None:
+            idle = self._ports.clock.cycle(idle_ps)
+            event = idle if event is None or idle < event else event
+        return event
 
     @override
     def advance(self, now: int) -> None:

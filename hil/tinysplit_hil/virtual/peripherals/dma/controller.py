@@ -18,7 +18,8 @@ class DmaMemory:
 
     name: str
     start: int
-    content: memoryview  # of bytes
+    content: memoryview  # of bytes, as the core sees them
+    seen_by_dma: Callable[[], memoryview]
     controllers: tuple[str, ...]
     is_writable: bool
 
@@ -189,7 +190,7 @@ class Dma(Peripheral):
                 f" which should be 0x{line.data_address:08x}"
             )
         memory = self._find(channel, address)
-        channel.begin(memory.content, address - memory.start)
+        channel.begin(memory.seen_by_dma(), address - memory.start)
 
     def _find(self, channel: Channel, address: int) -> DmaMemory:
         count = max(channel.remaining, channel.count)

@@ -59,6 +59,7 @@ class DmaStreams(Dma):
         super().__init__(name, channels, memories, lines)
         self._registers = [_Registers() for _ in channels]
         self._selection = selection
+        self._is_stopping = False  # some stream is
         for registers, channel in zip(self._registers, channels, strict=True):
             channel.ended = partial(_end, registers, channel)
 
@@ -124,6 +125,7 @@ class DmaStreams(Dma):
             raise NotModelledError(f"CR of {channel.name} is changed while EN is set: only its interrupts may be")
         if was_on and not value & _EN:
             registers.off_at = now + _OFF_CYCLES
+            self._is_stopping = True
             value = registers.cr & ~_WRITABLE_WHILE_ON | value & _WRITABLE_WHILE_ON | _EN
         registers.cr = value
         interrupts = _flags(value, _HTIE, _TCIE)
@@ -153,6 +155,8 @@ class DmaStreams(Dma):
 
     @override
     def next_event(self) -> int | None:
+        if not self._is_stopping:
+            return None
         return min((each.off_at for each in self._registers if each.off_at is not None), default=None)
 
     @override
@@ -162,6 +166,7 @@ class DmaStreams(Dma):
                 _end(registers, channel)
                 channel.set(Channel.COMPLETE)  # RM0368, RM0433: the end of a transfer that software has suspended
                 self._lines.reconnect(now)
+        self._is_stopping = any(each.off_at is not None for each in self._registers)
 
 
 def _end(registers: _Registers, channel: Channel) -> None:

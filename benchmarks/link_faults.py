@@ -1,0 +1,162 @@
+"""Links of the firmware, compiled for the host, on a simulated line with faults (tests/c/link_line.c).
+
+    .venv/bin/python benchmarks/link_faults.py [--seeds 300] [--tensors-at-8e-4 150000] [--output FILE]
+
+Each fault befalls `seeds` simulations of three tensors each way, at a random time. A simulation that ends without an
+exit code of 0 (a wrong tensor, a hang, a failed run after the fault) ends the benchmark.
+"""
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COMMON = ROOT / "firmware" / "common"
+FAILURES = (
+    "no answer",
+    "peer stopped",
+    "peer restarted",
+    "other run",
+    "other plan",
+    "other version",
+    "wrong board",
+    "corrupt",
+)
+
+LONG = {"bytes": 2700, "back_bytes": 700}
+ERROR_RATES = {"1e-6": 1_000, "1e-5": 10_000, "1e-4": 100_000, "3e-4": 300_000, "1e-3": 1_000_000}
+FAULTS: dict[str, dict[str, int]] = {
+    "none": {},
+    **{f"bit errors, {rate}": {"flip": rate_value} for rate, rate_value in ERROR_RATES.items()},
+    "lost bytes, 1e-3": {"lose": 1_000_000},
+    "doubled bytes, 1e-3": {"double": 1_000_000},
+    "inserted bytes, 1e-3": {"insert": 1_000_000},
+    "lost, doubled and inserted, 1e-4 each": {"lose": 100_000, "double": 100_000, "insert": 100_000},
+    **{f"burst of {ms} ms": {"cut_ms": ms, "burst": 1} for ms in (1, 10, 100)},
+    **{f"wire cut for {ms:,} ms": {"cut_ms": ms} for ms in (1, 10, 100, 1000, 10_000)},
+    **{f"cut for {ms:,} ms, one direction": {"cut_ms": ms, "cut_sides": 1} for ms in (10, 1000, 10_000)},
+    **{f"cut for {ms:,} ms, answers only": {"cut_ms": ms, "cut_sides": 2} for ms in (10, 1000, 10_000)},
+    "only the last ACK lost, cut for 5 s": {"cut_ms": 5000, "ack_cut": 1},
+    "receiver late by up to 2 s": {"late_ms": 2000},
+    "first board reset": {"reset": 0, "late_ms": 20},
+    "second board reset": {"reset": 1, "late_ms": 20},
+    "second board reset, 4 channels": {"reset": 1, "late_ms": 20, "channels": 2},
+    "new run over an unfinished one": {"new_run": 1, "late_ms": 20},
+    "new run, bit errors 1e-5": {"new_run": 1, "late_ms": 20, "flip": 10_000},
+    "other plan": {"other_plan": 1},
+    "wrong board": {"wrong_board": 1},
+    "peer never starts": {"absent": 1},
+    "peer never starts, line full of garbage": {"absent": 1, "flood": 1},
+    "garbage between the frames": {"flood": 1},
+    "streamed, bit errors 1e-5": {"streamed": 1, "flip": 10_000},
+}
+
+
+def main() -> None:
+    """Write the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--tensors-at-8e-4", type=int, default=0, help="number of tensors of 256 bytes, 0 for none")
+    parser.add_argument("--output", type=Path, help="file for the tables instead of stdout")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        program = _compile(Path(folder))
+        lines = [
+            *_faults(program, arguments.seeds),
+            *_lost_bytes(program),
+            *_rates(program, arguments.seeds),
+            *_wrong(program, arguments.tensors_at_8e_4),
+            *_shares(),
+        ]
+    text = "\n".join(lines)
+    if arguments.output:
+        arguments.output.write_text(text + "\n", encoding="utf-8")
+    else:
+        print(text)
+
+
+def _compile(folder: Path) -> Path:
+    sources = [ROOT / "tests" / "c" / "link_line.c", COMMON / "crc32.c", *sorted(COMMON.glob("link*.c"))]
+    program = folder / "link_line"
+    subprocess.run(["gcc", "-std=c11", "-O2", f"-I{COMMON}", *sources, "-o", program], check=True)
+    return program
+
+
+def _run(program: Path, **options: int) -> dict[str, float]:
+    command = [str(program), *(f"{name}={value}" for name, value in options.items())]
+    fields = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
+
+
+def _faults(program: Path, seeds: int) -> Iterator[str]:
+    yield f"Three tensors of 2700 bytes and three of 700 back, at 115 200 baud, {seeds} times each:\n"
+    yield "| fault | all arrived | runs ended by name | named | within, ms | frames repeated | slowest tensor, ms |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, options in FAULTS.items():
+        totals = _run(program, seeds=seeds, **{**LONG, **options})
+        reasons = [f"{reason} ({totals[key]:.0f})" for key, reason in _named() if key in totals]
+        figures = (
+            int(totals["completed"]),
+            int(totals["simulations"] - totals["completed"]),
+            ", ".join(reasons) or "-",
+        )
+        named = f"{totals['failure_ms']:.0f}" if reasons else "-"
+        cells = (name, *figures, named, int(totals["repeats"]), f"{totals['worst_ms']:.0f}")
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def _named() -> Iterator[tuple[str, str]]:
+    for number, reason in enumerate(FAILURES, start=1):
+        yield f"failure_{number}", reason
+
+
+def _lost_bytes(program: Path) -> Iterator[str]:
+    yield "\nOne byte of a tensor of 56 bytes is lost, each in turn:\n"
+    yield "| baud | frame, ms | clean, ms | worst, ms | costs, ms | allowed, ms |"
+    yield "|---|---|---|---|---|---|"
+    for baud in (9600, 115_200, 921_600, 4_000_000):
+        options = {"baud": baud, "bytes": 56, "tensors": 5, "again": 0, "span": 1}
+        clean = _run(program, **options)["last_ms"]
+        frame_ms = 71 * 10_000 / baud
+        worst = max(_run(program, **options, lose_at=at)["last_ms"] for at in range(71))
+        figures = (frame_ms, clean, worst, worst - clean, 2 * frame_ms + 10)
+        yield f"| {baud} | " + " | ".join(f"{figure:.2f}" for figure in figures) + " |"
+
+
+def _rates(program: Path, seeds: int) -> Iterator[str]:
+    yield "\nTransfers at bit error rates, 115 200 baud:\n"
+    yield "| bytes | rate | transfers that arrived | mean, ms | throughput of the clean line, % |"
+    yield "|---|---|---|---|---|"
+    for size in (2700, 65_536):
+        few = seeds if size == LONG["bytes"] else max(1, seeds // 10)
+        options = {"bytes": size, "tensors": 1, "again": 0, "seeds": few}
+        clean = _run(program, **options)["mean_ms"]
+        for rate, value in {**ERROR_RATES, "8e-4": 800_000}.items():
+            totals = _run(program, **options, flip=value)
+            arrived = f"{totals['tensors']:.0f} of {few}"
+            yield f"| {size} | {rate} | {arrived} | {totals['mean_ms']:.1f} | {100 * clean / totals['mean_ms']:.1f} |"
+
+
+def _wrong(program: Path, tensors: int) -> Iterator[str]:
+    if not tensors:
+        return
+    each = 1000
+    seeds = -(-tensors // each)
+    totals = _run(program, seeds=seeds, tensors=each, bytes=256, flip=800_000, again=0, limit_ms=1_000_000_000)
+    yield f"\n0 of {totals['tensors']:.0f} tensors of 256 bytes are wrong at a bit error rate of 8e-4; all arrived."
+
+
+def _shares() -> Iterator[str]:
+    yield "\nShare of the payload in the bytes on the wire, both directions together:\n"
+    yield "| bytes | with ACK, % | with ACK and GRANT, % |"
+    yield "|---|---|---|"
+    for size in (1024, 1025, 2048, 2049, 4096, 65_536):
+        frames = -(-size // 2048)
+        sent = size + 15 * frames + (4 if frames > 1 else 0)
+        yield f"| {size} | {100 * size / (sent + 11):.2f} | {100 * size / (sent + 22):.2f} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""DMA channels of UARTs against the reference manuals, and the choice of the driver of links."""
+
+from itertools import combinations
+
+import pytest
+
+from tinysplit.boards.board import Board, check_baud
+from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.boards.link_driver import LinkDriver, buffer_bytes, choose_driver, dma_channels, driver_ram_bytes
+from tinysplit.common.errors import UsageError
+
+BOARDS = load_boards()
+AMPLE = 1 << 20
+
+# Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
+# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment.
+IN_MANUALS = {
+    ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
+    ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
+    ("nucleo_g071rb", "USART3"): ((54, None), (55, None)),
+    ("nucleo_f401re", "USART1"): ((4, {"DMA2_Stream2", "DMA2_Stream5"}), (4, {"DMA2_Stream7"})),
+    ("nucleo_f401re", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
+    ("nucleo_f446re", "UART4"): ((4, {"DMA1_Stream2"}), (4, {"DMA1_Stream4"})),
+    ("nucleo_l412kb", "USART1"): ((2, {"DMA1_Channel5", "DMA2_Channel7"}), (2, {"DMA1_Channel4", "DMA2_Channel6"})),
+    ("nucleo_l452re", "USART3"): ((2, {"DMA1_Channel3"}), (2, {"DMA1_Channel2"})),
+    ("nucleo_l433rc_p", "LPUART1"): ((4, {"DMA2_Channel7"}), (4, {"DMA2_Channel6"})),
+    ("nucleo_l4r5zi", "USART2"): ((26, None), (27, None)),
+    ("nucleo_l4r5zi", "USART3"): ((28, None), (29, None)),
+    ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),
+    ("nucleo_h723zg", "UART7"): ((79, None), (80, None)),
+}
+
+
+@pytest.mark.parametrize(("name", "uart_name"), IN_MANUALS)
+def test_channels_are_those_of_the_manuals(name: str, uart_name: str) -> None:
+    board = load_board(name)
+    uart = next(uart for uart in (board.host_uart, *board.link_uarts) if uart.name == uart_name)
+    for channels, (request, names) in zip((uart.receive_dma, uart.send_dma), IN_MANUALS[name, uart_name], strict=True):
+        assert {channel.request for channel in channels} == {request}
+        if names is None:  # a DMAMUX connects every channel
+            assert [channel.mux_channel for channel in channels] == list(range(len(channels)))
+        else:
+            assert {channel.name for channel in channels} == names
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_no_two_links_of_a_board_use_the_same_channel(board: Board) -> None:
+    for n_links in range(1, len(board.link_uarts) + 1):
+        for uarts in combinations(board.link_uarts, n_links):
+            links = dma_channels(uarts)
+            assert links
+            used = [channel.name for link in links for channel in (link.receive, link.send)]
+            assert len(set(used)) == 2 * n_links
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_the_hosts_interrupt_is_never_shared_with_a_link(board: Board) -> None:
+    links = dma_channels(board.link_uarts)
+    assert links
+    names = {channel.irq_name for link in links for channel in (link.receive, link.send)}
+    assert board.host_uart.irq_name not in names | {uart.irq_name for uart in board.link_uarts}
+
+
+def test_shared_interrupts_of_channels_are_found() -> None:
+    channels = load_board("nucleo_g071rb").link_uarts[0].receive_dma
+    names = [channel.irq_name for channel in channels]
+    assert names == ["DMA1_Channel1", *["DMA1_Channel2_3"] * 2, *["DMA1_Ch4_7_DMAMUX1_OVR"] * 4]
+
+
+def test_buffers_lie_where_the_dma_reaches_them() -> None:
+    assert load_board("nucleo_h743zi").dma.memory.name == "d3_sram"
+    assert load_board("nucleo_l4r5zi").dma.memory == load_board("nucleo_l4r5zi").near_memory
+
+
+def test_dma_is_chosen_where_its_buffers_fit() -> None:
+    board = load_board("nucleo_g071rb")
+    needed = driver_ram_bytes(board, LinkDriver.DMA, 2)
+    assert needed == 2 * (buffer_bytes(LinkDriver.DMA) + 36)
+    assert choose_driver(board, board.link_uarts, None, needed) is LinkDriver.DMA
+    assert choose_driver(board, board.link_uarts, None, needed - 1) is LinkDriver.INTERRUPT
+    assert choose_driver(board, board.link_uarts, LinkDriver.POLLING, AMPLE) is LinkDriver.POLLING
+
+
+def test_the_buffers_of_an_h7_need_none_of_its_nearest_ram() -> None:
+    board = load_board("nucleo_h723zg")
+    ports = driver_ram_bytes(board, LinkDriver.INTERRUPT, 2) - 2 * buffer_bytes(LinkDriver.INTERRUPT)
+    assert driver_ram_bytes(board, LinkDriver.DMA, 2) == ports
+    assert choose_driver(board, board.link_uarts, None, ports) is LinkDriver.DMA
+
+
+def test_links_that_need_the_same_channel_are_driven_by_interrupts() -> None:
+    board = load_board("nucleo_f401re")
+    twice = (board.link_uarts[0],) * 2  # USART1 sends by one stream alone
+    assert choose_driver(board, twice, None, AMPLE) is LinkDriver.INTERRUPT
+    with pytest.raises(UsageError, match=r"USART1, USART1 at the same time: use --link-driver interrupt$"):
+        choose_driver(board, twice, LinkDriver.DMA, AMPLE)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_first_link_but_that_of_the_f446_makes_4_mbaud(board: Board) -> None:
+    if board.name == "nucleo_f446re":  # 90 MHz / 22.5
+        with pytest.raises(UsageError, match=r"cannot make 4000000 baud within 2%; .* 3913043$"):
+            check_baud(board, board.link_uarts[0], 4_000_000)
+    else:
+        check_baud(board, board.link_uarts[0], 4_000_000)
+
+
+@pytest.mark.parametrize("name", ["nucleo_g071rb", "nucleo_l452re", "nucleo_l4r5zi", "nucleo_h743zi", "nucleo_h723zg"])
+def test_8_mbaud_needs_oversampling_by_8_or_a_fast_clock(name: str) -> None:
+    board = load_board(name)
+    check_baud(board, board.link_uarts[0], 8_000_000)
+    assert 8 <= board.link_uarts[0].divider(8_000_000) <= 17
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("nucleo_f401re", 7636364), ("nucleo_f446re", 8181818)])
+def test_8_mbaud_are_refused_where_no_divider_makes_them(name: str, nearest: int) -> None:
+    board = load_board(name)
+    with pytest.raises(UsageError, match=rf"cannot make 8000000 baud within 2%; .* {nearest}$"):
+        check_baud(board, board.link_uarts[0], 8_000_000)

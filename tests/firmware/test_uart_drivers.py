@@ -1,0 +1,94 @@
+"""The drivers of links on virtual boards: every byte of a transfer in both directions at once."""
+
+from functools import cache
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import pytest
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.codegen.board_files import render_board_files
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
+from uart_firmware import Traffic, build
+from virtual_firmware import address_of
+
+FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))
+RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
+BYTES = 600  # more than two turns of the ring
+MS = 10**9
+RESULTS = ("wrong", "received", "sent", "is_done")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("drivers")
+
+
+@cache
+def elf(folder: Path, name: str, driver: LinkDriver, baud: int) -> Path:
+    traffic = Traffic(BYTES, is_polled=driver is LinkDriver.POLLING)
+    return build(folder / f"{name}_{driver}_{baud}", load_board(name), driver, baud, traffic)
+
+
+def exchange(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> list[list[int]]:
+    """Return wrong bytes, received and sent bytes, and whether it is done, of both boards."""
+    boards = [load_board(name) for name in names]
+    elfs = [elf(folder, name, driver, baud) for name in names]
+    wire = Wire((0, boards[0].link_uarts[0].name), (1, boards[1].link_uarts[0].name))
+    rig = VirtualRig([VirtualBoard(board, path) for board, path in zip(boards, elfs, strict=True)], [wire])
+    addresses = [[address_of(name, path) for name in RESULTS] for path in elfs]
+    seconds = 10 * BYTES / baud
+    rig.run_until(round((10 + 2000 * seconds) * MS))
+    return [[rig.read_word(index, address) for address in own] for index, own in enumerate(addresses)]
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="-".join)
+def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -> None:
+    assert exchange(folder, names, LinkDriver.DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("names", RING, ids="-".join)
+@pytest.mark.parametrize("baud", [115_200, 921_600])
+def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
+    assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
+
+
+# At 4 Mbaud in both directions a Cortex-M4 without FIFO has 200 cycles for two bytes: it loses some.
+@pytest.mark.parametrize("names", RING, ids="-".join)
+@pytest.mark.parametrize("baud", [115_200, 921_600])
+@pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
+def test_the_core_moves_every_byte(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> None:
+    assert exchange(folder, names, driver, baud) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("name", ["nucleo_g071rb", "nucleo_l4r5zi"])
+def test_8_mbaud_by_oversampling_by_8(folder: Path, name: str) -> None:
+    assert exchange(folder, (name, "nucleo_l452re"), LinkDriver.DMA, 8_000_000) == [[0, BYTES, BYTES, 1]] * 2
+
+
+def source(name: str, driver: LinkDriver) -> str:
+    board = load_board(name)
+    links = [(uart, 115_200) for uart in board.link_uarts]
+    return render_board_files(board, links, 115_200, board.near_memory, driver)["src/board.c"]
+
+
+def test_requests_are_connected_as_the_family_does_it() -> None:
+    assert "DMAMUX1_Channel1->CCR |= 51u;" in source("nucleo_g071rb", LinkDriver.DMA)
+    assert "DMA1_CSELR->CSELR |= 2u << 16u;" in source("nucleo_l452re", LinkDriver.DMA)
+    assert ".request = 5," in source("nucleo_f401re", LinkDriver.DMA)
+    assert "RCC_AHB1ENR_DMAMUX1EN" in source("nucleo_l4r5zi", LinkDriver.DMA)
+    assert "RCC_AHB1ENR_DMAMUX1EN" not in source("nucleo_l452re", LinkDriver.DMA)
+
+
+def test_polling_needs_no_interrupt_of_the_link() -> None:
+    text = source("nucleo_g071rb", LinkDriver.POLLING)
+    assert text.count("_IRQHandler(void) {") == 1
+    assert "uart_host_interrupt" in text
+
+
+def test_a_board_without_links_names_nothing_of_them() -> None:
+    board = load_board("nucleo_g071rb")
+    text = render_board_files(board, [], 115_200, board.near_memory, LinkDriver.DMA)["src/board.c"]
+    assert "link" not in text
