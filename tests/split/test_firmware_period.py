@@ -90,6 +90,15 @@ def test_ram_decides_what_is_staged() -> None:
     assert figures.period_s == 3 + 10 + 0.75
 
 
+def test_a_driver_that_polls_blocks_its_board() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    assert problem.handoff is not None
+    polling = replace(problem, handoff=replace(problem.handoff, overlaps=False))
+    figures = evaluate(polling, (0, 1))
+    assert [(step.device, step.kind) for step in figures.blocking] == [(0, Kind.SEND), (1, Kind.RECEIVE)]
+    assert figures.period_s == 0.75 + 10 + 2 + 0.125
+
+
 def test_a_board_that_is_visited_twice_waits() -> None:
     two = replace(pipeline(ROOMY, 2.0), handoff=None)
     tables = (*two.transfer_seconds, two.transfer_seconds[0])

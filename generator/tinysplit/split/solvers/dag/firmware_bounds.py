@@ -2,12 +2,13 @@
 
 Staging depends on the RAM that all layers of a board leave free, which is not known before the end of a path. A staged
 transfer costs its board copies and driver; one that is not staged costs it the time on the line. The smaller of the two
-is the bound. In a chain all steps of an inference follow each other, so that a board is occupied from its first step to
-its last, as in the period `span`. The true period is computed for complete paths only.
+is the bound. The layers of one path through the network (all those of a chain) follow each other, so that a board is
+occupied from its first of them to its last, as in the period `span`. The true period is computed for complete
+assignments only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 from tinysplit.split.problem import Problem
@@ -26,11 +27,25 @@ class LeastTransfer(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """When each device begins and ends what it does for a layer; and the seconds of the slowest line."""
+    """When each device begins and ends what it does for a layer; the seconds of the slowest line, and of all this."""
 
     begins_s: tuple[float, ...]  # infinite for nothing
     ends_s: tuple[float, ...]  # infinitely early for nothing
     line_s: float
+    clock_s: float
+
+
+def longest_path(problem: Problem) -> frozenset[int]:
+    """Return the layers of the path through the network that computes longest on the fastest devices."""
+    longest = [0.0] * len(problem.layers)
+    for layer, inputs in enumerate(problem.predecessors):
+        least_s = min((s for s in problem.layers[layer].seconds if isfinite(s)), default=0.0)
+        longest[layer] = least_s + max((longest[tensor] for tensor in inputs if tensor != NETWORK_INPUT), default=0.0)
+    layer, path = len(problem.layers) - 1, set[int]()
+    while layer != NETWORK_INPUT:
+        path.add(layer)
+        layer = max(problem.predecessors[layer], key=lambda tensor: -1 if tensor == NETWORK_INPUT else longest[tensor])
+    return frozenset(path)
 
 
 def least_transfers(problem: Problem, layer: int, device: int, cuts: Iterable[Cut]) -> Iterator[LeastTransfer]:
@@ -78,25 +93,44 @@ def least_output_s(problem: Problem, device: int) -> float:
     return min(parts.out_s(len(problem.layers) - 1, device), parts.host_s[device][1])
 
 
-def least_activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
-    """Return what a layer on `device` with `cuts` after it does, from the start of the layer."""
+def least_activity(
+    problem: Problem, path: frozenset[int], layer: int, device: int, cuts: Sequence[Cut], *, keeps: bool
+) -> Activity:
+    """Return what a layer on `device` with `cuts` after it does, from the start of the layer.
+
+    `keeps`: a later layer on the same device reads the output. Layers that are not on `path` do nothing.
+    """
     n_devices = len(problem.devices)
-    begins, ends, clock_s, line_s = [inf] * n_devices, [-inf] * n_devices, 0.0, 0.0
-    begins[device], clock_s = 0.0, problem.layers[layer].seconds[device]
-    ends[device] = clock_s
-    for sent in least_transfers(problem, layer, device, cuts):
-        ends[sent.sender] = clock_s + sent.sender_s
+    begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
+    sends = list(least_transfers(problem, layer, device, cuts))
+    line_s = max((sent.cycle_s for sent in sends), default=0.0)
+    output_s = least_output_s(problem, device) if layer == len(problem.layers) - 1 else 0.0
+    if layer == len(problem.layers) - 1:
+        made_s = min(problem.handoff_parts.out_s(layer, device), problem.layers[layer].seconds[device])
+        line_s = max(line_s, problem.handoff_parts.host_s[device][1] + made_s)
+    if layer in path:
+        begins[device], clock_s = 0.0, problem.layers[layer].seconds[device]
+        ends[device] = clock_s + output_s + sum(sent.sender_s for sent in sends if sent.sender == device)
+        if len(cuts) == 1 and not keeps:
+            clock_s = _follow(sends, clock_s, begins, ends)
+        elif cuts and not keeps:  # which of the devices has the next layer of the path is not known
+            clock_s += min(_wire_s(problem, cut) for cut in cuts)
+    return Activity(tuple(begins), tuple(ends), line_s, clock_s)
+
+
+def _follow(sends: Sequence[LeastTransfer], clock_s: float, begins: list[float], ends: list[float]) -> float:
+    """Add the transfers of a tensor from device to device, from `clock_s` on, and return when it has arrived."""
+    for sent in sends:
+        ends[sent.sender] = max(ends[sent.sender], clock_s + sent.sender_s)
         clock_s += sent.wire_s
         begins[sent.receiver] = min(begins[sent.receiver], clock_s - sent.receiver_s)
         ends[sent.receiver] = max(ends[sent.receiver], clock_s)
-        line_s = max(line_s, sent.cycle_s)
-    if layer == len(problem.layers) - 1:
-        ends[device] = clock_s + least_output_s(problem, device)
-        made_s = min(problem.handoff_parts.out_s(layer, device), problem.layers[layer].seconds[device])
-        line_s = max(line_s, problem.handoff_parts.host_s[device][1] + made_s)
-    if not problem.is_chain:  # what other boards do meanwhile is not known
-        return Activity((inf,) * n_devices, (-inf,) * n_devices, line_s)
-    return Activity(tuple(begins), tuple(ends), line_s)
+    return clock_s
+
+
+def _wire_s(problem: Problem, cut: Cut) -> float:
+    wire_s = problem.handoff_parts.wire_s[cut.after_layer]
+    return sum(wire_s[hop.sender][hop.receiver] for hop in problem.hops(cut))
 
 
 def _least_reading_s(problem: Problem, tensor: int, device: int) -> float:

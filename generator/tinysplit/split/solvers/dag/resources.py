@@ -12,11 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.problem import Objective, Period, Problem
-from tinysplit.split.solvers.dag.firmware_bounds import least_input_s, least_output_s, least_transfers
+from tinysplit.split.solvers.dag.firmware_bounds import (
+    least_input_s,
+    least_output_s,
+    least_transfers,
+    longest_path,
+)
 from tinysplit.split.topology import Cut, pair_of
 
 LATENCY, BUSY, SHARED, FLASH, ENERGY = "latency", "busy", "shared", "flash", "energy"
-CLOCK = "clock"  # the least time of all steps before, one after the other
+CLOCK = "clock"  # the least time of the steps before on one path, one after the other
 
 Key = tuple[str, Hashable]  # kind; device or pair of a link, 0 where there is one
 
@@ -35,6 +40,7 @@ class Resources:
         self.problem = problem
         self.is_firmware = problem.asks_for_period and problem.period_definition is Period.FIRMWARE
         self.has_spans = self.is_firmware or (problem.asks_for_period and problem.period_definition is Period.SPAN)
+        self.path = longest_path(problem)  # of the clock of the firmware
         self.computes_alone = problem.period_definition is Period.OLD
         self.number = {key: number for number, key in enumerate(self._keys())}
         self.limits = np.array([self._limit(kind, key) for kind, key in self.number])
@@ -63,8 +69,11 @@ class Resources:
                 self._occupy(row, device, least_input_s(self.problem, device))
         return row
 
-    def of_layer(self, layer: int, device: int, cuts: Sequence[Cut]) -> list[float]:
-        """Return what `layer` on `device` adds, with `cuts` after it and the host's reading of the network's output."""
+    def of_layer(self, layer: int, device: int, cuts: Sequence[Cut], clock_s: float) -> list[float]:
+        """Return what `layer` on `device` adds, with `cuts` after it and the host's reading of the network's output.
+
+        `clock_s` is what it adds to the firmware's clock.
+        """
         row = [0.0] * len(self.number)
         costs = self.problem.layers[layer]
         self._add(row, FLASH, device, costs.flash_bytes[device])
@@ -79,6 +88,7 @@ class Resources:
                 if not self.is_firmware:
                     self._add(row, SHARED, pair_of(hop.sender, hop.receiver), hop.seconds)
         if self.is_firmware:
+            self._add(row, CLOCK, 0, clock_s)
             self._occupy_with_steps(row, layer, device, cuts)
         if self.problem.host_seconds and layer == len(self.problem.layers) - 1:
             self._talk_to_host(row, device, self.problem.host_seconds[device][1])
@@ -124,12 +134,10 @@ class Resources:
 
     def _occupy_with_steps(self, row: list[float], layer: int, device: int, cuts: Sequence[Cut]) -> None:
         """Add what sending and receiving takes of the firmware's boards and links."""
-        self._add(row, CLOCK, 0, self.problem.layers[layer].seconds[device])
         for sent in least_transfers(self.problem, layer, device, cuts):
             self._occupy(row, sent.sender, sent.sender_s)
             self._occupy(row, sent.receiver, sent.receiver_s)
             self._add(row, SHARED, pair_of(sent.sender, sent.receiver), sent.wire_s)
-            self._add(row, CLOCK, 0, sent.wire_s)
         if layer == len(self.problem.layers) - 1:
             self._occupy(row, device, least_output_s(self.problem, device))
 

@@ -32,19 +32,26 @@ def moves_of(
     for device, seconds in enumerate(problem.usable_seconds[layer]):
         if not isfinite(seconds):
             continue
-        activity = least_activity if resources.is_firmware else _activity
         for needs in _output_needs(problem, layer, is_ordered=is_ordered):
             receivers = [other for need in needs for other in need.devices() if other != device]
             cuts = [problem.cut(layer, device, receiver) for receiver in receivers]
             if all(isfinite(cut.seconds) for cut in cuts):
+                keeps = any(device in need.devices() for need in needs)
+                activity = (
+                    least_activity(problem, resources.path, layer, device, cuts, keeps=keeps)
+                    if resources.is_firmware
+                    else _activity(problem, layer, device, cuts)
+                )
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
                 yield Move(
                     device,
                     needs,
                     _arriving(receivers, relays, held_bytes),
-                    tuple(resources.of_layer(layer, device, cuts)),
+                    tuple(resources.of_layer(layer, device, cuts, activity.clock_s)),
                     sum(1 << powered for powered in {device, *relays}),
-                    *activity(problem, layer, device, cuts),
+                    activity.begins_s,
+                    activity.ends_s,
+                    activity.line_s,
                 )
 
 
@@ -60,7 +67,7 @@ def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) ->
         begins[who] = min(begins[who], clock_s)
         clock_s += seconds
         ends[who] = clock_s
-    return Activity(tuple(begins), tuple(ends), 0.0)
+    return Activity(tuple(begins), tuple(ends), 0.0, clock_s)
 
 
 def readers_on(problem: Problem, tensor: int) -> list[int]:
