@@ -192,7 +192,7 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: float = 0.0  # by which streamed hand-offs shorten an inference
+    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs
 
     @property
     def input_boards(self) -> tuple[int, ...]:
@@ -215,9 +215,9 @@ class Project(FileModel):
         return sum(cut.estimated_s for cut in self.cuts)
 
     @property
-    def estimated_i_s(self) -> float:
-        """I, the latency of an inference, in seconds: L + T, less what streamed hand-offs overlap."""
-        return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
+    def has_streamed_cuts(self) -> bool:
+        """Whether I is less than L + T, as boards compute while a tensor crosses."""
+        return any(cut.is_sent_by_rows or cut.is_taken_by_rows for cut in self.cuts)
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
