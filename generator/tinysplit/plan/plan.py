@@ -136,14 +136,12 @@ def make_plan(
         _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
-        return BoardPlan(
-            index, boards[index], tuple(steps), memory, stages, own_links, driver, link_bytes, named, optimize
-        )
+        own = index, boards[index], tuple(steps), memory, stages, own_links
+        return BoardPlan(*own, driver, link_bytes, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    hand_offs = streams.choose(settings.hand_off)
-    return Plan(problem, assignment, plans, links, cuts, hand_offs, streams.saved_s(hand_offs))
+    return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
 
 
 def _drive_links(

@@ -67,8 +67,15 @@ class StreamPlanner:
     cuts: Sequence[Cut]
     boards: Mapping[int, BoardSteps]
 
-    def choose(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
-        """Return the hand-off of each cut: as `mode` says where possible, by default what is faster."""
+    def choose(self, mode: HandOffMode | None) -> tuple[tuple[HandOff, ...], float]:
+        """Return the hand-off of each cut, as `mode` says where possible, by default what is faster.
+
+        Also returns by how many seconds one inference is shorter than with whole hand-offs.
+        """
+        chosen = self._chosen(mode)
+        return chosen, self.seconds([WHOLE] * len(self.cuts)) - self.seconds(chosen)
+
+    def _chosen(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
         chosen = [replace(WHOLE, reason="--hand-off whole")] * len(self.cuts)
         if mode is HandOffMode.WHOLE:
             return tuple(chosen)
@@ -82,10 +89,6 @@ class StreamPlanner:
                 if self.seconds(trial) < self.seconds(chosen) - LEAST_SAVING_S:
                     chosen = trial
         return tuple(chosen)
-
-    def saved_s(self, hand_offs: Sequence[HandOff]) -> float:
-        """Return by how many seconds one inference is shorter than with whole hand-offs."""
-        return self.seconds([WHOLE] * len(self.cuts)) - self.seconds(hand_offs)
 
     def seconds(self, hand_offs: Sequence[HandOff]) -> float:
         """Return the modelled seconds of one inference."""
