@@ -71,13 +71,20 @@ bool row_stream_receive(const network_transfer_t *transfer) {
   return true;
 }
 
-/* The rows that no output row reads, and the check of the whole: rows were used before it. */
+/* Rows that were used before the check of the whole tensor have been wrong if it failed. */
+static void check_input(const network_transfer_t *input) {
+  uint32_t lock = interrupts_lock();
+  if (link_mismatches(&board_links[input->link], input->channel) > 0) run_fail(ERROR_LINK_CORRUPT, input->channel);
+  interrupts_unlock(lock);
+}
+
+/* The rows that no output row reads, and the check. */
 static void end_input(void) {
   const network_transfer_t *input = stream->input;
   await(input->tensor.bytes);
   uint64_t start = cycle_counter_now();
   if (run_wait(transfers_is_full, input)) {
-    if (link_mismatches(&board_links[input->link], input->channel) > 0) run_fail(ERROR_LINK_CORRUPT, input->channel);
+    check_input(input);
     times_set(input->record, copying, 0);
     if (network_is_staged(&input->tensor)) transfers_accept(input, run_inference + 1u);
   }
