@@ -11,45 +11,89 @@
 #include "transfers.h"
 #include "words.h"
 
+enum { PIECE_BYTES = 512 }; /* copied while interrupts are masked */
+
 static const row_stream_t *stream; /* of the layer that runs */
 
-static uint32_t wanted;  /* bytes of the input that are awaited */
-static uint32_t taken;   /* bytes of the input that are in their place */
-static uint64_t copying; /* ticks of the input's copies */
+static const network_transfer_t *input; /* NULL: none is streamed */
+static volatile bool input_has_ended;   /* it is whole, checked, and in its place */
+static volatile uint32_t taken;         /* bytes of it in their place */
+static uint32_t wanted;                 /* bytes of it that are awaited */
+static uint64_t copying;                /* ticks of its copies */
 
 static bool is_queued; /* the output is on its way */
-static uint32_t given; /* bytes of the output that may leave */
+static uint32_t given; /* bytes of it that may leave */
 
 static uint32_t row_bytes(int32_t rows, uint32_t bytes_of_one, const network_tensor_t *tensor) {
   uint32_t bytes = rows < 0 ? 0 : (uint32_t)rows * bytes_of_one;
   return bytes < tensor->bytes ? bytes : tensor->bytes;
 }
 
-/* Input */
+/* Input. Interrupts are masked in functions whose names end with _locked: the end of the tensor comes from them. */
 
-static uint32_t received_bytes(void) {
-  const network_transfer_t *input = stream->input;
+static uint32_t received_locked(void) {
+  if (input_has_ended) return input->tensor.bytes;
+  return link_received_prefix(&board_links[input->link], input->channel);
+}
+
+/* Copies up to `end`: whole words, as it is the end of a block or of the tensor. */
+static void take_locked(uint32_t end) {
+  const network_tensor_t *tensor = &input->tensor;
+  if (network_is_staged(tensor) && end > taken) {
+    words_copy(network_arena + tensor->offset + taken, network_arena + tensor->stage + taken, end - taken);
+  }
+  taken = end;
+}
+
+/* The tensor is whole. Its last rows leave the buffer at once, so that the next tensor does not wait for the layer. They
+ * are rows that no output has taken the place of: those are awaited before. Rows that were used before the check of the
+ * whole tensor have been wrong if it ever failed.
+ */
+static void end_input_locked(void) {
+  if (link_mismatches(&board_links[input->link], input->channel) > 0) run_fail(ERROR_LINK_CORRUPT, input->channel);
+  take_locked(input->tensor.bytes);
+  input_has_ended = true;
+  if (network_is_staged(&input->tensor)) transfers_accept(input, run_inference + 1u);
+}
+
+void transfers_on_received(const network_transfer_t *transfer) {
+  if (transfer == input && !input_has_ended) end_input_locked();
+}
+
+bool row_stream_receive(const network_transfer_t *transfer) {
   uint32_t lock = interrupts_lock();
-  uint32_t bytes = link_received_prefix(&board_links[input->link], input->channel);
+  input = transfer;
+  input_has_ended = false;
+  taken = 0;
+  copying = 0;
+  if (!network_is_staged(&transfer->tensor)) {
+    transfers_accept(transfer, run_inference);
+  } else if (transfers_is_full(transfer)) {
+    end_input_locked();
+  }
   interrupts_unlock(lock);
-  return bytes;
+  return true;
 }
 
 static bool has_arrived(const void *unused) {
   (void)unused;
-  return received_bytes() >= wanted;
+  uint32_t lock = interrupts_lock();
+  uint32_t received = received_locked();
+  interrupts_unlock(lock);
+  return received >= wanted;
 }
 
-/* Copies all that has arrived: whole words, as it ends with a block or with the tensor. */
+/* Copies all that has arrived. */
 static void take(void) {
-  const network_tensor_t *tensor = &stream->input->tensor;
-  uint32_t received = received_bytes();
   uint64_t start = cycle_counter_now();
-  if (network_is_staged(tensor) && received > taken) {
-    words_copy(network_arena + tensor->offset + taken, network_arena + tensor->stage + taken, received - taken);
+  for (bool is_left = true; is_left;) {
+    uint32_t lock = interrupts_lock();
+    uint32_t received = received_locked();
+    is_left = received > taken + PIECE_BYTES;
+    take_locked(is_left ? taken + PIECE_BYTES : received);
+    interrupts_unlock(lock);
   }
   copying += cycle_counter_now() - start;
-  taken = received;
 }
 
 static void await(uint32_t bytes) {
@@ -60,35 +104,19 @@ static void await(uint32_t bytes) {
   schedule_excluded_ticks += cycle_counter_now() - start;
 }
 
-void row_stream_await(int32_t rows) {
-  await(row_bytes(rows, stream->in_row_bytes, &stream->input->tensor));
+void row_stream_await(int32_t rows) { await(row_bytes(rows, stream->in_row_bytes, &input->tensor)); }
+
+static bool has_input_ended(const void *unused) {
+  (void)unused;
+  return input_has_ended;
 }
 
-bool row_stream_receive(const network_transfer_t *transfer) {
-  taken = 0;
-  copying = 0;
-  if (!network_is_staged(&transfer->tensor)) transfers_accept(transfer, run_inference);
-  return true;
-}
-
-/* Rows that were used before the check of the whole tensor have been wrong if it failed. */
-static void check_input(const network_transfer_t *input) {
-  uint32_t lock = interrupts_lock();
-  if (link_mismatches(&board_links[input->link], input->channel) > 0) run_fail(ERROR_LINK_CORRUPT, input->channel);
-  interrupts_unlock(lock);
-}
-
-/* The rows that no output row reads, and the check. */
+/* Also rows that no output row reads. */
 static void end_input(void) {
-  const network_transfer_t *input = stream->input;
-  await(input->tensor.bytes);
   uint64_t start = cycle_counter_now();
-  if (run_wait(transfers_is_full, input)) {
-    check_input(input);
-    times_set(input->record, copying, 0);
-    if (network_is_staged(&input->tensor)) transfers_accept(input, run_inference + 1u);
-  }
+  if (run_wait(has_input_ended, 0)) times_set(input->record, copying, 0);
   schedule_excluded_ticks += cycle_counter_now() - start;
+  input = NULL;
 }
 
 /* Output */

@@ -159,9 +159,12 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
   }
 }
 
+__attribute__((weak)) void transfers_on_received(const network_transfer_t *transfer) { (void)transfer; }
+
 /* From the interrupts of the links; waits look at the states of channels. */
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
+    case LINK_EVENT_RECEIVED: transfers_on_received(transfer_of(channel)); break;
     case LINK_EVENT_STARTED: note_started(transfer_of(channel)); break;
     case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;

@@ -73,4 +73,4 @@ def test_streamed_hand_offs_are_right_and_as_fast_as_estimated(boards: str, cut:
     consumer_s = streamed.project.layers[cut].estimated_s
     assert saved_s > 0.6 * min(hand_off.estimated_s, consumer_s)
     errors = [each.estimated.i_s / each.measurement.i_s.mean for each in (whole, streamed)]
-    assert errors[1] == pytest.approx(errors[0], rel=0.02)  # that of the kernels' cycles is in both
+    assert errors[1] == pytest.approx(errors[0], rel=0.04)  # the error of the kernels' cycles is in both
