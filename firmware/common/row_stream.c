@@ -16,6 +16,7 @@ enum { PIECE_BYTES = 512 }; /* copied while interrupts are masked */
 static const row_stream_t *stream; /* of the layer that runs */
 
 static const network_transfer_t *input; /* NULL: none is streamed */
+static uint32_t input_run;              /* the run that it belongs to */
 static volatile bool input_has_ended;   /* it is whole, checked, and in its place */
 static volatile uint32_t taken;         /* bytes of it in their place */
 static uint32_t wanted;                 /* bytes of it that are awaited */
@@ -57,12 +58,13 @@ static void end_input_locked(void) {
 }
 
 void transfers_on_received(const network_transfer_t *transfer) {
-  if (transfer == input && !input_has_ended) end_input_locked();
+  if (transfer == input && run_number == input_run && !input_has_ended) end_input_locked();
 }
 
 bool row_stream_receive(const network_transfer_t *transfer) {
   uint32_t lock = interrupts_lock();
   input = transfer;
+  input_run = run_number;
   input_has_ended = false;
   taken = 0;
   copying = 0;
