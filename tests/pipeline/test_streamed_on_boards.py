@@ -41,7 +41,7 @@ def network(folder: Path) -> tuple[Path, NDArray[np.float32]]:
     conv(builder, 8, 16, pads=SAME)
     builder.node("Flatten")
     builder.node("Gemm", builder.constant(np.random.default_rng(1).normal(size=(8 * 81, 5)) / 20))
-    return builder.save(folder), np.random.default_rng(0).normal(size=(4, 3, 20, 20)).astype(np.float32)
+    return builder.save(folder), np.random.default_rng(0).normal(size=(6, 3, 20, 20)).astype(np.float32)
 
 
 def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode: HandOffMode) -> MeasureReport:
