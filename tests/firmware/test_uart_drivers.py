@@ -85,7 +85,7 @@ def test_requests_are_connected_as_the_family_does_it() -> None:
 def test_polling_needs_no_interrupt_of_the_link() -> None:
     text = source("nucleo_g071rb", LinkDriver.POLLING)
     assert text.count("_IRQHandler(void) {") == 1
-    assert "uart_host_interrupt" in text
+    assert "host_interrupt();" in text
 
 
 def test_a_board_without_links_names_nothing_of_them() -> None:
