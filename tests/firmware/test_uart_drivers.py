@@ -50,14 +50,14 @@ def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -
 
 
 @pytest.mark.parametrize("names", RING, ids="-".join)
-@pytest.mark.parametrize("baud", [115_200, 921_600])
+@pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
     assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
 
 
 # At 4 Mbaud in both directions a Cortex-M4 without FIFO has 200 cycles for two bytes: it loses some.
 @pytest.mark.parametrize("names", RING, ids="-".join)
-@pytest.mark.parametrize("baud", [115_200, 921_600])
+@pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 @pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
 def test_the_core_moves_every_byte(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> None:
     assert exchange(folder, names, driver, baud) == [[0, BYTES, BYTES, 1]] * 2
