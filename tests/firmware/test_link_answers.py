@@ -227,6 +227,15 @@ def test_a_confirmed_tensor_is_whole(program: Path) -> None:
     assert said[2:] == ["prefix 56", f"{RECEIVED} 6 0", answer(ACK, SHORT_IN), f"memory {TENSOR[:56].hex()}"]
 
 
+def test_the_end_of_a_tensor_whose_crc_was_lost_comes_again(program: Path) -> None:
+    *rest, end = pieces(TENSOR)
+    broken = damaged(end, LONG - 4096)
+    units = [TENSOR[at : at + 64] for at in range(4096, LONG, 64)]
+    confirm = Frame(CONFIRM, LONG_IN, 0, 64, confirm_of(15, 0x7FFF, units))
+    said = says(program, f"accept {LONG_IN} 0", *rest, broken, confirm, Frame(QUERY, LONG_IN), end)
+    assert said[2:] == [answer(MISSING, LONG_IN, 0, 72, b"\x40"), f"{RECEIVED} 7 0", answer(ACK, LONG_IN)]
+
+
 def test_a_confirmation_of_other_bytes_is_ignored(program: Path) -> None:
     broken = damaged(Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]), 3)
     confirm = Frame(CONFIRM, SHORT_IN, payload=confirm_of(1, 1, [TENSOR[:56]]))
