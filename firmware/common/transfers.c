@@ -13,6 +13,8 @@
 #include "uart_link.h"
 #include "words.h"
 
+#define PROBE_MS 1000u
+
 link_identity_t transfers_identity;
 
 void transfers_begin(void) {
@@ -90,10 +92,13 @@ static void poll_port(uart_link_t *port) {
   }
 }
 
+/* A link without a tensor to send asks nothing by itself: the neighbour that a board waits for may be gone. */
 void transfers_tick(void) {
+  bool is_probing = run_is_waiting() && ticker_ms % PROBE_MS == 0;
   for (uint32_t i = 0; i < board_link_count; i++) {
     poll_port(&board_link_uarts[i]);
     uint32_t lock = interrupts_lock();
+    if (is_probing) link_probe(&board_links[i]);
     link_tick(&board_links[i]);
     interrupts_unlock(lock);
   }
