@@ -128,7 +128,7 @@ class PlayedFirmware:
             self.board[device] += read_s
             return self.board[device]
         ready_s = max(self.board[device], self.free.get(buffer, 0.0))
-        ready_s += self.copy_s[step.tensor][device] + self.send_s[step.tensor][device]
+        ready_s += self.copy_s[step.tensor][device] + self.send_s[-1][device]
         self.board[device], self.free[buffer] = ready_s, ready_s + read_s
         return self.free[buffer]
 

@@ -106,6 +106,8 @@ class _Builder:
         """Return the seconds of the board, without those in which it waits for a line."""
         if not step.is_staged:
             return step.seconds
+        if step.kind is Kind.OUTPUT:
+            return self.parts.output_s(step.device)
         return (self.parts.in_s if step.kind in FROM_LINE else self.parts.out_s)(step.tensor, step.device)
 
     def board_edges(self) -> Iterator[Edge]:

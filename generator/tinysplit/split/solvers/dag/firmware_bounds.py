@@ -90,7 +90,7 @@ def least_feeding_s(problem: Problem, device: int) -> float:
 def least_output_s(problem: Problem, device: int) -> float:
     """Return the least seconds of a device to give the network's output."""
     parts = problem.handoff_parts
-    return min(parts.out_s(len(problem.layers) - 1, device), parts.host_s[device][1])
+    return min(parts.output_s(device), parts.host_s[device][1])
 
 
 def least_activity(
