@@ -7,13 +7,12 @@ beside their splits, and a split whose links leave too little RAM is searched ag
 from collections.abc import Callable
 from dataclasses import replace
 
-from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
-from tinysplit.split.evaluate.memory import link_bytes
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem, is_better
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.no_split import NoSplitError
 
-SEARCHES = 8  # with less RAM each
+RAM_STEP_BYTES, SEARCHES = 512, 4  # RAM that is left out, twice as much in each search
 
 
 def best_alone(problem: Problem) -> Split | None:
@@ -39,19 +38,22 @@ def find_linked(problem: Problem, find: Callable[[Problem], Split]) -> Split:
 
     Raises NoSplitError where `find` does, and where no such split is found.
     """
-    limited = problem
-    for _ in range(SEARCHES):
-        found = replace(find(limited), problem=problem)
-        missing = _missing_bytes(found.figures)
-        if not any(missing):
+    try:
+        found = find(problem)
+    except NoSplitError:
+        if not any(device.driver_bytes for device in problem.devices):
+            raise
+    else:
+        if found.figures.is_feasible:
             return found
-        devices = zip(limited.devices, missing, strict=True)
-        limited = replace(limited, devices=tuple(replace(own, ram_bytes=own.ram_bytes - less) for own, less in devices))
+    for share in range(SEARCHES):
+        found = replace(find(_with_less_ram(problem, RAM_STEP_BYTES << share)), problem=problem)
+        if found.figures.is_feasible:
+            return found
     raise NoSplitError(proved=False)
 
 
-def _missing_bytes(figures: Evaluation) -> tuple[int, ...]:
-    """Return by how many bytes arena and links exceed the RAM of each device."""
-    links = link_bytes(figures.problem, figures.assignment, figures.ram_bytes)
-    devices = zip(figures.ram_bytes, links, figures.problem.devices, strict=True)
-    return tuple(max(0, arena + link - device.ram_bytes) for arena, link, device in devices)
+def _with_less_ram(problem: Problem, less_bytes: int) -> Problem:
+    """Return the problem without the RAM that links might take, and without links that take any."""
+    devices = (replace(own, ram_bytes=max(0, own.ram_bytes - less_bytes), driver_bytes=()) for own in problem.devices)
+    return replace(problem, devices=tuple(devices))
