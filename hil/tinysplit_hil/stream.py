@@ -218,10 +218,16 @@ class _Copy:
         self._waits_s += [min(waits)] if waits else []
 
     def span(self) -> tuple[float, int] | None:
-        """Return seconds and number of periods between the first and the last output after the start."""
+        """Return seconds and number of periods between the first and the last output after the start.
+
+        The last ones are left out if there are enough: no inputs follow that the boards would receive meanwhile.
+        """
         if not self._done_s:
             return None
-        first, last = min(self._done_s), max(self._done_s)
+        numbers = sorted(self._done_s)
+        steady = numbers[: -len(self.pipeline.boards)]
+        numbers = steady if len(steady) > 1 else numbers
+        first, last = numbers[0], numbers[-1]
         return (self._done_s[last] - self._done_s[first], last - first) if last > first else None
 
     def host_port_shares(self) -> Sequence[float]:

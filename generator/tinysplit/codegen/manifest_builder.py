@@ -1,6 +1,7 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from tinysplit.codegen.layer_source import LayerSource
@@ -11,6 +12,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.period import planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
@@ -24,7 +26,7 @@ from tinysplit.project.manifest import (
     ProjectModel,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
-from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.topology import Cut
 
 
@@ -42,6 +44,10 @@ def build_manifest(
     """
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
     widths = BitWidths.of_quantized(quantized)
+    layers = tuple(
+        _layer(index, quantized, sources[index], widths, boards[device]) for index, device in enumerate(plan.assignment)
+    )
+    problem = _as_generated(plan, layers)
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -50,18 +56,31 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_s(plan.problem, plan.assignment),
-        one_board_period_s=one_board_period_s(plan.problem),
+        estimated_period_s=planned_period_s(plan, problem),
+        one_board_period_s=one_board_period_s(problem),
         copies=(tuple(board_plan.number for board_plan in plan.boards),),
         boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
         links=tuple(_link(link, boards) for link in plan.links),
-        layers=tuple(
-            _layer(index, quantized, sources[index], widths, boards[device])
-            for index, device in enumerate(plan.assignment)
-        ),
+        layers=layers,
         cuts=tuple(_cut(number, *each) for number, each in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1)),
         estimated_saved_s=plan.saved_s,
     )
+
+
+def _as_generated(plan: Plan, layers: Sequence[ProjectLayer]) -> Problem:
+    """Return the problem with the estimates of the generated layers, which know formats and fused layers.
+
+    Those of other boards change by the same factor: formats are common to all boards.
+    """
+
+    def seconds(costs: LayerCosts, layer: ProjectLayer) -> tuple[float, ...]:
+        before_s = costs.seconds[layer.board - 1]
+        factor = layer.estimated_s / before_s if before_s else 1.0
+        return tuple(factor * own_s for own_s in costs.seconds)
+
+    costs = zip(plan.problem.layers, layers, strict=True)
+    generated = tuple(replace(own, seconds=seconds(own, layer)) for own, layer in costs)
+    return replace(plan.problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _layer(
