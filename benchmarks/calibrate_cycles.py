@@ -94,7 +94,7 @@ def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findi
     plan = make_plan(graph, quantized.bits, (board, board), problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), board, findings)
         _add_link(project, folder, x, board, findings)

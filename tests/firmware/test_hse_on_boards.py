@@ -37,7 +37,9 @@ def test_the_error_of_the_boards_oscillators_is_not_that_of_hse(fed: tuple[Board
     hsi = board.with_clock(ClockSource.HSI)
     hsi_elf = build(tmp_path, hsi, (), NETWORK)
     times = [
-        VirtualRig([VirtualBoard(board, each, clock_error_ppm=error)]) for each in (elf, hsi_elf) for error in (0, 30_000)
+        VirtualRig([VirtualBoard(board, each, clock_error_ppm=error)])
+        for each in (elf, hsi_elf)
+        for error in (0, 30_000)
     ]
     hz = [clock_rate(rig) for rig in times]
     assert hz[0] == hz[1] == board.clock.core_hz

@@ -7,7 +7,7 @@ from fake_boards import ALL
 from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType
-from tinysplit_hil.stream import pipelines, stream
+from tinysplit_hil.stream import stream
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
 
@@ -41,8 +41,8 @@ def test_a_slow_host_port_is_noticed() -> None:
     assert streamed.host_port_share > 0.9  # type: ignore[operator]
 
 
-def test_copies_have_the_boards_of_the_first_one_in_its_order() -> None:
-    first, second = pipelines(make_project(copies=2))
+def test_each_copy_has_its_own_boards() -> None:
+    first, second = make_project(copies=2).pipelines
     assert (first.boards, first.input_boards, first.output_board) == ((1, 2), (1,), 2)
     assert (second.boards, second.input_boards, second.output_board) == ((3, 4), (3,), 4)
 

@@ -1,7 +1,8 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
@@ -24,23 +25,24 @@ from tinysplit.project.manifest import (
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.evaluate.replication import period_of_copies_s
 from tinysplit.split.topology import Cut
 
 
 def build_manifest(
     quantized: QuantizedGraph,
-    sources: Sequence[LayerSource],
+    sources: Sequence[Sequence[LayerSource]],
     model: ProjectModel,
-    plan: Plan,
+    plans: Sequence[Plan],
     baud: int,
     calibration_samples: int,
 ) -> Project:
     """Return the manifest with the project hash 0, which is set when all files are written.
 
-    `sources` are the kernels of all layers in their order; `baud` is the links' baud rate.
+    `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
+    `baud` is the links' baud rate.
     """
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    widths = BitWidths.of_quantized(quantized)
+    copies = list(zip(plans, sources, strict=True))
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -49,17 +51,22 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_s(plan.problem, plan.assignment),
-        one_board_period_s=one_board_period_s(plan.problem),
-        copies=(tuple(board_plan.number for board_plan in plan.boards),),
-        boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
-        links=tuple(_link(link, boards) for link in plan.links),
-        layers=tuple(
-            _layer(index, quantized, sources[index], widths, boards[device])
-            for index, device in enumerate(plan.assignment)
-        ),
-        cuts=tuple(_cut(number, cut) for number, cut in enumerate(plan.cuts, 1)),
+        estimated_period_s=period_of_copies_s([period_s(plan.problem, plan.assignment) for plan in plans]),
+        one_board_period_s=one_board_period_s(plans[0].problem),
+        copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
+        boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
+        links=tuple(chain.from_iterable(map(_links, plans))),
+        layers=tuple(chain.from_iterable(_layers(quantized, own, plan) for plan, own in copies)),
+        cuts=tuple(_cut(number, cut) for plan in plans for number, cut in enumerate(plan.cuts, 1)),
     )
+
+
+def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:
+    """Yield the layers of one copy of the network."""
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    widths = BitWidths.of_quantized(quantized)
+    for index, device in enumerate(plan.assignment):
+        yield _layer(index, quantized, sources[index], widths, boards[device])
 
 
 def _layer(
@@ -98,6 +105,11 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         staged_output=board_plan.stages.output is not None,
         core_hz=board.clock.core_hz,
     )
+
+
+def _links(plan: Plan) -> Iterator[ProjectLink]:
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    return (_link(link, boards) for link in plan.links)
 
 
 def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
