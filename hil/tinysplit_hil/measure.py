@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.common.tables import counted
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
@@ -135,7 +136,8 @@ def check_sample_count(project: Project, n_samples: int) -> None:
     """Raise UsageError unless there is a sample for each copy of the network."""
     needed = len(project.copies)
     if n_samples < needed:
-        raise UsageError(f"{n_samples} samples are too few for {needed} copies of the network: at least one for each")
+        what = counted(n_samples, "sample")
+        raise UsageError(f"{what} for {needed} copies of the network: at least {needed} are needed")
 
 
 def check_inputs(boards: Boards, inputs: IntArray) -> None:

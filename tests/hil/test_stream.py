@@ -118,6 +118,13 @@ def test_too_few_samples() -> None:
         stream(make_project(), FakeRig.make().rig, make_inputs(4))
 
 
+def test_copies_need_samples_in_proportion_to_their_speed() -> None:
+    project = make_project(copies=2)
+    slow = [layer.model_copy(update={"estimated_s": 10.0}) if layer.board == 4 else layer for layer in project.layers]
+    with pytest.raises(UsageError, match=r"40 samples are too few for a period of these boards: at least 16\d\d are"):
+        stream(project.model_copy(update={"layers": tuple(slow)}), FakeRig.make(copies=2).rig, make_inputs(40))
+
+
 def test_failures_may_leave_no_period() -> None:
     fake, inputs = FakeRig.make(), make_inputs(8)
     fake.boards[0].failures = {4: NO_ANSWER}
