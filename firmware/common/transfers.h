@@ -1,4 +1,5 @@
-/* The links to the neighbours: steps that receive and send tensors, and what the other modules ask of all links together.
+/* The links to the neighbours: steps that receive and send tensors, and what the other modules ask of all links
+ * together.
  *
  * A project without links has no_transfers.c in place of transfers.c, and no link at all.
  */

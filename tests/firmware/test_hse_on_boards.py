@@ -29,7 +29,9 @@ MS_PS = PS_PER_S // 1000
 def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
     """Return a board whose PLL is fed by HSE, and its firmware."""
     board = with_osc_in(request.param).with_clock(ClockSource.HSE)
-    return board, build(tmp_path_factory.mktemp(board.name), board, board.link_uarts, NETWORK)
+    links = board.link_uarts
+    network = network_source((SubModel(1, 2),), 64, n_links=len(links))
+    return board, build(tmp_path_factory.mktemp(board.name), board, links, network)
 
 
 def test_the_error_of_the_boards_oscillators_is_not_that_of_hse(fed: tuple[Board, Path], tmp_path: Path) -> None:
