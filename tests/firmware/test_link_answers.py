@@ -31,6 +31,7 @@ from link_frames import (
     hello,
     seed_of,
 )
+from tinysplit.split.evaluate.streaming import frame_limit
 
 PLAN, RUN = 0xC0FFEE01, 77
 SEED = seed_of(PLAN, RUN)
@@ -145,6 +146,17 @@ def test_only_what_is_ready_leaves(program: Path) -> None:
         (DATA_END, 68, LONG - 68 * 64 + 4),
     ]
     assert frames[-1].payload[-4:] == struct.pack("<I", zlib.crc32(tensor_out(LONG_OUT, LONG)))
+
+
+@pytest.mark.parametrize("share", [1, 128, 200, 255])
+def test_frames_of_a_streamed_tensor_are_as_long_as_the_model_says(tmp_path: Path, share: int) -> None:
+    program = compile_host(tmp_path, "link_answers", *LINK_SOURCES, defines=(f"FRAME_SHARE={share}",))
+    said = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}")
+    frames = [entry for entry in said if isinstance(entry, Frame)]
+    lengths = [len(frame.payload) - 4 * (frame.type == DATA_END) for frame in frames]
+    lefts = [LONG - sum(lengths[:i]) for i in range(len(lengths))]
+    assert lengths == [min(frame_limit(left, share), left) for left in lefts]
+    assert sum(lengths) == LONG
 
 
 def test_the_prefix_counts_checked_bytes_without_a_gap(program: Path) -> None:

@@ -28,10 +28,14 @@ __attribute__((used)) volatile uint32_t wrong, received, sent, loops, ticks, idl
 
 void faults_handler(void);
 void SysTick_Handler(void);
+void host_interrupt(void);
+void transfers_interrupt(uint32_t link);
 int main(void);
 
 void faults_handler(void) {{ for (;;) {{}} }}
 void SysTick_Handler(void) {{}}
+void host_interrupt(void) {{}}
+void transfers_interrupt(uint32_t link) {{ uart_link_interrupt(&board_link_uarts[link]); }}
 
 static volatile bool is_awake; /* there is something to send */
 

@@ -13,6 +13,7 @@ from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import (
     Project,
@@ -57,7 +58,8 @@ def build_manifest(
         boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(_layers(quantized, own, plan) for plan, own in copies)),
-        cuts=tuple(_cut(number, cut) for plan in plans for number, cut in enumerate(plan.cuts, 1)),
+        cuts=tuple(chain.from_iterable(map(_cuts, plans))),
+        estimated_saved_s=max(plan.saved_s for plan in plans),
     )
 
 
@@ -122,7 +124,12 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     )
 
 
-def _cut(number: int, cut: Cut) -> ProjectCut:
+def _cuts(plan: Plan) -> Iterator[ProjectCut]:
+    cuts = zip(plan.cuts, plan.hand_offs, strict=True)
+    return (_cut(number, *each) for number, each in enumerate(cuts, 1))
+
+
+def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:
     return ProjectCut(
         number=number,
         after_layer=cut.after_layer + 1,
@@ -130,4 +137,7 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
         to_board=cut.receiver + 1,
         payload_bytes=cut.payload_bytes,
         estimated_s=cut.seconds,
+        is_sent_by_rows=hand_off.gives is not None,
+        is_taken_by_rows=hand_off.takes is not None,
+        why_whole=hand_off.reason,
     )

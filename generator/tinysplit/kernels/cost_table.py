@@ -46,9 +46,11 @@ class FirmwareBytes(FileModel):
 class HandoffCosts(FileModel):
     """Cycles of a core for each byte of a tensor: copied between buffer and arena, sent and received, by link driver.
 
-    Not measured yet: estimated from the work of the drivers.
+    Those of frames and DMA on Cortex-M0+ fit the layers of streamed inferences, which sending and receiving slows down.
+    The others are not measured yet: estimated from the work of the drivers.
     """
 
+    frame: NonNegativeFloat  # cycles of a frame at either end
     copying: NonNegativeFloat
     sending: dict[str, NonNegativeFloat]
     receiving: dict[str, NonNegativeFloat]

@@ -13,7 +13,7 @@ from tinysplit.boards.board import Board, ClockSource
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.output_folder import write_whole_file
-from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
@@ -160,6 +160,7 @@ class SplitFile(FileModel):
     links: tuple[SplitLink, ...]
     host_transfers: bool
     optimize: Optimize
+    hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -189,6 +190,7 @@ class SplitFile(FileModel):
             links=tuple(link.setting for link in self.links),
             host_transfers=self.host_transfers,
             optimize=self.optimize,
+            hand_off=self.hand_off,
         )
 
     @property
@@ -244,6 +246,7 @@ class SplitFile(FileModel):
             links=tuple(map(SplitLink.of, settings.links)),
             host_transfers=settings.host_transfers,
             optimize=settings.optimize,
+            hand_off=settings.hand_off,
             use_all=settings.use_all,
             paper=settings.paper,
             solver=split.solver,
