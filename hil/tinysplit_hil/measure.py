@@ -186,7 +186,9 @@ def _infer_alone(boards: Boards, data: bytes) -> _Inference:
     boards.start_run()
     try:
         output, i_s = _infer(boards, data)
-        return _Inference(output, i_s, _read_times(boards))
+        records = _read_times(boards)
+        boards.check_flash()
+        return _Inference(output, i_s, records)
     except ToolError as error:
         raise boards.explain(error) from None
 

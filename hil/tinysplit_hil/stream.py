@@ -77,7 +77,8 @@ def stream(
     Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
     failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
     failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
-    sample succeeds, with `fail_fast` for the first failure; UsageError when there are too few samples for a period.
+    sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
+    UsageError when there are too few samples for a period.
     """
     needed = sum(len(pipeline.boards) + OUTPUTS_OF_A_PERIOD for pipeline in pipelines(project))
     if len(inputs) < needed:
@@ -102,6 +103,7 @@ def stream(
             if isinstance(error, NoRunError):
                 break
             barren = barren + 1 if len(results.outputs) == n_before else 1
+    boards.check_flash()
     return results.stream(project)
 
 

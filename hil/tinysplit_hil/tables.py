@@ -101,7 +101,8 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
 def _latency_table(report: MeasureReport) -> Table:
     """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
     table = _table(report, "Latency of one inference")
-    _columns(table, "case", "L (s)", "T (s)", "I = L + T (s)", labels=("case",))
+    latency = "I (s)" if report.project.has_streamed_cuts else "I = L + T (s)"  # boards compute during T
+    _columns(table, "case", "L (s)", "T (s)", latency, labels=("case",))
     if _is_published_case(report):
         table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"
         for case, *seconds in PUBLISHED_ROWS:

@@ -13,6 +13,11 @@ static uint8_t *begin(void *owner, const frame_header_t *header) {
   return header->type == 0xFF ? NULL : payload; /* type 0xFF is dropped, as a receiver may */
 }
 
+static uint8_t *go_on(void *owner, const frame_header_t *header) {
+  uint8_t *head = begin(owner, header);
+  return head ? head + FRAME_HEAD_BYTES : NULL;
+}
+
 static void end(void *owner, const frame_header_t *header, bool crc_good) {
   (void)owner;
   printf("%u %u %u %u %d ", header->type, header->tag, header->sequence, header->length, crc_good);
@@ -22,7 +27,7 @@ static void end(void *owner, const frame_header_t *header, bool crc_good) {
 
 static int decode(void) {
   static frame_receiver_t receiver;
-  frame_receiver_begin(&receiver, NULL, begin, end);
+  frame_receiver_begin(&receiver, NULL, begin, go_on, end);
   for (int byte = getchar(); byte != EOF; byte = getchar()) frame_receive(&receiver, (uint8_t)byte);
   return 0;
 }

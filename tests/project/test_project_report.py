@@ -27,4 +27,6 @@ def test_each_layer_has_a_line_of_its_own() -> None:
         assert layer.memory.scheme in row
         assert row.endswith(f" {layer.estimated_cycles}")
         assert any(line.startswith(f"layer {layer.number}, output at ") for line in lines)
+    for cut in project.cuts:
+        assert any(line.startswith(f"output of layer {cut.after_layer} to board {cut.to_board}: ") for line in lines)
     assert "…" not in text.getvalue()

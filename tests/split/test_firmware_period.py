@@ -75,6 +75,33 @@ def test_two_boards_with_buffers_overlap() -> None:
     assert evaluate(pipeline(ROOMY, 12.0), (0, 1)).period_s == 12 + 0.125 + 0.25
 
 
+def test_a_buffer_is_free_once_it_is_copied() -> None:
+    problem = pipeline(ROOMY, 20.0)
+    assert problem.handoff is not None
+    slow = replace(problem, handoff=replace(problem.handoff, copy_s=((0.25, 5.0),) * 3))
+    # y copies for 5 s before it grants its buffer again; x is ready after 20 + 0.125 + 0.75.
+    assert evaluate(slow, (0, 1)).period_s == 20 + 5 + 0.125
+
+
+def test_a_link_carries_one_tensor_at_a_time() -> None:
+    problem = pipeline(ROOMY, 15.0)
+    a, b = problem.layers
+    assert problem.handoff is not None
+    both = replace(
+        problem,
+        layers=(a, b, LayerCosts.alike("c", 1, 40, 20, (1.0, 1.0), (0, 1))),
+        transfer_seconds=problem.transfer_seconds[:1] * 3,
+        handoff=replace(
+            problem.handoff,
+            wire_s=problem.handoff.wire_s[:1] * 3,
+            copy_s=((0.25, 0.25),) * 4,
+            send_s=((0.5, 0.5),) * 4,
+            receive_s=((0.5, 0.5),) * 4,
+        ),
+    )
+    assert evaluate(both, (0, 0, 1)).period_s == 2 * 15.0
+
+
 def test_two_boards_without_buffers_wait_for_each_other() -> None:
     # x: 3 s for the host, 10 s, then 2.125 s until the acknowledgement, or until y is ready.
     assert evaluate(pipeline(TIGHT, 2.0), (0, 1)).period_s == 3 + 10 + 2 + 0.125

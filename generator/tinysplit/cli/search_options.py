@@ -15,7 +15,7 @@ import typer
 
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.options import check_seconds
-from tinysplit.costs.link_options import parse_links
+from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
@@ -134,6 +134,13 @@ class SplitOptions(SearchOptions):
             "interrupt.",
         ),
     ] = None
+    hand_off: Annotated[
+        HandOffMode | None,
+        typer.Option(
+            help="How tensors cross to other boards: whole, or streamed: row by row while both boards compute, where "
+            "their layers allow it. By default what is estimated to be faster, for each tensor.",
+        ),
+    ] = None
     solver: Annotated[
         str,
         typer.Option(
@@ -152,7 +159,12 @@ class SplitOptions(SearchOptions):
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
         links = parse_links(self.link or (), len(self.board))
         return replace(
-            super().settings(), baud=self.baud, links=links, link_driver=self.link_driver, use_all=bool(self.use_all)
+            super().settings(),
+            baud=self.baud,
+            links=links,
+            link_driver=self.link_driver,
+            hand_off=self.hand_off,
+            use_all=bool(self.use_all),
         )
 
 

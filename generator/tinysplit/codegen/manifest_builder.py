@@ -14,6 +14,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.period import planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import (
     Project,
@@ -61,7 +62,8 @@ def build_manifest(
         boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
         links=tuple(_link(link, boards) for link in plan.links),
         layers=layers,
-        cuts=tuple(_cut(number, cut) for number, cut in enumerate(plan.cuts, 1)),
+        cuts=tuple(_cut(number, *each) for number, each in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1)),
+        estimated_saved_s=plan.saved_s,
     )
 
 
@@ -130,7 +132,7 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     )
 
 
-def _cut(number: int, cut: Cut) -> ProjectCut:
+def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:
     return ProjectCut(
         number=number,
         after_layer=cut.after_layer + 1,
@@ -138,4 +140,7 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
         to_board=cut.receiver + 1,
         payload_bytes=cut.payload_bytes,
         estimated_s=cut.seconds,
+        is_sent_by_rows=hand_off.gives is not None,
+        is_taken_by_rows=hand_off.takes is not None,
+        why_whole=hand_off.reason,
     )

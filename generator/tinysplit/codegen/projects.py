@@ -12,6 +12,7 @@ from tinysplit.codegen.layer_source import LayerSource, file_name, render_header
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
@@ -85,8 +86,17 @@ def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, 
     sources = []
     for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
         memory = memories[device]
-        sources.append(LayerSource(replace(own, layer=memory.layer(quantized.graph, index)), memory.kernels[index]))
+        called = replace(own, layer=memory.layer(quantized.graph, index))
+        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index)))
     return tuple(sources)
+
+
+def _hooks(plan: Plan, layer: int) -> RowHooks:
+    """Return the hooks of a layer; fused ones have none, as network.c calls them tile by tile."""
+    return RowHooks(
+        awaits=any(each.takes is not None and each.takes.layers == (layer,) for each in plan.hand_offs),
+        announces=any(each.gives is not None and each.gives.layers == (layer,) for each in plan.hand_offs),
+    )
 
 
 def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from tinysplit.boards.link_driver import LinkDriver, driver_ram_bytes
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.handoff import direct_seconds, handoff_of
-from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -46,6 +46,7 @@ class CostSettings:
     frame_period_s: float = 0.0  # time between inputs; 0: as fast as a split takes them
     links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
     link_driver: LinkDriver | None = None  # None: chosen for each board
+    hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (0-based layer, kernel or scheme to use)
@@ -53,7 +54,7 @@ class CostSettings:
     @property
     def link_settings(self) -> LinkSettings:
         """The links between all pairs of boards."""
-        return LinkSettings(self.baud, self.links, self.link_driver)
+        return LinkSettings(self.baud, self.links, self.link_driver, self.hand_off)
 
     @property
     def period_definition(self) -> Period:

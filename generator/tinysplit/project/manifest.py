@@ -135,7 +135,10 @@ class ProjectCut(FileModel):
     from_board: int
     to_board: int
     payload_bytes: int
-    estimated_s: float
+    estimated_s: float  # as a whole
+    is_sent_by_rows: bool = False
+    is_taken_by_rows: bool = False
+    why_whole: str = ""  # why it is not streamed at both ends
 
 
 class ProjectLink(FileModel):
@@ -189,6 +192,7 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
+    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs
 
     @property
     def input_boards(self) -> tuple[int, ...]:
@@ -209,6 +213,11 @@ class Project(FileModel):
     def estimated_t_s(self) -> float:
         """T, the communication latency, in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
+
+    @property
+    def has_streamed_cuts(self) -> bool:
+        """Whether I is less than L + T, as boards compute while a tensor crosses."""
+        return any(cut.is_sent_by_rows or cut.is_taken_by_rows for cut in self.cuts)
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:

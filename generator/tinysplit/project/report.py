@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.common.tables import plain_table
-from tinysplit.project.manifest import Project
+from tinysplit.common.units import MS
+from tinysplit.project.manifest import Project, ProjectCut
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -21,6 +22,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
     console.print(table, "", _layers(project), "", sep="\n")
     _print_reasons(project, console)
+    _print_hand_offs(project, console)
     for link in project.links:
         ends = [
             f"board {board} {uart} ({connector})"
@@ -31,6 +33,27 @@ def print_project(project: Project, out: Path, console: Console) -> None:
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _print_hand_offs(project: Project, console: Console) -> None:
+    """Print how each cut crosses, and the latency with streamed hand-offs."""
+    for cut in project.cuts:
+        reason = f" ({cut.why_whole})" if cut.why_whole else ""
+        line = f"output of layer {cut.after_layer} to board {cut.to_board}: {_hand_off(cut)}{reason}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if project.has_streamed_cuts:
+        whole_s = project.estimated_l_s + project.estimated_t_s
+        streamed_s = whole_s - project.estimated_saved_s
+        line = f"I {streamed_s * MS:.2f} ms, with whole hand-offs L + T = {whole_s * MS:.2f} ms (estimated)"
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _hand_off(cut: ProjectCut) -> str:
+    if cut.is_sent_by_rows and cut.is_taken_by_rows:
+        return "streamed"
+    if cut.is_sent_by_rows:
+        return "sent row by row"
+    return "taken row by row" if cut.is_taken_by_rows else "whole"
 
 
 def _layers(project: Project) -> Table:
