@@ -97,6 +97,8 @@ static void keep_alive(void) {
 
 bool run_needs_ticker(void) { return is_waiting || network_has_long_layers; }
 
+bool run_is_waiting(void) { return is_waiting; }
+
 static void leave_rest(void) {
   if (run_state != RUN_READY) return;
   run_state = RUN_RUNNING;

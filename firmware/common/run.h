@@ -46,6 +46,9 @@ bool run_has_ended(void);
 /* Whether the ticker is to stay on: while waiting, and while a layer runs during which the cycle counter may wrap. */
 bool run_needs_ticker(void);
 
+/* Whether a step waits. */
+bool run_is_waiting(void);
+
 /* Take what has ended the run: false, and 0, if there was nothing. To be called with interrupts masked. */
 bool run_take_request(run_request_t *request);
 bool run_take_failure(void);

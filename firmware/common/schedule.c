@@ -8,6 +8,7 @@
 #include "interrupts.h"
 #include "network.h"
 #include "run.h"
+#include "stack.h"
 #include "ticker.h"
 #include "times.h"
 #include "transfers.h"
@@ -61,6 +62,7 @@ bool run_on_wait(void) {
 static void infer(void) {
   for (uint32_t i = 0; i < network_step_count; i++) {
     watchdog_refresh();
+    stack_check();
     answer_check();
     if (run_has_ended() || !take_step(&network_steps[i], i)) return;
   }

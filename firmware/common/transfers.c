@@ -13,6 +13,8 @@
 #include "uart_link.h"
 #include "words.h"
 
+#define PROBE_MS 1000u
+
 link_identity_t transfers_identity;
 
 void transfers_begin(void) {
@@ -81,7 +83,7 @@ void transfers_interrupt(uint32_t link) {
   if (link_is_busy(&board_links[link])) ticker_start();
 }
 
-/* Interrupts are masked for one piece at a time: without DMA a byte comes every 3 us at 3 Mbaud. */
+/* Interrupts are masked for one piece at a time: a byte of the host comes every 11 us. */
 static void poll_port(uart_link_t *port) {
   for (bool is_left = true; is_left;) {
     uint32_t lock = interrupts_lock();
@@ -90,18 +92,31 @@ static void poll_port(uart_link_t *port) {
   }
 }
 
+/* A link without a tensor to send asks nothing by itself: the neighbour that a board waits for may be gone. */
 void transfers_tick(void) {
+  bool is_probing = run_is_waiting() && ticker_ms % PROBE_MS == 0;
   for (uint32_t i = 0; i < board_link_count; i++) {
     poll_port(&board_link_uarts[i]);
     uint32_t lock = interrupts_lock();
+    if (is_probing) link_probe(&board_links[i]);
     link_tick(&board_links[i]);
     interrupts_unlock(lock);
   }
 }
 
+static bool is_sending(void) {
+  for (uint32_t i = 0; i < network_transfer_count; i++) {
+    const network_transfer_t *transfer = &network_transfers[i];
+    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
+    if (transfer->take == transfers_send && is_moving) return true;
+  }
+  return false;
+}
+
+/* While a tensor leaves, the cycle counter has to count. */
 bool transfers_poll(void) {
   for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
-  return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+  return board_link_uarts[0].settings->driver != UART_LINK_POLLING && !is_sending();
 }
 
 uint32_t transfers_repeats(void) {

@@ -7,9 +7,10 @@ from functools import reduce
 from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
 from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity
-from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError
+from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
 
@@ -72,6 +73,13 @@ class Boards:
     def run(self, tasks: Iterable[Task[None]]) -> None:
         """Run tasks of a run until all have ended; an error that any board reports ends them."""
         run_tasks(self.clock, self._poll_and_check, tasks, [self._watch()])
+
+    def check_flash(self) -> None:
+        """Raise ReportedError when code or weights of a board have changed: outputs since its RESET may be wrong.
+
+        A board that does not reply is left out.
+        """
+        run_tasks(self.clock, self._poll, [_check_flash(client) for client in self.clients.values()])
 
     def explain(self, error: ToolError) -> ToolError:
         """Return an error with the cause of a failed run, as far as the boards know it, else `error` itself."""
@@ -155,6 +163,16 @@ class Boards:
                 client.note_progress(identity)
                 if identity.run != self.current_run or identity.state == BoardState.STOPPED:
                     raise ClientError(number, f"{client.name} left the run: check its supply")
+
+
+def _check_flash(client: BoardClient) -> Task[None]:
+    try:
+        yield from client.identify()  # which a dead board does not answer for a shorter time
+        yield from client.check_flash()
+    except ReportedError:
+        raise
+    except ClientError:
+        return
 
 
 def _later(first: int, second: int) -> int:

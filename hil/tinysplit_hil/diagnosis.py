@@ -19,6 +19,7 @@ ON_LINKS = (
     ErrorCode.LINK_PEER_RESTARTED,
     ErrorCode.LINK_CORRUPT,
     ErrorCode.LINK_NO_ANSWER,
+    ErrorCode.LINK_OTHER_RUN,
     ErrorCode.LINK_PEER_STOPPED,
 )
 
@@ -99,6 +100,7 @@ def _link_error(project: Project, number: int, error: BoardError) -> str:
         "with a lower --baud",
         ErrorCode.LINK_NO_ANSWER: f"no answer on the link between {both}{_pins(project, own, peer)}: "
         "check TX/RX wiring in both directions, and that both have power",
+        ErrorCode.LINK_OTHER_RUN: f"{peer.title} is in a newer run: run again, with one program at a time",
         ErrorCode.LINK_PEER_STOPPED: f"{peer.title} is in no run: flash it again if that repeats",
     }
     return where + texts[ErrorCode(error.code)]

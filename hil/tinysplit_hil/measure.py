@@ -211,7 +211,9 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     boards.start_run()
     try:
         output, i_s = _infer(boards, pipeline, data)
-        return _Inference(output, i_s, _read_times(boards, pipeline))
+        records = _read_times(boards, pipeline)
+        boards.check_flash()
+        return _Inference(output, i_s, records)
     except ToolError as error:
         raise boards.explain(error) from None
 

@@ -62,6 +62,7 @@ class ErrorCode(IntEnum):
     STOPPED = 19
     WRONG_NUMBER = 20
     STACK_OVERFLOW = 21
+    LINK_OTHER_RUN = 22
 
 
 class RecordKind(IntEnum):
@@ -104,6 +105,7 @@ _MEANINGS = {
     ErrorCode.INPUT_CORRUPT: "the input arrived damaged: check wiring and baud rate of the host port",
     ErrorCode.STOPPED: "the board is in no run: it has restarted or reported an error before",
     ErrorCode.WRONG_NUMBER: "inference {detail} was expected: another program uses the port, or the board restarted",
+    ErrorCode.LINK_OTHER_RUN: "the board at the other end of cut {cut} is in a newer run: run again",
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
 }
 

@@ -65,7 +65,8 @@ def stream(
     Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
     failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
     failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
-    sample succeeds, with `fail_fast` for the first failure; UsageError when there are too few samples for a period.
+    sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
+    UsageError when there are too few samples for a period.
     """
     check_stream_count(project, len(inputs))
     boards = Boards(project, rig)
@@ -84,6 +85,7 @@ def stream(
             if isinstance(error, NoRunError):
                 break
             barren = barren + 1 if len(results.outputs) == n_before else 1
+    boards.check_flash()
     return results.stream(project)
 
 
@@ -198,10 +200,16 @@ class _Copy:
         self._waits_s += [min(waits)] if waits else []
 
     def span(self) -> tuple[float, int] | None:
-        """Return seconds and number of periods between the first and the last output after the start."""
+        """Return seconds and number of periods between the first and the last output after the start.
+
+        The last ones are left out if there are enough: no inputs follow that the boards would receive meanwhile.
+        """
         if not self._done_s:
             return None
-        first, last = min(self._done_s), max(self._done_s)
+        numbers = sorted(self._done_s)
+        steady = numbers[: -len(self.pipeline.boards)]
+        numbers = steady if len(steady) > 1 else numbers
+        first, last = numbers[0], numbers[-1]
         return (self._done_s[last] - self._done_s[first], last - first) if last > first else None
 
     def host_port_shares(self) -> Sequence[float]:

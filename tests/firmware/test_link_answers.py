@@ -35,8 +35,8 @@ from tinysplit.split.evaluate.streaming import frame_limit
 
 PLAN, RUN = 0xC0FFEE01, 77
 SEED = seed_of(PLAN, RUN)
-SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT = 6, 7, 8, 9
-LONG = 5000
+SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT, LONGEST_IN = 6, 7, 8, 9, 10
+LONG, LONGEST = 5000, 32768
 RECEIVED, OFFERED, STARTED, SENT, FAILED, ANSWERED, ASKED = (f"event {i}" for i in range(7))
 NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)
 
@@ -187,6 +187,15 @@ def test_a_hole_is_answered_at_once_and_sent_again(program: Path) -> None:
     ]
 
 
+def test_a_long_hole_is_named_by_several_frames(program: Path) -> None:
+    _, end = pieces(bytes(LONGEST), LONGEST - 64, LONGEST_IN)
+    said = says(program, f"accept {LONGEST_IN} 0", end)
+    assert said[1:] == [
+        answer(MISSING, LONGEST_IN, 0, 0, b"\xff" * 32),
+        answer(MISSING, LONGEST_IN, 0, 256, b"\xff" * 31 + b"\x7f"),
+    ]
+
+
 def test_a_damaged_frame_is_answered_by_the_crcs_of_its_blocks(program: Path) -> None:
     frame = Frame(DATA, LONG_IN, 0, 0, TENSOR[:256])
     arrived = bytearray(TENSOR[:256])
@@ -230,6 +239,15 @@ def test_a_confirmed_tensor_is_whole(program: Path) -> None:
     assert said[2:] == ["prefix 56", f"{RECEIVED} 6 0", answer(ACK, SHORT_IN), f"memory {TENSOR[:56].hex()}"]
 
 
+def test_the_end_of_a_tensor_whose_crc_was_lost_comes_again(program: Path) -> None:
+    *rest, end = pieces(TENSOR)
+    broken = damaged(end, LONG - 4096)
+    units = [TENSOR[at : at + 64] for at in range(4096, LONG, 64)]
+    confirm = Frame(CONFIRM, LONG_IN, 0, 64, confirm_of(15, 0x7FFF, units))
+    said = says(program, f"accept {LONG_IN} 0", *rest, broken, confirm, Frame(QUERY, LONG_IN), end)
+    assert said[2:] == [answer(MISSING, LONG_IN, 0, 72, b"\x40"), f"{RECEIVED} 7 0", answer(ACK, LONG_IN)]
+
+
 def test_a_confirmation_of_other_bytes_is_ignored(program: Path) -> None:
     broken = damaged(Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]), 3)
     confirm = Frame(CONFIRM, SHORT_IN, payload=confirm_of(1, 1, [TENSOR[:56]]))
@@ -249,6 +267,19 @@ def test_a_tensor_that_does_not_match_its_crc_is_asked_for_again_and_then_fails(
     assert says(program, f"accept {LONG_IN} 0", *frames * 4)[1:] == [*[everything] * 3, f"{FAILED} 7 {CORRUPT}"]
     sent = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}", Frame(MISSING, LONG_OUT, 0))
     assert [f.offset for f in sent[4:] if isinstance(f, Frame)] == [0, 16, 32, 48, 64]
+
+
+def test_repetitions_have_a_limit(program: Path) -> None:
+    begin = (Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56")
+    missing = Frame(MISSING, SHORT_OUT, 0, 0, b"\x01")
+    said = kinds(says(program, *begin, *[missing] * 100))
+    assert said == [f"{STARTED} 8 0", *[DATA] * (1 + 16 + 64), f"{FAILED} 8 {CORRUPT}"]
+
+
+def test_what_the_peer_has_missed_before_it_joined_is_said_again(program: Path) -> None:
+    begin = (f"join {RUN}", f"accept {SHORT_IN} 4", f"send {SHORT_OUT} 0 56")
+    *_, last = lines_of(program, *begin, hello(HELLO_REPLY, RUNNING, RUN))
+    assert decoded(bytes.fromhex(last[4:]), SEED) == [answer(GRANT, SHORT_IN, 4), answer(OFFER, SHORT_OUT)]
 
 
 def test_an_offer_is_answered_with_wait_and_grant(program: Path) -> None:

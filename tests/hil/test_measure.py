@@ -241,6 +241,22 @@ def test_the_neighbour_of_a_board_that_restarts_names_the_cut(fake: FakeRig) -> 
     assert str(caught.value).startswith("cut 1: board 2 (nucleo_g071rb) restarted in mid-run (cause: watchdog)")
 
 
+@pytest.mark.parametrize("kept", ["run", "boot_count"])
+def test_a_restart_shows_in_the_run_or_in_the_boot_count(fake: FakeRig, kept: str) -> None:
+    last = fake.boards[1]
+    last.duration_s = 1e6
+
+    def restart() -> None:
+        before = last.identity
+        last.restart(3)
+        last.change(**{kept: getattr(before, kept)})
+
+    fake.time.at(0.05, restart)
+    fake.time.at(0.06, lambda: fake.boards[0].fail(NO_ANSWER))
+    with pytest.raises(ToolError, match=r"board 2 \(nucleo_g071rb\) restarted in mid-run \(cause: watchdog\)"):
+        measure(make_project(), fake.rig, make_inputs(2), fail_fast=True)
+
+
 @pytest.mark.parametrize(
     ("number", "code", "text"),
     [

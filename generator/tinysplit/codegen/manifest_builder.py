@@ -1,6 +1,7 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
 
@@ -12,6 +13,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.period import planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
@@ -25,8 +27,8 @@ from tinysplit.project.manifest import (
     ProjectModel,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
-from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.replication import period_of_copies_s
+from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.topology import Cut
 
 
@@ -44,6 +46,8 @@ def build_manifest(
     `baud` is the links' baud rate.
     """
     copies = list(zip(plans, sources, strict=True))
+    layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
+    problem = _as_generated(plans[0].problem, layers)
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -52,12 +56,12 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_of_copies_s([period_s(plan.problem, plan.assignment) for plan in plans]),
-        one_board_period_s=one_board_period_s(plans[0].problem),
+        estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
+        one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
         boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
-        layers=tuple(chain.from_iterable(_layers(quantized, own, plan) for plan, own in copies)),
+        layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(map(_cuts, plans))),
         estimated_saved_s=max(plan.saved_s for plan in plans),
     )
@@ -69,6 +73,24 @@ def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Pla
     widths = BitWidths.of_quantized(quantized)
     for index, device in enumerate(plan.assignment):
         yield _layer(index, quantized, sources[index], widths, boards[device])
+
+
+def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
+    """Return the problem with the estimates of the generated layers, which know formats and fused layers.
+
+    `copies` has the layers of each copy of the network. The times of boards that do not have a layer change by the
+    same factor as on the first one that has it: formats are common to all boards.
+    """
+
+    def seconds(costs: LayerCosts, generated: Sequence[ProjectLayer]) -> tuple[float, ...]:
+        before_s = costs.seconds[generated[0].board - 1]
+        factor = generated[0].estimated_s / before_s if before_s else 1.0
+        own = {layer.board: layer.estimated_s for layer in generated}
+        return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
+
+    layers = zip(problem.layers, *copies, strict=True)
+    generated = tuple(replace(costs, seconds=seconds(costs, own)) for costs, *own in layers)
+    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _layer(

@@ -16,3 +16,8 @@ LOAD_OFFSET_BYTES = 8  # number and offset before the data in a LOAD
 LOAD_BYTES = 1016  # of the input in one LOAD
 READ_REQUEST_BYTES = 10  # payload of READ_OUTPUT
 READ_BYTES = 1024  # of the output in one READ_OUTPUT
+
+
+def frames_of(tensor_bytes: int) -> int:
+    """Return the frames of a tensor on a link that loses nothing."""
+    return -(-tensor_bytes // LINK_PAYLOAD_BYTES)

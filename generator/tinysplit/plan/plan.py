@@ -12,11 +12,11 @@ from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
 from tinysplit.memory.layout import BoardMemory, BufferId
+from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.plan.link_memory import link_ram_bytes
 from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
@@ -154,7 +154,8 @@ def _drive_links(
     settings: LinkSettings,
 ) -> tuple[LinkDriver, int]:
     """Return the driver of a board's links, and the RAM that they take with it."""
-    link_bytes = link_ram_bytes(links, steps, cuts)
+    tensors = [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
+    link_bytes = link_ram_bytes(len(links), tensors)
     uarts = [link.uart for link in links]
     driver = choose_driver(board, uarts, settings.driver, ram_bytes - aligned(memory.arena.size_bytes) - link_bytes)
     return driver, link_bytes + driver_ram_bytes(board, driver, len(uarts))

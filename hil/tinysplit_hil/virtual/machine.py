@@ -189,6 +189,17 @@ class Machine:
         """Return a word of memory."""
         return self._emulator.read_word(address)
 
+    def write_word(self, address: int, value: int) -> None:
+        """Change a word of RAM behind the program's back."""
+        self._emulator.write_word(address, value)
+        self._loop_period = None
+
+    def jump(self, address: int) -> None:
+        """Let the program go on at `address`."""
+        self._emulator.jump(address, self._emulator.pc)
+        self._loop_period = None
+        self._is_asleep = False
+
     # Time
 
     @property

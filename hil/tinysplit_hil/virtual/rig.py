@@ -198,6 +198,14 @@ class VirtualRig:
         self._firmware[index].image[offset] ^= 1 << bit
         self._machines[index].flip_flash_bit(offset, bit)
 
+    def write_word(self, index: int, address: int, value: int) -> None:
+        """Change a word of a board's RAM behind its program's back."""
+        self._machines[index].write_word(address, value)
+
+    def jump(self, index: int, address: int) -> None:
+        """Let a board's program go on at `address`, as after a disturbed program counter."""
+        self._machines[index].jump(address)
+
     # The host
 
     @property

@@ -105,6 +105,10 @@ class Emulator:
         """Return a word of memory."""
         return int.from_bytes(self._uc.mem_read(address, 4), "little")
 
+    def write_word(self, address: int, value: int) -> None:
+        """Change a word of RAM."""
+        self._uc.mem_write(address, value.to_bytes(4, "little"))
+
     @property
     def flash(self) -> memoryview:
         """Contents of the flash."""
