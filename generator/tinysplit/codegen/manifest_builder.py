@@ -47,7 +47,7 @@ def build_manifest(
     """
     copies = list(zip(plans, sources, strict=True))
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
-    problems = [_as_generated(plan, own) for plan, own in zip(plans, layers, strict=True)]
+    problem = _as_generated(plans[0].problem, layers)
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -56,8 +56,8 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_of_copies_s(list(map(planned_period_s, plans, problems))),
-        one_board_period_s=one_board_period_s(problems[0]),
+        estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
+        one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
         boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
@@ -65,22 +65,6 @@ def build_manifest(
         cuts=tuple(chain.from_iterable(map(_cuts, plans))),
         estimated_saved_s=max(plan.saved_s for plan in plans),
     )
-
-
-def _as_generated(plan: Plan, layers: Sequence[ProjectLayer]) -> Problem:
-    """Return the problem with the estimates of the generated layers, which know formats and fused layers.
-
-    Those of other boards change by the same factor: formats are common to all boards.
-    """
-
-    def seconds(costs: LayerCosts, layer: ProjectLayer) -> tuple[float, ...]:
-        before_s = costs.seconds[layer.board - 1]
-        factor = layer.estimated_s / before_s if before_s else 1.0
-        return tuple(factor * own_s for own_s in costs.seconds)
-
-    costs = zip(plan.problem.layers, layers, strict=True)
-    generated = tuple(replace(own, seconds=seconds(own, layer)) for own, layer in costs)
-    return replace(plan.problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:
@@ -91,14 +75,31 @@ def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Pla
         yield _layer(index, quantized, sources[index], widths, boards[device])
 
 
+def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
+    """Return the problem with the estimates of the generated layers, which know formats and fused layers.
+
+    `copies` has the layers of each copy of the network. The times of boards that do not have a layer change by the
+    same factor as on the first one that has it: formats are common to all boards.
+    """
+
+    def seconds(costs: LayerCosts, generated: Sequence[ProjectLayer]) -> tuple[float, ...]:
+        before_s = costs.seconds[generated[0].board - 1]
+        factor = generated[0].estimated_s / before_s if before_s else 1.0
+        own = {layer.board: layer.estimated_s for layer in generated}
+        return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
+
+    layers = zip(problem.layers, *copies, strict=True)
+    generated = tuple(replace(costs, seconds=seconds(costs, own)) for costs, *own in layers)
+    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
+
+
 def _layer(
     index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
 ) -> ProjectLayer:
     graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
     core, own = board_plan.board.device.core, planned.layer(graph, index)
-    calls = planned.calls(graph, index)
-    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, calls, source.quantized)
+    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,
