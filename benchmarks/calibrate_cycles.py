@@ -2,11 +2,12 @@
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
-Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers
-give the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are
-generated and built for two boards of each family: a transfer's time beyond that of its bits is the overhead of the
-boards, the remainder of the ELF files is the firmware. At the end it prints the errors of estimates, also for networks
-that were not used in the fit (--check: only these, with the existing table). Takes some minutes.
+Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers give
+the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
+and built for two boards of each family: a transfer's time beyond that of its bits and copies is the overhead of the
+boards, the remainder of the ELF files is the firmware. What hand-offs take from the cores is fitted to periods of
+streams (handoff_costs.py; --handoff: only this). At the end it prints the errors of estimates, also for networks that
+were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from rich.console import Console
 
 from calibration_networks import RANDOM_NETWORKS, calibration_networks, random_network
 from estimate_errors import print_kinds, print_networks, unseen_layers
+from handoff_costs import COPYING, fit_handoffs, measure_handoffs
 from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
@@ -36,7 +38,15 @@ from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import KERNELS, Direct
-from tinysplit.kernels.cost_table import TABLE_NAME, CycleTable, FirmwareBytes, KernelCosts, fit, load_cycle_table
+from tinysplit.kernels.cost_table import (
+    TABLE_NAME,
+    CycleTable,
+    FirmwareBytes,
+    HandoffCosts,
+    KernelCosts,
+    fit,
+    load_cycle_table,
+)
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -48,6 +58,7 @@ from tinysplit_hil.rig import open_rig
 COMMAND = "benchmarks/calibrate_cycles.py"
 TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "kernels" / TABLE_NAME
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each
+HANDOFF_BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_f401re", "cortex-m7": "nucleo_h743zi"}
 BAUD = 1_000_000
 FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
 NAMES = tuple(kernel.name for kernel in KERNELS)
@@ -94,7 +105,7 @@ def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findi
     plan = make_plan(graph, quantized.bits, (board, board), problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), board, findings)
         _add_link(project, folder, x, board, findings)
@@ -117,7 +128,8 @@ def _add_link(project: Project, folder: Path, x: IntArray, board: Board, finding
     uart = board.link_uarts[0]
     for cut, time in zip(project.cuts, measured.cuts, strict=True):
         beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
-        findings.link_cycles[board.device.core].append(max(0.0, beyond_s) * board.clock.core_hz / 2)  # two boards
+        each = beyond_s * board.clock.core_hz / 2 - COPYING * cut.payload_bytes  # of two boards
+        findings.link_cycles[board.device.core].append(max(0.0, each))
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
@@ -138,8 +150,14 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
             for family, sizes in sorted(firmware.sizes.items())
         },
         link={core: round(sum(cycles) / len(cycles)) for core, cycles in sorted(firmware.link_cycles.items())},
-        handoff=load_cycle_table().handoff,
+        handoff=handoff_costs(),
     )
+
+
+def handoff_costs() -> dict[str, HandoffCosts]:
+    """Return what hand-offs take from each core, measured on a board with it."""
+    boards = ((core, load_board(name)) for core, name in sorted(HANDOFF_BOARDS.items()))
+    return {core: fit_handoffs(measure_handoffs(board)) for core, board in boards}
 
 
 def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> dict[str, KernelCosts]:
@@ -185,12 +203,20 @@ def main() -> None:
         action="store_true",
         help="also print the error of every layer of the networks that were not used in the fit",
     )
+    parser.add_argument("--handoff", action="store_true", help="calibrate only what hand-offs take from the cores")
     options = parser.parse_args()
     console = Console(width=140)
+    if options.handoff:
+        _write(load_cycle_table().model_copy(update={"handoff": handoff_costs()}))
+        return
     table = load_cycle_table() if options.check else calibrate(console)
     if not options.check:
-        TABLE.write_text(json.dumps(table.model_dump(), indent=2) + "\n", encoding="utf-8")
+        _write(table)
     print_networks(console, table, unseen_layers(), options.layers)
+
+
+def _write(table: CycleTable) -> None:
+    TABLE.write_text(json.dumps(table.model_dump(), indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

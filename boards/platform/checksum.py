@@ -54,4 +54,5 @@ else:
     from SCons.Script import Import
 
     Import("env")
-    env.AddPostAction("$BUILD_DIR/${PROGNAME}.elf", lambda target, **_: write_checksum(Path(str(target[0]))))  # noqa: F821
+    program = "$BUILD_DIR/${PROGNAME}.elf"
+    env.AddPostAction(program, lambda target, **_: write_checksum(Path(str(target[0]))))  # noqa: F821

@@ -111,7 +111,9 @@ bool exchange_give_output(uint32_t record) {
   uint8_t *stage = network_arena + network_output.stage;
   if (!run_wait(output_is_free, 0)) return false;
   uint64_t start = cycle_counter_now();
-  if (network_is_staged(&network_output)) words_copy(stage, network_arena + network_output.offset, network_output.bytes);
+  if (network_is_staged(&network_output)) {
+    words_copy(stage, network_arena + network_output.offset, network_output.bytes);
+  }
   uint32_t crc = crc32(0, stage, network_output.bytes);
   times_set(record, cycle_counter_now() - start, 0);
   fill_output(crc);

@@ -1,5 +1,5 @@
-/* The network's input and output, which the board exchanges with the host, each through one buffer: beside the arena, or
- * in it where there is no room.
+/* The network's input and output, which the board exchanges with the host, each through one buffer: beside the arena,
+ * or in it where there is no room.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H

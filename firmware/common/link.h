@@ -62,6 +62,7 @@ typedef enum {
 typedef struct {
   uint8_t channel; /* number of the cut in the whole network */
   bool is_out;
+  uint8_t frame_share; /* out: a frame has at most so many 256ths of the blocks left; 0: no such limit */
   uint32_t bytes;  /* at least 1, at most 65535 blocks */
   uint8_t *blocks; /* LINK_BITMAP_BYTES(bytes): in: blocks still missing; out: blocks to send again */
 } link_channel_plan_t;
@@ -179,6 +180,9 @@ void link_extend(link_t *link, uint8_t channel, uint32_t ready);
 
 /* In: bytes from the tensor's start that have arrived and are checked. */
 uint32_t link_received_prefix(const link_t *link, uint8_t channel);
+
+/* In: how often all bytes of the tensor had arrived and did not match its CRC, so that they came again. */
+uint32_t link_mismatches(const link_t *link, uint8_t channel);
 
 link_channel_state_t link_channel_state(const link_t *link, uint8_t channel);
 

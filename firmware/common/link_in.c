@@ -54,6 +54,10 @@ uint32_t link_received_prefix(const link_t *link, uint8_t channel_number) {
   return link_smaller(blocks * LINK_BLOCK_BYTES, plan->bytes);
 }
 
+uint32_t link_mismatches(const link_t *link, uint8_t channel_number) {
+  return link_at(link, link_index(link, channel_number, false))->attempts;
+}
+
 /* Frames of data */
 
 static void expect(link_t *link, link_channel_t *channel, uint32_t first, uint32_t behind) {
@@ -176,7 +180,8 @@ static void take_data(link_t *link, link_channel_t *channel, uint32_t bytes) {
     channel->flags |= CRC_IS_KNOWN;
   }
   link_in_check(link, link->hearing);
-  if (is_end && !(channel->flags & AWAITS_CONFIRM) && !link_in_is_checking(link, link->hearing)) {
+  bool is_over = channel->number != parser->header.number; /* the event of its end has granted the next one */
+  if (is_end && !is_over && !(channel->flags & AWAITS_CONFIRM) && !link_in_is_checking(link, link->hearing)) {
     report(link, link->hearing);
   }
 }

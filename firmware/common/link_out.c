@@ -8,6 +8,7 @@ enum {
   HAS_REPEATS = 2,    /* blocks to send again */
   IS_FIRST = 4,       /* the frame that leaves is no repetition */
   SMALLEST_FRAME = 2, /* blocks */
+  STREAM_BLOCKS = 4,  /* of a frame, whatever its share */
   GOOD_FRAMES = 16,   /* before frames grow again */
   BUDGET_FACTOR = 16, /* repetitions of a block on average, until the line is too bad */
   BUDGET_BLOCKS = 64
@@ -79,6 +80,14 @@ static void count_repeat(link_t *link, link_channel_t *channel, uint32_t blocks)
   link->counters.repeated++;
 }
 
+/* Blocks of the longest frame after `sent` blocks: the receiver's layer may wait for rows until a frame has ended.
+ * split/evaluate/streaming.py has the same. */
+static uint32_t frame_limit(const link_t *link, const link_channel_plan_t *plan, uint32_t sent) {
+  if (plan->frame_share == 0) return link->frame_blocks;
+  uint32_t limit = (link_blocks_of(plan->bytes) - sent) * plan->frame_share / 256u;
+  return link_smaller(limit < STREAM_BLOCKS ? (uint32_t)STREAM_BLOCKS : limit, link->frame_blocks);
+}
+
 /* Blocks of the next frame; 0: none. */
 static uint32_t choose_blocks(link_t *link, uint8_t index, uint32_t *first) {
   const link_channel_plan_t *plan = link_plan(link, index);
@@ -98,7 +107,7 @@ static uint32_t choose_blocks(link_t *link, uint8_t index, uint32_t *first) {
       blocks = 0;
     }
   } else {
-    blocks = link_smaller(link_blocks_of(may_leave(plan, channel)) - sent, link->frame_blocks);
+    blocks = link_smaller(link_blocks_of(may_leave(plan, channel)) - sent, frame_limit(link, plan, sent));
     channel->position = link_smaller((sent + blocks) * LINK_BLOCK_BYTES, plan->bytes);
     channel->flags |= IS_FIRST;
   }

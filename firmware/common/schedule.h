@@ -1,5 +1,5 @@
-/* Executes the board's steps in their order, inference after inference: takes the input, receives a tensor, runs a layer,
- * sends a tensor, gives the output.
+/* Executes the board's steps in their order, inference after inference: takes the input, receives a tensor, runs a
+ * layer, sends a tensor, gives the output.
  */
 #ifndef SCHEDULE_H
 #define SCHEDULE_H

@@ -40,7 +40,7 @@ static void join_links(uint32_t run) {
   }
 }
 
-static void accept(const network_transfer_t *transfer, uint32_t number) {
+void transfers_accept(const network_transfer_t *transfer, uint32_t number) {
   uint32_t lock = interrupts_lock();
   if (!run_has_ended()) {
     uint8_t *to = network_arena + transfer->tensor.stage;
@@ -49,13 +49,19 @@ static void accept(const network_transfer_t *transfer, uint32_t number) {
   interrupts_unlock(lock);
 }
 
+static bool is_sent(const network_transfer_t *transfer) {
+  const link_channel_plan_t *plan = network_link_settings[transfer->link].plans;
+  while (plan->channel != transfer->channel) plan++;
+  return plan->is_out;
+}
+
 void transfers_join(uint32_t run) {
   uint32_t lock = interrupts_lock();
   join_links(run);
   interrupts_unlock(lock);
   for (uint32_t i = 0; i < network_transfer_count; i++) {
     const network_transfer_t *transfer = &network_transfers[i];
-    if (transfer->take == transfers_receive && network_is_staged(&transfer->tensor)) accept(transfer, 0);
+    if (!is_sent(transfer) && network_is_staged(&transfer->tensor)) transfers_accept(transfer, 0);
   }
 }
 
@@ -77,7 +83,7 @@ void transfers_interrupt(uint32_t link) {
   if (link_is_busy(&board_links[link])) ticker_start();
 }
 
-/* Interrupts are masked for one piece at a time: without DMA a byte comes every 3 us at 3 Mbaud. */
+/* Interrupts are masked for one piece at a time: a byte of the host comes every 11 us. */
 static void poll_port(uart_link_t *port) {
   for (bool is_left = true; is_left;) {
     uint32_t lock = interrupts_lock();
@@ -98,9 +104,19 @@ void transfers_tick(void) {
   }
 }
 
+static bool is_sending(void) {
+  for (uint32_t i = 0; i < network_transfer_count; i++) {
+    const network_transfer_t *transfer = &network_transfers[i];
+    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
+    if (transfer->take == transfers_send && is_moving) return true;
+  }
+  return false;
+}
+
+/* While a tensor leaves, the cycle counter has to count. */
 bool transfers_poll(void) {
   for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
-  return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+  return board_link_uarts[0].settings->driver != UART_LINK_POLLING && !is_sending();
 }
 
 uint32_t transfers_repeats(void) {
@@ -158,9 +174,12 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
   }
 }
 
+__attribute__((weak)) void transfers_on_received(const network_transfer_t *transfer) { (void)transfer; }
+
 /* From the interrupts of the links; waits look at the states of channels. */
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
+    case LINK_EVENT_RECEIVED: transfers_on_received(transfer_of(channel)); break;
     case LINK_EVENT_STARTED: note_started(transfer_of(channel)); break;
     case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;
@@ -179,9 +198,9 @@ static link_channel_state_t state_of(const network_transfer_t *transfer) {
   return link_channel_state(&board_links[transfer->link], transfer->channel);
 }
 
-static bool is_full(const void *transfer) { return state_of(transfer) == LINK_FULL; }
+bool transfers_is_full(const void *transfer) { return state_of(transfer) == LINK_FULL; }
 
-static bool is_free(const void *transfer) {
+bool transfers_is_free(const void *transfer) {
   link_channel_state_t state = state_of(transfer);
   return state == LINK_IDLE || state == LINK_DONE;
 }
@@ -189,24 +208,24 @@ static bool is_free(const void *transfer) {
 bool transfers_receive(const network_transfer_t *transfer) {
   const network_tensor_t *tensor = &transfer->tensor;
   if (!network_is_staged(tensor)) {
-    accept(transfer, run_inference);
-    return run_wait(is_full, transfer);
+    transfers_accept(transfer, run_inference);
+    return run_wait(transfers_is_full, transfer);
   }
-  if (!run_wait(is_full, transfer)) return false;
+  if (!run_wait(transfers_is_full, transfer)) return false;
   uint64_t start = cycle_counter_now();
   words_copy(network_arena + tensor->offset, network_arena + tensor->stage, tensor->bytes);
   times_set(transfer->record, cycle_counter_now() - start, 0);
-  accept(transfer, run_inference + 1u);
+  transfers_accept(transfer, run_inference + 1u);
   return true;
 }
 
-static bool queue(const network_transfer_t *transfer) {
+bool transfers_queue(const network_transfer_t *transfer, uint32_t ready) {
   const uint8_t *from = network_arena + transfer->tensor.stage;
   uint32_t lock = interrupts_lock();
   bool may_go_on = !run_has_ended();
   if (may_go_on) {
     link_t *link = &board_links[transfer->link];
-    link_send(link, transfer->channel, from, (uint8_t)run_inference, transfer->tensor.bytes);
+    link_send(link, transfer->channel, from, (uint8_t)run_inference, ready);
     ticker_start();
   }
   interrupts_unlock(lock);
@@ -216,10 +235,10 @@ static bool queue(const network_transfer_t *transfer) {
 bool transfers_send(const network_transfer_t *transfer) {
   const network_tensor_t *tensor = &transfer->tensor;
   bool is_staged = network_is_staged(tensor);
-  if (!run_wait(is_free, transfer)) return false;
+  if (!run_wait(transfers_is_free, transfer)) return false;
   uint64_t start = cycle_counter_now();
   if (is_staged) words_copy(network_arena + tensor->stage, network_arena + tensor->offset, tensor->bytes);
   sending_of(transfer)->copied = (uint32_t)(cycle_counter_now() - start);
-  if (!queue(transfer)) return false;
-  return is_staged || run_wait(is_free, transfer);
+  if (!transfers_queue(transfer, tensor->bytes)) return false;
+  return is_staged || run_wait(transfers_is_free, transfer);
 }

@@ -1,4 +1,5 @@
-/* The links to the neighbours: steps that receive and send tensors, and what the other modules ask of all links together.
+/* The links to the neighbours: steps that receive and send tensors, and what the other modules ask of all links
+ * together.
  *
  * A project without links has no_transfers.c in place of transfers.c, and no link at all.
  */
@@ -38,5 +39,16 @@ uint8_t transfers_driver(void);
 /* Steps. */
 bool transfers_receive(const network_transfer_t *transfer);
 bool transfers_send(const network_transfer_t *transfer);
+
+/* Parts of them, for transfers that are streamed: grants the memory of tensor `number`; queues the tensor of this
+ * inference, of which `ready` bytes may leave, unless the run has ended; and the ends of waits.
+ */
+void transfers_accept(const network_transfer_t *transfer, uint32_t number);
+bool transfers_queue(const network_transfer_t *transfer, uint32_t ready);
+bool transfers_is_full(const void *transfer);
+
+/* From interrupts: a tensor is whole. Defined by row_stream.c where a board streams, else empty. */
+void transfers_on_received(const network_transfer_t *transfer);
+bool transfers_is_free(const void *transfer);
 
 #endif

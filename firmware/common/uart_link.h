@@ -48,8 +48,8 @@ void uart_link_wake(void *port);
 /* Of the UART, and of both DMA channels. */
 void uart_link_interrupt(uart_link_t *port);
 
-/* Hands over what has arrived without waiting for an interrupt, but only a short piece, so that interrupts are masked
- * for a short time: true when there is more. The polling driver also sends here.
+/* Has what has arrived handed over without waiting for more: by an interrupt, which that of the host may interrupt. The
+ * polling driver hands it over here, a short piece at a time (true when there is more), and sends.
  */
 bool uart_link_poll(uart_link_t *port);
 

@@ -67,7 +67,15 @@ void uart_link_wake(void *owner) {
 
 void uart_link_interrupt(uart_link_t *port) { serve(port); }
 
-bool uart_link_poll(uart_link_t *port) {
-  serve(port);
+static bool has_received(const uart_link_t *port) {
   return (uart_status(port->uart.registers) & UART_RECEIVED) != 0;
+}
+
+bool uart_link_poll(uart_link_t *port) {
+  if (has_interrupts(port)) {
+    if (has_received(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt);
+    return false;
+  }
+  serve(port);
+  return has_received(port);
 }

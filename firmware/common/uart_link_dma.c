@@ -4,7 +4,6 @@
  * behind them (25 cycles a byte on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
  */
 #define FIRST_BYTES 32u
-#define POLLED_BYTES 32u
 
 /* The D-cache of a Cortex-M7, which clock_raise enables, lies between the core and the memory of ring and chunks: lines
  * are written back before the DMA reads them, and thrown away before the core reads what the DMA has written. The
@@ -116,10 +115,6 @@ void uart_link_interrupt(uart_link_t *port) {
 }
 
 bool uart_link_poll(uart_link_t *port) {
-  uint32_t end = arrived(port);
-  if (end == port->position) return false;
-  uint32_t most = port->position + POLLED_BYTES;
-  if (most > port->settings->ring_bytes) most = port->settings->ring_bytes;
-  hand_over(port, end > port->position && end < most ? end : most);
-  return end != port->position;
+  if (arrived(port) != port->position) uart_link_wake(port);
+  return false;
 }

@@ -14,15 +14,16 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True)
 class Latency:
-    """L, T and I in seconds (Santamaria 2021, formulas 2, 4 and 5)."""
+    """L, T and I in seconds (Santamaria 2021, formulas 2, 4 and 5); `overlap_s` is what streamed hand-offs save."""
 
     l_s: float
     t_s: float
+    overlap_s: float = 0.0
 
     @property
     def i_s(self) -> float:
-        """I = L + T."""
-        return self.l_s + self.t_s
+        """I = L + T, less the overlap."""
+        return self.l_s + self.t_s - self.overlap_s
 
     @property
     def values(self) -> tuple[float, float, float]:
@@ -42,12 +43,15 @@ class MeasureReport:
     @property
     def estimated(self) -> Latency:
         """Latency as the cost model estimates it."""
-        return Latency(self.project.estimated_l_s, self.project.estimated_t_s)
+        project = self.project
+        return Latency(project.estimated_l_s, project.estimated_t_s, project.estimated_saved_s)
 
     @property
     def measured(self) -> Latency:
         """Latency on the boards, mean over samples."""
-        return Latency(self.measurement.l_s, self.measurement.t_s)
+        own = self.measurement
+        overlap_s = own.l_s + own.t_s - own.i_s.mean if self.project.has_streamed_cuts else 0.0
+        return Latency(own.l_s, own.t_s, overlap_s)
 
     @property
     def failures(self) -> tuple[Failure, ...]:

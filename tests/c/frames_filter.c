@@ -14,8 +14,8 @@ static uint8_t *begin(void *owner, const frame_header_t *header) {
 }
 
 static uint8_t *go_on(void *owner, const frame_header_t *header) {
-  (void)owner;
-  return header->type == 0xFF ? NULL : payload + FRAME_HEAD_BYTES;
+  uint8_t *head = begin(owner, header);
+  return head ? head + FRAME_HEAD_BYTES : NULL;
 }
 
 static void end(void *owner, const frame_header_t *header, bool crc_good) {

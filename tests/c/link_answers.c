@@ -10,14 +10,19 @@
 #include "crc32.h"
 #include "link.h"
 
-enum { CHANNELS = 4, LARGEST = 5000, LINE = 16384 };
+#ifndef FRAME_SHARE
+#define FRAME_SHARE 0 /* of channel 9 */
+#endif
+
+enum { CHANNELS = 5, LARGEST = 32768, LINE = 16384 };
 
 static uint8_t memory[CHANNELS][LARGEST], bitmaps[CHANNELS][LINK_BITMAP_BYTES(LARGEST)];
 static const link_channel_plan_t plans[CHANNELS] = {
     {.channel = 6, .bytes = 56, .blocks = bitmaps[0]},
     {.channel = 7, .bytes = 5000, .blocks = bitmaps[1]},
     {.channel = 8, .is_out = true, .bytes = 56, .blocks = bitmaps[2]},
-    {.channel = 9, .is_out = true, .bytes = 5000, .blocks = bitmaps[3]}};
+    {.channel = 9, .is_out = true, .frame_share = FRAME_SHARE, .bytes = 5000, .blocks = bitmaps[3]},
+    {.channel = 10, .bytes = LARGEST, .blocks = bitmaps[4]}};
 static link_channel_t channels[CHANNELS];
 static const link_identity_t identity = {.plan = 0xC0FFEE01u, .boot_count = 5, .board = 2, .reset_cause = 3};
 static link_t link;

@@ -7,10 +7,12 @@ import pytest
 
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.costs.transfers import host_seconds, links_left
+from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
+from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective, Period
 
@@ -54,6 +56,27 @@ def test_a_link_of_its_own_is_faster() -> None:
     slow, fast = (make_problem(GRAPH, (G0, G0, G0), s) for s in (CostSettings(), settings))
     assert fast.transfer_seconds[0][0][1] < slow.transfer_seconds[0][0][1] / 8
     assert fast.transfer_seconds[0][0][2] == slow.transfer_seconds[0][0][2]
+
+
+def test_each_end_sends_at_its_own_rate() -> None:
+    problem, table = make_problem(GRAPH, (G0, F4), CostSettings()), load_cycle_table()
+    n_bytes = problem.layers[1].out_bytes
+    cycles = {b: table.link[b.device.core] + n_bytes * table.handoff[b.device.core].copying for b in (G0, F4)}
+    ends_s = sum(count / board.clock.core_hz for board, count in cycles.items())
+    g0, f4 = (board.link_uarts[0] for board in (G0, F4))
+    there_s, back_s = problem.transfer_seconds[1][0][1], problem.transfer_seconds[1][1][0]
+    assert there_s == pytest.approx(link_seconds(n_bytes, g0, f4, 115200) + ends_s, rel=1e-9)
+    assert back_s == pytest.approx(link_seconds(n_bytes, f4, g0, 115200) + ends_s, rel=1e-9)
+
+
+@pytest.mark.parametrize("driver", LinkDriver)
+def test_a_driver_has_its_own_cycles(driver: LinkDriver) -> None:
+    problem = make_problem(GRAPH, (G0, F4), CostSettings(link_driver=driver))
+    n_bytes = problem.layers[1].out_bytes
+    for device, board in enumerate((G0, F4)):
+        costs, core_hz = load_cycle_table().handoff[board.device.core], board.clock.core_hz
+        assert problem.handoff_parts.send_s[1][device] == pytest.approx(costs.sent(n_bytes, driver) / core_hz)
+        assert problem.handoff_parts.receive_s[1][device] == pytest.approx(costs.received(n_bytes, driver) / core_hz)
 
 
 def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> None:

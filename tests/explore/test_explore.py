@@ -74,12 +74,12 @@ def test_every_candidate_comes_once_and_boards_may_come_twice() -> None:
 
 
 def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
-    space = replace(SPACE, bauds=(10_000_000,), bits=(8,))
-    assert {candidate.boards for candidate in space.candidates() if candidate.baud} <= {("nucleo_f401re",) * 2}
+    space = replace(SPACE, bauds=(20_000_000,), bits=(8,))
+    assert not any(candidate.baud for candidate in space.candidates())
     assert list(replace(space, bauds=(115200,)).notes()) == []
-    slow, fast = replace(space, bauds=(1, 10_000_000)).notes()
+    slow, fast = replace(space, bauds=(1, 20_000_000)).notes()
     assert slow == "note: no board can generate 1 baud: sets of several boards are skipped at this rate"
-    assert fast.startswith("note: no board can generate 10000000 baud")
+    assert fast.startswith("note: no board can generate 20000000 baud")
     assert list(replace(space, max_boards=1).notes()) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from firmware_on_host import compile_host, frame
 from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
+from tinysplit_hil.protocol import BoardError, BoardState, ErrorCode, Identity, MessageType
 
 REPLY = 0x80
 RESET, STOP, CHECK, REBOOT = MessageType.RESET, MessageType.STOP, MessageType.CHECK, MessageType.REBOOT
@@ -179,6 +179,15 @@ def test_flash_that_has_changed_ends_the_run(staged: Path) -> None:
         error(7, ErrorCode.FLASH_CORRUPT, 0xBADBAD),
         error(8, ErrorCode.STOPPED, LOAD),
     ]
+
+
+def test_the_first_failure_counts_and_a_newer_run_makes_up_for_it(staged: Path) -> None:
+    failing = bytes([201]) + INPUT[1:]
+    frames = ask(staged, reset(), load(0, 0, failing), start(0, failing), (IDENTIFY, b""), load(0, 0, b"1"))
+    assert frames[3:5] == [taken(0), error(0, ErrorCode.LINK_PEER_RESTARTED, 1)]
+    identity = Identity.unpack(frames[5].payload)
+    assert (identity.run, identity.state, identity.error) == (9, BoardState.READY, 0)
+    assert frames[6:] == [Frame(LOAD | REPLY, 5)]
 
 
 def test_identity(staged: Path) -> None:

@@ -40,6 +40,7 @@ ORDER = (
     "transfers",
     "exchange",
     "schedule",
+    "row_stream",
     "host",
     "faults",
     "startup",

@@ -31,11 +31,12 @@ from link_frames import (
     hello,
     seed_of,
 )
+from tinysplit.split.evaluate.streaming import frame_limit
 
 PLAN, RUN = 0xC0FFEE01, 77
 SEED = seed_of(PLAN, RUN)
-SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT = 6, 7, 8, 9
-LONG = 5000
+SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT, LONGEST_IN = 6, 7, 8, 9, 10
+LONG, LONGEST = 5000, 32768
 RECEIVED, OFFERED, STARTED, SENT, FAILED, ANSWERED, ASKED = (f"event {i}" for i in range(7))
 NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)
 
@@ -147,6 +148,17 @@ def test_only_what_is_ready_leaves(program: Path) -> None:
     assert frames[-1].payload[-4:] == struct.pack("<I", zlib.crc32(tensor_out(LONG_OUT, LONG)))
 
 
+@pytest.mark.parametrize("share", [1, 128, 200, 255])
+def test_frames_of_a_streamed_tensor_are_as_long_as_the_model_says(tmp_path: Path, share: int) -> None:
+    program = compile_host(tmp_path, "link_answers", *LINK_SOURCES, defines=(f"FRAME_SHARE={share}",))
+    said = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}")
+    frames = [entry for entry in said if isinstance(entry, Frame)]
+    lengths = [len(frame.payload) - 4 * (frame.type == DATA_END) for frame in frames]
+    lefts = [LONG - sum(lengths[:i]) for i in range(len(lengths))]
+    assert lengths == [min(frame_limit(left, share), left) for left in lefts]
+    assert sum(lengths) == LONG
+
+
 def test_the_prefix_counts_checked_bytes_without_a_gap(program: Path) -> None:
     first, second, end = pieces(TENSOR)
     commands = (
@@ -172,6 +184,15 @@ def test_a_hole_is_answered_at_once_and_sent_again(program: Path) -> None:
     data = tensor_out(LONG_OUT, LONG)
     assert sent[4:] == [
         answer(DATA_END, LONG_OUT, 0, 33, data[33 * 64 : 35 * 64] + struct.pack("<I", zlib.crc32(data)))
+    ]
+
+
+def test_a_long_hole_is_named_by_several_frames(program: Path) -> None:
+    _, end = pieces(bytes(LONGEST), LONGEST - 64, LONGEST_IN)
+    said = says(program, f"accept {LONGEST_IN} 0", end)
+    assert said[1:] == [
+        answer(MISSING, LONGEST_IN, 0, 0, b"\xff" * 32),
+        answer(MISSING, LONGEST_IN, 0, 256, b"\xff" * 31 + b"\x7f"),
     ]
 
 
@@ -218,6 +239,15 @@ def test_a_confirmed_tensor_is_whole(program: Path) -> None:
     assert said[2:] == ["prefix 56", f"{RECEIVED} 6 0", answer(ACK, SHORT_IN), f"memory {TENSOR[:56].hex()}"]
 
 
+def test_the_end_of_a_tensor_whose_crc_was_lost_comes_again(program: Path) -> None:
+    *rest, end = pieces(TENSOR)
+    broken = damaged(end, LONG - 4096)
+    units = [TENSOR[at : at + 64] for at in range(4096, LONG, 64)]
+    confirm = Frame(CONFIRM, LONG_IN, 0, 64, confirm_of(15, 0x7FFF, units))
+    said = says(program, f"accept {LONG_IN} 0", *rest, broken, confirm, Frame(QUERY, LONG_IN), end)
+    assert said[2:] == [answer(MISSING, LONG_IN, 0, 72, b"\x40"), f"{RECEIVED} 7 0", answer(ACK, LONG_IN)]
+
+
 def test_a_confirmation_of_other_bytes_is_ignored(program: Path) -> None:
     broken = damaged(Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]), 3)
     confirm = Frame(CONFIRM, SHORT_IN, payload=confirm_of(1, 1, [TENSOR[:56]]))
@@ -237,6 +267,19 @@ def test_a_tensor_that_does_not_match_its_crc_is_asked_for_again_and_then_fails(
     assert says(program, f"accept {LONG_IN} 0", *frames * 4)[1:] == [*[everything] * 3, f"{FAILED} 7 {CORRUPT}"]
     sent = says(program, Frame(GRANT, LONG_OUT, 0), f"send {LONG_OUT} 0 {LONG}", Frame(MISSING, LONG_OUT, 0))
     assert [f.offset for f in sent[4:] if isinstance(f, Frame)] == [0, 16, 32, 48, 64]
+
+
+def test_repetitions_have_a_limit(program: Path) -> None:
+    begin = (Frame(GRANT, SHORT_OUT, 0), f"send {SHORT_OUT} 0 56")
+    missing = Frame(MISSING, SHORT_OUT, 0, 0, b"\x01")
+    said = kinds(says(program, *begin, *[missing] * 100))
+    assert said == [f"{STARTED} 8 0", *[DATA] * (1 + 16 + 64), f"{FAILED} 8 {CORRUPT}"]
+
+
+def test_what_the_peer_has_missed_before_it_joined_is_said_again(program: Path) -> None:
+    begin = (f"join {RUN}", f"accept {SHORT_IN} 4", f"send {SHORT_OUT} 0 56")
+    *_, last = lines_of(program, *begin, hello(HELLO_REPLY, RUNNING, RUN))
+    assert decoded(bytes.fromhex(last[4:]), SEED) == [answer(GRANT, SHORT_IN, 4), answer(OFFER, SHORT_OUT)]
 
 
 def test_an_offer_is_answered_with_wait_and_grant(program: Path) -> None:

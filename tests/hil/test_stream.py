@@ -6,8 +6,9 @@ import pytest
 from fake_boards import ALL
 from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
+from tinysplit_hil.measure import FAILURES_IN_A_ROW
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType
-from tinysplit_hil.stream import pipelines, stream
+from tinysplit_hil.stream import stream
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
 
@@ -30,6 +31,13 @@ def test_the_last_board_may_be_the_slowest() -> None:
     assert stream(make_project(), fake.rig, make_inputs(8)).period_s == pytest.approx(0.05, rel=0.01)
 
 
+def test_the_start_does_not_count() -> None:
+    fake = FakeRig.make()
+    fake.boards[0].duration_s = 3 * FIRST_S
+    fake.time.at(3.5 * 3 * FIRST_S, lambda: setattr(fake.boards[0], "duration_s", FIRST_S))  # in the fourth inference
+    assert stream(make_project(), fake.rig, make_inputs(8)).period_s == pytest.approx(FIRST_S, rel=1e-6)
+
+
 def test_a_slow_host_port_is_noticed() -> None:
     fake = FakeRig.make()
     assert stream(make_project(), fake.rig, make_inputs(8)).host_port_share < 0.2  # type: ignore[operator]
@@ -41,8 +49,8 @@ def test_a_slow_host_port_is_noticed() -> None:
     assert streamed.host_port_share > 0.9  # type: ignore[operator]
 
 
-def test_copies_have_the_boards_of_the_first_one_in_its_order() -> None:
-    first, second = pipelines(make_project(copies=2))
+def test_each_copy_has_its_own_boards() -> None:
+    first, second = make_project(copies=2).pipelines
     assert (first.boards, first.input_boards, first.output_board) == ((1, 2), (1,), 2)
     assert (second.boards, second.input_boards, second.output_board) == ((3, 4), (3,), 4)
 
@@ -84,6 +92,14 @@ def test_fail_fast() -> None:
         stream(make_project(), fake.rig, make_inputs(20), fail_fast=True)
 
 
+def test_failures_with_outputs_between_them_are_not_in_a_row() -> None:
+    fake = FakeRig.make()
+    fake.boards[0].failures = {4 * i: NO_ANSWER for i in range(1, FAILURES_IN_A_ROW + 2)}
+    streamed = stream(make_project(), fake.rig, make_inputs(30))
+    assert len(streamed.failures) == FAILURES_IN_A_ROW + 1
+    assert (len(streamed.samples), streamed.not_run) == (30 - FAILURES_IN_A_ROW - 1, 0)
+
+
 def test_boards_that_fail_every_time() -> None:
     fake = FakeRig.make()
     fake.boards[1].failures = dict.fromkeys(range(1000), NO_ANSWER)
@@ -118,11 +134,25 @@ def test_too_few_samples() -> None:
         stream(make_project(), FakeRig.make().rig, make_inputs(4))
 
 
+def test_copies_need_samples_in_proportion_to_their_speed() -> None:
+    project = make_project(copies=2)
+    slow = [layer.model_copy(update={"estimated_s": 10.0}) if layer.board == 4 else layer for layer in project.layers]
+    with pytest.raises(UsageError, match=r"40 samples are too few for a period of these boards: at least 16\d\d are"):
+        stream(project.model_copy(update={"layers": tuple(slow)}), FakeRig.make(copies=2).rig, make_inputs(40))
+
+
 def test_failures_may_leave_no_period() -> None:
     fake, inputs = FakeRig.make(), make_inputs(8)
     fake.boards[0].failures = {4: NO_ANSWER}
     streamed = stream(make_project(), fake.rig, inputs)
     assert (streamed.period_s, len(streamed.samples), len(streamed.failures)) == (None, 7, 1)
+
+
+def test_failures_may_leave_a_copy_without_a_period() -> None:
+    fake = FakeRig.make(copies=2)
+    fake.boards[2].duration_s = 2.0
+    fake.boards[0].failures = {9: NO_ANSWER}
+    assert stream(make_project(copies=2), fake.rig, make_inputs(12)).period_s is None
 
 
 def test_a_copy_with_too_few_outputs() -> None:

@@ -98,7 +98,7 @@ def least_between_blocks(problem: Problem) -> float:
 
 
 def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
-    problem = resnet(("nucleo_l452re",) * 2, CostSettings(objective=Objective.THROUGHPUT, baud=2_000_000))
+    problem = resnet(("nucleo_g071rb",) * 2, CostSettings(objective=Objective.THROUGHPUT, baud=4_000_000))
     split = dag_label_search(problem)
     assert split.proved
     assert len(single_tensors(problem)) < len(problem.layers) - 5  # three blocks have layers inside
@@ -108,7 +108,9 @@ def test_resnet_is_split_inside_a_block_where_that_pays() -> None:
 def test_resnet_needs_a_cut_inside_a_block_where_ram_is_short() -> None:
     problem = resnet(("nucleo_g071rb",) * 2, CostSettings())
     ram_bytes = max(layer.ram_bytes[0] for layer in problem.layers)  # no byte for what else is alive
-    problem = replace(problem, devices=tuple(replace(device, ram_bytes=ram_bytes) for device in problem.devices))
+    problem = replace(
+        problem, devices=tuple(replace(own, ram_bytes=ram_bytes, driver_bytes=()) for own in problem.devices)
+    )
     assert least_between_blocks(problem) == inf
     split = dag_label_search(problem)
     assert split.proved

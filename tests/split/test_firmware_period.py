@@ -71,8 +71,35 @@ def test_two_boards_with_buffers_overlap() -> None:
     figures = evaluate(pipeline(ROOMY, 2.0), (0, 1))
     assert figures.period_s == 11.5
     assert figures.blocking == ()
-    # A line of 12 s: the buffer of the sender is copied anew for 0.75 s once the tensor is acknowledged.
-    assert evaluate(pipeline(ROOMY, 12.0), (0, 1)).period_s == 12 + 0.125 + 0.75
+    # A line of 12 s: the buffer of the sender is copied anew for 0.25 s once the tensor is acknowledged.
+    assert evaluate(pipeline(ROOMY, 12.0), (0, 1)).period_s == 12 + 0.125 + 0.25
+
+
+def test_a_buffer_is_free_once_it_is_copied() -> None:
+    problem = pipeline(ROOMY, 20.0)
+    assert problem.handoff is not None
+    slow = replace(problem, handoff=replace(problem.handoff, copy_s=((0.25, 5.0),) * 3))
+    # y copies for 5 s before it grants its buffer again; x is ready after 20 + 0.125 + 0.75.
+    assert evaluate(slow, (0, 1)).period_s == 20 + 5 + 0.125
+
+
+def test_a_link_carries_one_tensor_at_a_time() -> None:
+    problem = pipeline(ROOMY, 15.0)
+    a, b = problem.layers
+    assert problem.handoff is not None
+    both = replace(
+        problem,
+        layers=(a, b, LayerCosts.alike("c", 1, 40, 20, (1.0, 1.0), (0, 1))),
+        transfer_seconds=problem.transfer_seconds[:1] * 3,
+        handoff=replace(
+            problem.handoff,
+            wire_s=problem.handoff.wire_s[:1] * 3,
+            copy_s=((0.25, 0.25),) * 4,
+            send_s=((0.5, 0.5),) * 4,
+            receive_s=((0.5, 0.5),) * 4,
+        ),
+    )
+    assert evaluate(both, (0, 0, 1)).period_s == 2 * 15.0
 
 
 def test_two_boards_without_buffers_wait_for_each_other() -> None:
@@ -172,13 +199,13 @@ def test_arrivals_run_through_the_steps_of_the_firmware() -> None:
     # An input alone: 3 to feed, 0.75, 10, 0.75 to send, 2 on the line, 0.75, 8, 0.75, 1 to read.
     problem = pipeline(ROOMY, 2.0)
     (only,) = through_split(problem, (0, 1), (5.0,))
-    assert (only.start_s, only.latency_s) == (5.0, 27.0)
+    assert (only.start_s, only.latency_s) == (5.0, 26.0)
     # As fast as they are taken, outputs come every period.
     passages = through_split(problem, (0, 1), (0.0,) * 20)
     assert passages[-1].end_s - passages[-2].end_s == 11.5
     # At a rate that the split sustains, every input takes as long as alone.
     slow = through_split(problem, (0, 1), frames(20, 1 / 12.0))
-    assert {round(passage.latency_s, 9) for passage in slow} == {27.0}
+    assert {round(passage.latency_s, 9) for passage in slow} == {26.0}
 
 
 def test_random_arrivals_grow_by_the_period() -> None:

@@ -106,15 +106,14 @@ class PlayedFirmware:
         out_buffer, in_buffer, line = ("out", tensor, receiver), ("in", tensor, receiver), ("line", sender, receiver)
         ready_s = self.board[sender]
         if out_buffer in self.buffers:
-            ready_s = max(ready_s, self.free.get(out_buffer, 0.0))
-            ready_s += self.copy_s[tensor][sender] + self.send_s[tensor][sender]
+            ready_s = max(ready_s, self.free.get(out_buffer, 0.0)) + self.copy_s[tensor][sender]
         reply_s = self.reply_s[receiver][sender]
         granted_s = self.free.get(in_buffer, 0.0) if in_buffer in self.buffers else self.board[receiver] + reply_s
         whole_s = max(ready_s, granted_s, self.free.get(line, 0.0)) + self.wire_s[tensor][sender][receiver]
         self.free[line] = whole_s
         self.board[sender] = whole_s + reply_s
         if out_buffer in self.buffers:
-            self.board[sender], self.free[out_buffer] = ready_s, whole_s + reply_s
+            self.board[sender], self.free[out_buffer] = ready_s + self.send_s[tensor][sender], whole_s + reply_s
         if in_buffer in self.buffers:
             copied_s = max(self.board[receiver], whole_s) + self.copy_s[tensor][receiver]
             self.free[in_buffer] = copied_s + reply_s
@@ -128,8 +127,8 @@ class PlayedFirmware:
             self.board[device] += read_s
             return self.board[device]
         ready_s = max(self.board[device], self.free.get(buffer, 0.0))
-        ready_s += self.copy_s[step.tensor][device] + self.send_s[step.tensor][device]
-        self.board[device], self.free[buffer] = ready_s, ready_s + read_s
+        ready_s += self.copy_s[step.tensor][device]
+        self.board[device], self.free[buffer] = ready_s + self.send_s[-1][device], ready_s + read_s
         return self.free[buffer]
 
 

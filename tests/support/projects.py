@@ -35,7 +35,9 @@ __attribute__((section(".vectors"), used)) void (*const vectors[])(void) = {rese
 def make_project(directory: Path, source: str = "", board_name: str = "nucleo_g071rb") -> Path:
     """Write a project laid out as the generated ones: src, include, lib/tinysplit_firmware, linker.ld."""
     files = {
-        "platformio.ini": render_platformio_ini(load_board(board_name)),
+        "platformio.ini": render_platformio_ini(load_board(board_name)).replace(
+            "extra_scripts = post:checksum.py\n", ""
+        ),
         "linker.ld": LINKER_SCRIPT,
         "include/board.h": "#define BOARD_HZ 64000000u\n",
         "src/main.c": source + VECTORS,

@@ -28,10 +28,14 @@ __attribute__((used)) volatile uint32_t wrong, received, sent, loops, ticks, idl
 
 void faults_handler(void);
 void SysTick_Handler(void);
+void host_interrupt(void);
+void transfers_interrupt(uint32_t link);
 int main(void);
 
 void faults_handler(void) {{ for (;;) {{}} }}
 void SysTick_Handler(void) {{}}
+void host_interrupt(void) {{}}
+void transfers_interrupt(uint32_t link) {{ uart_link_interrupt(&board_link_uarts[link]); }}
 
 static volatile bool is_awake; /* there is something to send */
 
@@ -64,7 +68,7 @@ static void poll(void) {{
 
 /* The same loop with and without a transfer: what it lacks are the cycles of the driver. */
 static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
-  uint32_t start = cycle_counter_now();
+  uint64_t start = cycle_counter_now();
   uint32_t count = 0;
   while (cycle_counter_now() - start < limit_ticks) {{
     if (is_moved() && is_moving) break; /* the same work in both cases */
@@ -73,7 +77,7 @@ static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
     if (IS_POLLED) poll(); /* the other board may be earlier */
     count++;
   }}
-  ticks = cycle_counter_now() - start;
+  ticks = (uint32_t)(cycle_counter_now() - start);
   return count;
 }}
 

@@ -15,10 +15,11 @@ import typer
 
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.options import check_seconds
-from tinysplit.costs.link_options import parse_links
+from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
+from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
@@ -134,6 +135,13 @@ class SplitOptions(SearchOptions):
             "interrupt.",
         ),
     ] = None
+    hand_off: Annotated[
+        HandOffMode | None,
+        typer.Option(
+            help="How tensors cross to other boards: whole, or streamed: row by row while both boards compute, where "
+            "their layers allow it. By default what is estimated to be faster, for each tensor.",
+        ),
+    ] = None
     solver: Annotated[
         str,
         typer.Option(
@@ -152,7 +160,12 @@ class SplitOptions(SearchOptions):
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
         links = parse_links(self.link or (), len(self.board))
         return replace(
-            super().settings(), baud=self.baud, links=links, link_driver=self.link_driver, use_all=bool(self.use_all)
+            super().settings(),
+            baud=self.baud,
+            links=links,
+            link_driver=self.link_driver,
+            hand_off=self.hand_off,
+            use_all=bool(self.use_all),
         )
 
 
@@ -166,6 +179,22 @@ class FrontOptions(SplitOptions):
             help="Time limit of the search in seconds; then the points so far are shown.", rich_help_panel=SEARCH
         ),
     ] = DEFAULT_FRONT_LIMIT_S
+
+
+Replicate = Annotated[
+    bool | None,
+    typer.Option(
+        help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
+        "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
+    ),
+]
+
+
+def copies_to_search(replicate: bool | None, *, one_pipeline: bool) -> Copies:
+    """Return whether the answer may be copies of the network; with `one_pipeline` only where they are asked for."""
+    if replicate is None:
+        return Copies.NEVER if one_pipeline else Copies.IF_BETTER
+    return Copies.ALWAYS if replicate else Copies.NEVER
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:

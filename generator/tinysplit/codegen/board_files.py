@@ -160,6 +160,9 @@ _DRIVER_SOURCES = {
 }
 
 
+LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
+
+
 def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
@@ -171,7 +174,7 @@ def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str,
     used = [
         file
         for file in sorted(sources)
-        if file.name not in unused and (driver or not file.name.startswith(("link", "uart_link", "network_links")))
+        if file.name not in unused and (driver or not file.name.startswith(LINK_SOURCES))
     ]
     return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in used)]
 

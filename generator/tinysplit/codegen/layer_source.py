@@ -1,16 +1,18 @@
 """C source of single layers: a quantized layer and its kernel, rendered from the kernel's template."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.codegen.row_hooks import NO_HOOKS, HooksContext, RowHooks
 from tinysplit.common.templates import render
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
+from tinysplit.kernels.row_order import RowOrder, one_row
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -57,10 +59,11 @@ class ConstantArray:
 
 @dataclass(frozen=True, eq=False)
 class LayerSource:
-    """A quantized layer and the kernel that computes it."""
+    """A quantized layer, the kernel that computes it, and its part in streamed transfers."""
 
     quantized: QuantizedLayer
     kernel: Kernel
+    hooks: RowHooks = NO_HOOKS
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
@@ -71,6 +74,13 @@ class LayerSource:
     def constants(self) -> Mapping[str, IntArray]:
         """Arrays that the kernel reads, by name."""
         return self.kernel.constants(self.quantized)
+
+    @property
+    def call(self) -> "LayerSource":
+        """What one call of the kernel computes: the layer, or a row of it where hooks need calls for every row."""
+        if not self.hooks.are_called or not _row_order(self).by_calls:
+            return self
+        return replace(self, quantized=replace(self.quantized, layer=one_row(self.quantized.layer)))
 
     @property
     def weights_bytes(self) -> int:
@@ -95,13 +105,14 @@ def function_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class LayerContext:
-    """Template context of every layer; `kernel` is the context of its kernel."""
+    """Template context of every layer; `kernel` is the context of its kernel, `hooks` are for streamed transfers."""
 
     title: str
     description: tuple[str, ...]
     layer: "Layer"
     formats: LayerFormats
     kernel: KernelContext
+    hooks: HooksContext
     window: "Window | None"
     function: str
     signature: str
@@ -117,17 +128,25 @@ class LayerContext:
     @classmethod
     def of(cls, source: LayerSource, number: int) -> Self:
         """Return the facts of the layer with this number."""
-        quantized, function = source.quantized, function_name(number)
+        call, function = source.call, function_name(number)
+        quantized = call.quantized
         formats, (low, high) = quantized.formats, quantized.clamp
+        signature, order = _signature(function, _parameters(source)), _row_order(source)
+        hooks = HooksContext.of(
+            source.hooks, source.quantized.layer, order, signature, has_scratch=call.scratch_bytes > 0
+        )
+        if hooks.by_calls:
+            signature = _signature(f"{function}_row", _parameters(source), "static void")
         return cls(
             title=_title(quantized, number),
             description=tuple(_description(source)),
             layer=quantized.layer,
             formats=formats,
             kernel=source.kernel.context(quantized),
+            hooks=hooks,
             window=layer_window(quantized.layer),
             function=function,
-            signature=_signature(function, _parameters(source)),
+            signature=signature,
             x_type=c_type(formats.x),
             y_type=c_type(formats.y),
             w_type=f"int{formats.weight_bits or formats.x.bits}_t",
@@ -135,7 +154,7 @@ class LayerContext:
             low=low,
             high=high,
             offset=_offset(quantized),
-            constants={name: ConstantArray(f"{function}_{name}", values) for name, values in source.constants.items()},
+            constants={name: ConstantArray(f"{function}_{name}", values) for name, values in call.constants.items()},
         )
 
 
@@ -179,13 +198,17 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
     return (f"const {x_type} *{restrict}input", f"{y_type} *{restrict}output", *scratch)
 
 
-def _signature(function: str, parameters: Sequence[str]) -> str:
-    """Return the head of a function without a result, on several lines where one is too short."""
-    line = f"void {function}({', '.join(parameters)})"
+def _row_order(source: LayerSource) -> RowOrder:
+    return source.kernel.row_order(source.quantized.layer, Widths.of(source.quantized.formats))
+
+
+def _signature(function: str, parameters: Sequence[str], result: str = "void") -> str:
+    """Return the head of a function, on several lines where one is too short."""
+    line = f"{result} {function}({', '.join(parameters)})"
     if len(line) + len(" {") <= LINE_COLUMNS:
         return line
     first, last = parameters[: len(parameters) // 2], parameters[len(parameters) // 2 :]
-    return f"void {function}(\n    {', '.join(first)},\n    {', '.join(last)})"
+    return f"{result} {function}(\n    {', '.join(first)},\n    {', '.join(last)})"
 
 
 def c_type(values: ValueFormat) -> str:

@@ -1,7 +1,9 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
@@ -11,7 +13,9 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.period import planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import (
     Project,
@@ -23,24 +27,27 @@ from tinysplit.project.manifest import (
     ProjectModel,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
-from tinysplit.split.evaluate.period import period_s
+from tinysplit.split.evaluate.replication import period_of_copies_s
+from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.topology import Cut
 
 
 def build_manifest(
     quantized: QuantizedGraph,
-    sources: Sequence[LayerSource],
+    sources: Sequence[Sequence[LayerSource]],
     model: ProjectModel,
-    plan: Plan,
+    plans: Sequence[Plan],
     baud: int,
     calibration_samples: int,
 ) -> Project:
     """Return the manifest with the project hash 0, which is set when all files are written.
 
-    `sources` are the kernels of all layers in their order; `baud` is the links' baud rate.
+    `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
+    `baud` is the links' baud rate.
     """
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    widths = BitWidths.of_quantized(quantized)
+    copies = list(zip(plans, sources, strict=True))
+    layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
+    problem = _as_generated(plans[0].problem, layers)
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -49,17 +56,41 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_s(plan.problem, plan.assignment),
-        one_board_period_s=one_board_period_s(plan.problem),
-        copies=(tuple(board_plan.number for board_plan in plan.boards),),
-        boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
-        links=tuple(_link(link, boards) for link in plan.links),
-        layers=tuple(
-            _layer(index, quantized, sources[index], widths, boards[device])
-            for index, device in enumerate(plan.assignment)
-        ),
-        cuts=tuple(_cut(number, cut) for number, cut in enumerate(plan.cuts, 1)),
+        estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
+        one_board_period_s=one_board_period_s(problem),
+        copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
+        boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
+        links=tuple(chain.from_iterable(map(_links, plans))),
+        layers=tuple(chain.from_iterable(layers)),
+        cuts=tuple(chain.from_iterable(map(_cuts, plans))),
+        estimated_saved_s=max(plan.saved_s for plan in plans),
     )
+
+
+def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:
+    """Yield the layers of one copy of the network."""
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    widths = BitWidths.of_quantized(quantized)
+    for index, device in enumerate(plan.assignment):
+        yield _layer(index, quantized, sources[index], widths, boards[device])
+
+
+def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
+    """Return the problem with the estimates of the generated layers, which know formats and fused layers.
+
+    `copies` has the layers of each copy of the network. The times of boards that do not have a layer change by the
+    same factor as on the first one that has it: formats are common to all boards.
+    """
+
+    def seconds(costs: LayerCosts, generated: Sequence[ProjectLayer]) -> tuple[float, ...]:
+        before_s = costs.seconds[generated[0].board - 1]
+        factor = generated[0].estimated_s / before_s if before_s else 1.0
+        own = {layer.board: layer.estimated_s for layer in generated}
+        return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
+
+    layers = zip(problem.layers, *copies, strict=True)
+    generated = tuple(replace(costs, seconds=seconds(costs, own)) for costs, *own in layers)
+    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _layer(
@@ -100,6 +131,11 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
     )
 
 
+def _links(plan: Plan) -> Iterator[ProjectLink]:
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    return (_link(link, boards) for link in plan.links)
+
+
 def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     return ProjectLink(
         boards=(link.boards[0] + 1, link.boards[1] + 1),
@@ -110,7 +146,12 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     )
 
 
-def _cut(number: int, cut: Cut) -> ProjectCut:
+def _cuts(plan: Plan) -> Iterator[ProjectCut]:
+    cuts = zip(plan.cuts, plan.hand_offs, strict=True)
+    return (_cut(number, *each) for number, each in enumerate(cuts, 1))
+
+
+def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:
     return ProjectCut(
         number=number,
         after_layer=cut.after_layer + 1,
@@ -118,4 +159,7 @@ def _cut(number: int, cut: Cut) -> ProjectCut:
         to_board=cut.receiver + 1,
         payload_bytes=cut.payload_bytes,
         estimated_s=cut.seconds,
+        is_sent_by_rows=hand_off.gives is not None,
+        is_taken_by_rows=hand_off.takes is not None,
+        why_whole=hand_off.reason,
     )

@@ -8,11 +8,12 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
-from tinysplit.memory.schedule import StepKind
+from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import BoardLink
 
 WATCHDOG_FACTOR = 5  # time-out as a multiple of the estimated time of the longest layer
@@ -50,6 +51,22 @@ class FusedCalls:
 
 
 @dataclass(frozen=True)
+class LayerStream:
+    """The streamed input and output of a step, as indices in `network_transfers`, and the bytes of their rows.
+
+    Tile t of fused layers needs `first_needed + t * needed_step` rows of the input and ends a multiple of `tile_rows`.
+    """
+
+    input: int | None
+    output: int | None
+    in_row_bytes: int
+    out_row_bytes: int
+    first_needed: int
+    needed_step: int
+    tile_rows: int
+
+
+@dataclass(frozen=True)
 class LayerStep:
     """What the step of layer `number` (from 1) does: moves, then calls; none for a layer that its producer runs."""
 
@@ -57,6 +74,7 @@ class LayerStep:
     moves: tuple[WordMove, ...]
     calls: tuple[KernelCall, ...]
     fused: FusedCalls | None
+    stream: LayerStream | None
 
 
 @dataclass(frozen=True)
@@ -83,9 +101,9 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class TransferEntry:
-    """An entry of `network_transfers`: `record` is the index of its step."""
+    """An entry of `network_transfers`: `take` is the function of its step, `record` the step's index."""
 
-    kind: str
+    take: str
     comment: str
     tensor: Tensor
     link: int
@@ -99,6 +117,7 @@ class Channel:
 
     cut: int
     is_out: bool
+    frame_share: int
     bytes: int
 
 
@@ -117,7 +136,6 @@ class NetworkContext:
     """The names of `project/network.c.j2`; sizes in bytes."""
 
     number: int
-    board_count: int
     title: str
     model_name: str
     bits: str | int
@@ -148,7 +166,6 @@ def _network_context(
     transfers = _transfers(board_plan, plan, len(begin))
     return NetworkContext(
         number=board_plan.number,
-        board_count=len(plan.boards),
         title=board_plan.board.title,
         model_name=quantized.graph.name,
         bits=quantized.bits,
@@ -157,7 +174,7 @@ def _network_context(
         network_output=network_output,
         watchdog_ms=watchdog_ms(own_longest_s),
         has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
-        layers=[_layer_step(quantized, widths, layer, board_plan) for layer in board_plan.layers],
+        layers=[_layer_step(quantized, widths, layer, board_plan, plan) for layer in board_plan.layers],
         steps=[*begin, *_steps(quantized, board_plan, transfers), *end],
         transfers=transfers,
         links=[_link(link, board_plan, plan, longest_s) for link in board_plan.links],
@@ -185,7 +202,9 @@ def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan,
     return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
 
 
-def _layer_step(quantized: QuantizedGraph, widths: BitWidths, layer: int, board_plan: BoardPlan) -> LayerStep:
+def _layer_step(
+    quantized: QuantizedGraph, widths: BitWidths, layer: int, board_plan: BoardPlan, plan: Plan
+) -> LayerStep:
     memory = board_plan.memory
     index = next(index for index, step in enumerate(board_plan.steps) if step[:2] == (StepKind.RUN, layer))
     moves = tuple(
@@ -198,7 +217,31 @@ def _layer_step(quantized: QuantizedGraph, widths: BitWidths, layer: int, board_
         if move.step == index
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
-    return LayerStep(number=layer + 1, moves=moves, calls=calls, fused=fused)
+    stream = _layer_stream(quantized, layer, board_plan, plan)
+    return LayerStep(number=layer + 1, moves=moves, calls=calls, fused=fused, stream=stream)
+
+
+def _layer_stream(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, plan: Plan) -> LayerStream | None:
+    """Return the streamed input and output of the step in which `layer` runs first."""
+    numbers = [step.item for step in board_plan.steps if step.kind is not StepKind.RUN]
+    ends = [(number, plan.hand_offs[number]) for number in numbers]
+    takes = next((number for number, each in ends if each.takes and each.takes.layers[0] == layer), None)
+    gives = next((number for number, each in ends if each.gives and each.gives.layers[0] == layer), None)
+    rows = plan.hand_offs[takes].takes if takes is not None else None
+    rows = plan.hand_offs[gives].gives if gives is not None else rows
+    if rows is None:
+        return None
+    in_rows = quantized.layers[layer].layer.in_shape.height
+    out_rows = quantized.layers[rows.output].layer.out_shape.height
+    return LayerStream(
+        input=None if takes is None else numbers.index(takes),
+        output=None if gives is None else numbers.index(gives),
+        in_row_bytes=0 if takes is None else plan.cuts[takes].payload_bytes // in_rows,
+        out_row_bytes=0 if gives is None else plan.cuts[gives].payload_bytes // out_rows,
+        first_needed=int(rows.needed_rows[0]),
+        needed_step=int(rows.needed_rows[1] - rows.needed_rows[0]),
+        tile_rows=int(rows.done_rows[0]),
+    )
 
 
 def _calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory, index: int) -> tuple[KernelCall, ...]:
@@ -255,7 +298,7 @@ def _transfers(board_plan: BoardPlan, plan: Plan, first_record: int) -> list[Tra
         cut, offset = plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
         peer, direction = (cut.receiver, "to") if step.kind is StepKind.SEND else (cut.sender, "from")
         entry = TransferEntry(
-            kind=step.kind.value,
+            take=_take(step, plan.hand_offs[step.item]),
             comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
             tensor=Tensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
             link=peers.index(peer),
@@ -266,9 +309,15 @@ def _transfers(board_plan: BoardPlan, plan: Plan, first_record: int) -> list[Tra
     return entries
 
 
+def _take(step: Step, hand_off: HandOff) -> str:
+    """Return the function that a transfer's step calls."""
+    rows = hand_off.gives if step.kind is StepKind.SEND else hand_off.takes
+    return f"{'transfers' if rows is None else 'row_stream'}_{step.kind.value}"
+
+
 def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
     channels = [
-        Channel(number, cut.sender == board_plan.index, cut.payload_bytes)
+        Channel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
         for number, cut in enumerate(plan.cuts)
         if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
     ]

@@ -4,6 +4,7 @@ FRAME_PAYLOAD_BYTES = 1024  # at most
 FRAME_OVERHEAD_BYTES = 8  # header and CRC
 
 LINK_PAYLOAD_BYTES = 2048  # of a tensor in a frame on a link, at most
+LINK_BLOCK_BYTES = 64  # of a tensor that is streamed, whole blocks leave
 LINK_OVERHEAD_BYTES = 15  # header and CRC of a frame on a link
 LINK_REPLY_BYTES = 11  # a frame without payload: GRANT, ACK
 TENSOR_CRC_BYTES = 4  # at the end of a tensor of several frames
@@ -15,3 +16,8 @@ LOAD_OFFSET_BYTES = 8  # number and offset before the data in a LOAD
 LOAD_BYTES = 1016  # of the input in one LOAD
 READ_REQUEST_BYTES = 10  # payload of READ_OUTPUT
 READ_BYTES = 1024  # of the output in one READ_OUTPUT
+
+
+def frames_of(tensor_bytes: int) -> int:
+    """Return the frames of a tensor on a link that loses nothing."""
+    return -(-tensor_bytes // LINK_PAYLOAD_BYTES)

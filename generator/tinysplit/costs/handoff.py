@@ -27,17 +27,28 @@ def handoff_of(
     """
     check_bauds(boards, settings)
     driver = settings.driver or LinkDriver.DMA
-    tensors = (*out_bytes, in_bytes)
 
     def wire_s(n_bytes: int) -> DeviceTable:
         return _by_pair(boards, settings, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte))
 
+    def cpu_s(tensors: Sequence[int], cycles: Callable[[HandoffCosts, int], float]) -> DeviceTable:
+        return tuple(
+            tuple(cycles(table.handoff[board.device.core], n_bytes) / board.clock.core_hz for board in boards)
+            for n_bytes in tensors
+        )
+
     return Handoff(
         wire_s=tuple(map(wire_s, out_bytes)),
         reply_s=_by_pair(boards, settings, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)),
-        copy_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.copying, turnaround=False),
-        send_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.sending[driver]),
-        receive_s=_cpu_seconds(tensors, boards, table, lambda costs: costs.receiving[driver]),
+        copy_s=cpu_s((*out_bytes, in_bytes), lambda costs, n_bytes: costs.copying * n_bytes),
+        send_s=(
+            *cpu_s(out_bytes, lambda costs, n_bytes: costs.sent(n_bytes, driver)),
+            *cpu_s(out_bytes[-1:], lambda costs, n_bytes: costs.read(n_bytes)),
+        ),
+        receive_s=(
+            *cpu_s(out_bytes, lambda costs, n_bytes: costs.received(n_bytes, driver)),
+            *cpu_s((in_bytes,), lambda costs, n_bytes: costs.fed(n_bytes)),
+        ),
         overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
     )
@@ -71,21 +82,3 @@ def _by_pair(
 
     numbers = range(len(boards))
     return tuple(tuple(over(i, h) for h in numbers) for i in numbers)
-
-
-def _cpu_seconds(
-    tensors: Sequence[int],
-    boards: Sequence[Board],
-    table: CycleTable,
-    cycles: Callable[[HandoffCosts], float],
-    *,
-    turnaround: bool = True,
-) -> DeviceTable:
-    """Return the seconds of each board for tensors of these bytes, from the cycles of a byte."""
-
-    def seconds(board: Board, n_bytes: int) -> float:
-        core = board.device.core
-        once = table.link[core] if turnaround else 0.0
-        return (once + cycles(table.handoff[core]) * n_bytes) / board.clock.core_hz
-
-    return tuple(tuple(seconds(board, n_bytes) for board in boards) for n_bytes in tensors)

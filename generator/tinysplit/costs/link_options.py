@@ -3,12 +3,20 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
 from tinysplit.split.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
+
+
+class HandOffMode(StrEnum):
+    """How a tensor crosses to another board: as a whole, or row by row while layers compute, where they allow it."""
+
+    WHOLE = "whole"
+    STREAMED = "streamed"
 
 
 @dataclass(frozen=True)
@@ -27,12 +35,14 @@ class LinkSetting:
 class LinkSettings:
     """The links between all pairs of boards: those in `named`, and full duplex with `baud` between all others.
 
-    `driver` is that of all boards, None to choose it for each board.
+    `driver` is that of all boards, None to choose it for each board; `hand_off` that of all cuts, None for what is
+    faster.
     """
 
     baud: int
     named: tuple[LinkSetting, ...] = ()
     driver: LinkDriver | None = None
+    hand_off: HandOffMode | None = None
 
     def between(self, a: int, b: int) -> LinkSetting:
         """Return the link between two boards."""

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, driver_ram_bytes
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.handoff import direct_seconds, handoff_of
-from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Optimize, choose, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -46,6 +46,7 @@ class CostSettings:
     frame_period_s: float = 0.0  # time between inputs; 0: as fast as a split takes them
     links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
     link_driver: LinkDriver | None = None  # None: chosen for each board
+    hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (0-based layer, kernel or scheme to use)
@@ -53,7 +54,7 @@ class CostSettings:
     @property
     def link_settings(self) -> LinkSettings:
         """The links between all pairs of boards."""
-        return LinkSettings(self.baud, self.links, self.link_driver)
+        return LinkSettings(self.baud, self.links, self.link_driver, self.hand_off)
 
     @property
     def period_definition(self) -> Period:
@@ -87,7 +88,7 @@ def make_problem(
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
     layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
-    devices = tuple(free_memory(board, has_links=len(boards) > 1) for board in boards)
+    devices = tuple(free_memory(board, settings.link_driver, has_links=len(boards) > 1) for board in boards)
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
@@ -132,23 +133,35 @@ def _layer_costs(
     )
 
 
-def free_memory(board: Board, *, has_links: bool) -> DeviceLimits:
+def free_memory(board: Board, driver: LinkDriver | None = None, *, has_links: bool) -> DeviceLimits:
     """Return the flash that the firmware leaves free, and the largest possible arena.
 
-    A board of several counts as one with links, even when a split leaves it alone.
+    A board that `has_links` may have links with `driver`, None for the one that fits: they take flash and RAM only in
+    splits that use them.
 
     Raises CheckFailedError if the board is too small for the firmware alone.
     """
     firmware = load_cycle_table().firmware[board.device.family]
-    needed_bytes = firmware.flash_bytes + (firmware.link_flash_bytes if has_links else 0)
-    flash_bytes = board.device.flash.size_bytes - needed_bytes
+    flash_bytes = board.device.flash.size_bytes - firmware.flash_bytes
     ram_bytes = board.largest_arena_bytes(firmware.ram_bytes)
     if flash_bytes < 0 or ram_bytes < 0:
         raise CheckFailedError(
-            f"{board.name} is too small for the firmware, which needs {needed_bytes} bytes of flash and "
+            f"{board.name} is too small for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
             f"{firmware.ram_bytes} bytes of RAM"
         )
-    return DeviceLimits(board.name, flash_bytes, ram_bytes, **asdict(board.power))
+    power = asdict(board.power)
+    if not has_links:
+        return DeviceLimits(board.name, flash_bytes, ram_bytes, **power)
+    drivers = (driver,) if driver else (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    link_flash_bytes = min(firmware.link_flash_bytes, flash_bytes)
+    return DeviceLimits(
+        board.name,
+        flash_bytes - link_flash_bytes,
+        ram_bytes,
+        **power,
+        link_flash_bytes=link_flash_bytes,
+        driver_bytes=tuple(driver_ram_bytes(board, each, 1) for each in drivers),
+    )
 
 
 def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:

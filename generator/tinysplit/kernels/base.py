@@ -11,6 +11,7 @@ from typing import ClassVar
 from tinysplit.kernels.cost_table import Work, plain_work, pool_work
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
+from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.kernels.scheme import Scheme, usual_scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
@@ -54,6 +55,13 @@ class Kernel(ABC):
         `widths.x` is the width of input k.
         """
         return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
+
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - what kernels override
+        """Return in which order the kernel reads input rows and completes output rows, or why in none.
+
+        The template of a layer with a window calls the hooks of `stream` in its loop over output rows.
+        """
+        return usual_order(layer)
 
     def span_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of the first input, the output in place as far as allowed, and the scratch buffer."""
@@ -100,6 +108,10 @@ class Kernel(ABC):
         if isinstance(layer, Pool):
             return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:  # noqa: ARG002 - nothing is unknown here
+        """Return `work` with the parts that were estimates before weights and values had formats."""
+        return work
 
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` and this kernel in the cost table."""

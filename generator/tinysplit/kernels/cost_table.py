@@ -11,6 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.protocol_limits import frames_of
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window, layer_window
 
@@ -35,7 +36,7 @@ class KernelCosts(FileModel):
 class FirmwareBytes(FileModel):
     """Memory of the firmware without layers; `ram_bytes` includes the stack.
 
-    Links add `link_flash_bytes`, however many there are; their RAM: `plan/link_memory.py`.
+    Links add `link_flash_bytes`, however many there are; their RAM: `memory/link_memory.py`.
     """
 
     flash_bytes: NonNegativeInt
@@ -44,14 +45,37 @@ class FirmwareBytes(FileModel):
 
 
 class HandoffCosts(FileModel):
-    """Cycles of a core for each byte of a tensor: copied between buffer and arena, sent and received, by link driver.
+    """Cycles of a core for hand-offs.
 
-    Not measured yet: estimated from the work of the drivers.
+    Of each frame of a tensor on a link at either end, with its share of replies; of the network's input from the host
+    and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
+    received, by link driver, of the network's input (`feeding`) and of its output (`reading`).
     """
 
+    frame: NonNegativeFloat
+    input: NonNegativeFloat
+    output: NonNegativeFloat
     copying: NonNegativeFloat
     sending: dict[str, NonNegativeFloat]
     receiving: dict[str, NonNegativeFloat]
+    feeding: NonNegativeFloat
+    reading: NonNegativeFloat
+
+    def sent(self, n_bytes: int, driver: str) -> float:
+        """Return the cycles of sending a tensor; a driver without costs works only while its board waits."""
+        return frames_of(n_bytes) * self.frame + self.sending.get(driver, 0.0) * n_bytes
+
+    def received(self, n_bytes: int, driver: str) -> float:
+        """Return the cycles of receiving a tensor."""
+        return frames_of(n_bytes) * self.frame + self.receiving.get(driver, 0.0) * n_bytes
+
+    def fed(self, n_bytes: int) -> float:
+        """Return the cycles of taking the network's input from the host."""
+        return self.input + self.feeding * n_bytes
+
+    def read(self, n_bytes: int) -> float:
+        """Return the cycles of giving the network's output to the host."""
+        return self.output + self.reading * n_bytes
 
 
 class CycleTable(FileModel):

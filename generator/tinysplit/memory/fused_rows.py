@@ -96,6 +96,19 @@ class FusedRows:
         return max(self.tile_rows - self.tile_stride, 0)
 
     @property
+    def out_rows(self) -> int:
+        """Output rows of the consumer in a tile."""
+        return self.consumer.out_shape.height
+
+    @property
+    def needed_rows(self) -> IntArray:
+        """Rows of the producer's input, from the first one on, that each tile and all before it read."""
+        stride = self.in_row_stride // (self.producer.in_shape.width * self.producer.in_shape.channels)
+        extent = self.producer.in_shape.height - (self.call_rows - 1) * stride
+        needed: IntArray = (np.minimum(self._begins + self.tile_rows, self.height) - 1) * stride + extent
+        return needed
+
+    @property
     def has_padding(self) -> bool:
         """Whether tiles have rows above or below the producer's output."""
         return self.pad_top > 0 or self._begins[-1] + self.tile_rows > self.height

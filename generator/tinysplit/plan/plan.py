@@ -12,12 +12,13 @@ from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
 from tinysplit.memory.layout import BoardMemory, BufferId
+from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.plan.link_memory import link_ram_bytes
 from tinysplit.plan.stages import StageBuffers, place_stages
+from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
@@ -74,6 +75,11 @@ class BoardPlan:
         return tuple(step.item for step in self.steps if step.kind is StepKind.RUN)
 
     @property
+    def own_steps(self) -> BoardSteps:
+        """What the choice of hand-offs needs of the board."""
+        return BoardSteps(self.board, self.steps, self.memory, self.stages, self.link_driver)
+
+    @property
     def takes_input(self) -> bool:
         """Whether the host sends the network's input to this board."""
         return BufferId(NETWORK_INPUT) in self.arena.offsets
@@ -83,7 +89,8 @@ class BoardPlan:
 class Plan:
     """Plans of the boards that take part, the links between them, and the problem with their costs.
 
-    `cuts` has one entry per hop of a tensor.
+    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses; `saved_s` is the time by which streamed ones
+    shorten an inference.
     """
 
     problem: Problem
@@ -91,6 +98,8 @@ class Plan:
     boards: tuple[BoardPlan, ...]
     links: tuple[Link, ...]
     cuts: tuple[Cut, ...]
+    hand_offs: tuple[HandOff, ...]
+    saved_s: float
 
 
 def make_plan(
@@ -127,12 +136,12 @@ def make_plan(
         _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
-        return BoardPlan(
-            index, boards[index], tuple(steps), memory, stages, own_links, driver, link_bytes, named, optimize
-        )
+        own = index, boards[index], tuple(steps), memory, stages, own_links
+        return BoardPlan(*own, driver, link_bytes, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
-    return Plan(problem, assignment, plans, links, cuts)
+    streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
+    return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
 
 
 def _drive_links(
@@ -145,7 +154,8 @@ def _drive_links(
     settings: LinkSettings,
 ) -> tuple[LinkDriver, int]:
     """Return the driver of a board's links, and the RAM that they take with it."""
-    link_bytes = link_ram_bytes(links, steps, cuts)
+    tensors = [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
+    link_bytes = link_ram_bytes(len(links), tensors)
     uarts = [link.uart for link in links]
     driver = choose_driver(board, uarts, settings.driver, ram_bytes - aligned(memory.arena.size_bytes) - link_bytes)
     return driver, link_bytes + driver_ram_bytes(board, driver, len(uarts))

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.common.tables import plain_table
-from tinysplit.project.manifest import Project
+from tinysplit.common.units import MS
+from tinysplit.project.manifest import Pipeline, Project, ProjectCut
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -14,13 +15,18 @@ from tinysplit.split.report.split import layer_numbers
 def print_project(project: Project, out: Path, console: Console) -> None:
     """Print layers, weights and arena of every board, the kernel of every layer, and the connections."""
     console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
-    runs = sub_models([layer.board for layer in project.layers])
+    runs = [run for each in project.pipelines for run in sub_models([layer.board for layer in each.layers])]
     table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
     for board in project.boards:
         layers = [layer_numbers(run) for run in runs if run.device == board.number]
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
-    console.print(table, "", _layers(project), "", sep="\n")
-    _print_reasons(project, console)
+    console.print(table, "", sep="\n")
+    for name, pipeline in _different(project).items():
+        if len(project.copies) > 1:
+            console.print(f"the network on each {name}:", highlight=False)
+        console.print(_layers(pipeline), "", sep="\n")
+        _print_reasons(pipeline, console)
+    _print_hand_offs(project, console)
     for link in project.links:
         ends = [
             f"board {board} {uart} ({connector})"
@@ -33,10 +39,39 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         )
 
 
-def _layers(project: Project) -> Table:
+def _print_hand_offs(project: Project, console: Console) -> None:
+    """Print how each cut crosses, and the latency with streamed hand-offs."""
+    for cut in project.cuts:
+        reason = f" ({cut.why_whole})" if cut.why_whole else ""
+        line = f"output of layer {cut.after_layer} to board {cut.to_board}: {_hand_off(cut)}{reason}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if project.has_streamed_cuts:
+        whole_s = project.estimated_l_s + project.estimated_t_s
+        streamed_s = whole_s - project.estimated_saved_s
+        line = f"I {streamed_s * MS:.2f} ms, with whole hand-offs L + T = {whole_s * MS:.2f} ms (estimated)"
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _hand_off(cut: ProjectCut) -> str:
+    if cut.is_sent_by_rows and cut.is_taken_by_rows:
+        return "streamed"
+    if cut.is_sent_by_rows:
+        return "sent row by row"
+    return "taken row by row" if cut.is_taken_by_rows else "whole"
+
+
+def _different(project: Project) -> dict[str, Pipeline]:
+    """Return the copies of the network that differ, by the name of their first board."""
+    different: dict[str, Pipeline] = {}
+    for pipeline in project.pipelines:
+        different.setdefault(project.board(pipeline.boards[0]).name, pipeline)
+    return different
+
+
+def _layers(pipeline: Pipeline) -> Table:
     numbers = ("flash\nread", "RAM\nread", "\ncycles")
     table = plain_table("\n#", "\nkind", "\nscheme", "\nkernel", numbers=numbers)
-    for layer in project.layers:
+    for layer in pipeline.layers:
         memory = layer.memory
         named = (str(layer.number), layer.kind, memory.scheme, memory.kernel)
         reads = (memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
@@ -44,8 +79,8 @@ def _layers(project: Project) -> Table:
     return table
 
 
-def _print_reasons(project: Project, console: Console) -> None:
-    for layer in project.layers:
+def _print_reasons(pipeline: Pipeline, console: Console) -> None:
+    for layer in pipeline.layers:
         memory = layer.memory
         moves = f", {memory.moved_bytes} bytes moved before" if memory.moved_bytes else ""
         scratch = f"{memory.scratch_bytes} bytes" if memory.scratch_bytes else "none"

@@ -10,21 +10,28 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.output_folder import write_whole_file
-from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
 SCHEMA_VERSION: Literal[2] = 2
 HASH_DIGITS = 12  # of a SHA-256, in messages
+
+# Fields of the split file that are those of its CostSettings, under the same names.
+_OF_SETTINGS = (
+    *("baud", "bits_per_byte", "use_all", "paper", "objective"),
+    *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off"),
+)
 
 Number = Annotated[int, Field(ge=1)]
 
@@ -160,6 +167,8 @@ class SplitFile(FileModel):
     links: tuple[SplitLink, ...]
     host_transfers: bool
     optimize: Optimize
+    link_driver: LinkDriver | None = None  # None: chosen for each board
+    hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)
@@ -175,20 +184,13 @@ class SplitFile(FileModel):
     def settings(self) -> CostSettings:
         """The settings of the costs, without the kernels that --kernel names."""
         return CostSettings(
+            **{name: getattr(self, name) for name in _OF_SETTINGS},
             bits=self.bits,
-            baud=self.baud,
-            bits_per_byte=self.bits_per_byte,
-            objective=self.objective,
-            use_all=self.use_all,
-            paper=self.paper,
             period=self.period_definition,
             max_latency_s=inf if self.max_latency_s is None else self.max_latency_s,
             max_period_s=inf if self.max_period_s is None else self.max_period_s,
             max_energy_j=inf if self.max_energy_j is None else self.max_energy_j,
-            frame_period_s=self.frame_period_s,
             links=tuple(link.setting for link in self.links),
-            host_transfers=self.host_transfers,
-            optimize=self.optimize,
         )
 
     @property
@@ -200,6 +202,11 @@ class SplitFile(FileModel):
     def devices(self) -> Assignment:
         """Board of every layer, counted from 0."""
         return tuple(number - 1 for number in self.assignment)
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The assignment of each copy of the network, boards counted from 0; a split is one copy."""
+        return assignments(self.devices, self.copied_devices)
 
     @property
     def copied_devices(self) -> tuple[int, ...]:
@@ -228,19 +235,12 @@ class SplitFile(FileModel):
             clock=boards[0].clock_source,
             bits=8 if bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
             widths=SplitWidths.model_validate(asdict(widths)) if widths else None,
-            baud=settings.baud,
-            bits_per_byte=settings.bits_per_byte,
-            objective=settings.objective,
+            **{name: getattr(settings, name) for name in _OF_SETTINGS},
             period_definition=settings.period_definition,
             max_latency_s=_limit(settings.max_latency_s),
             max_period_s=_limit(settings.max_period_s),
             max_energy_j=_limit(settings.max_energy_j),
-            frame_period_s=settings.frame_period_s,
             links=tuple(map(SplitLink.of, settings.links)),
-            host_transfers=settings.host_transfers,
-            optimize=settings.optimize,
-            use_all=settings.use_all,
-            paper=settings.paper,
             solver=split.solver,
             picked_because=split.picked_because,
             assignment=tuple(device + 1 for device in split.assignment),

@@ -13,8 +13,8 @@ class Handoff:
 
     `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
     those of a reply (grant or acknowledgement) on its way back. The CPU copies a staged tensor between its buffer and
-    the arena for `copy_s`, and drives the UART for `send_s` or `receive_s`. The host feeds and reads a device for
-    `host_s`.
+    the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it. The host feeds and reads a
+    device for `host_s`; the last entries of `receive_s` and `send_s` are those of the network's input and output.
     """
 
     wire_s: Table
@@ -36,6 +36,10 @@ class Handoff:
     def out_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of sending a staged tensor."""
         return self.copy_s[tensor][device] + self.send_s[tensor][device]
+
+    def output_s(self, device: int) -> float:
+        """Return the CPU seconds of handing the staged output of the network to the host."""
+        return self.copy_s[-2][device] + self.send_s[-1][device]
 
     def in_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of receiving a staged tensor."""

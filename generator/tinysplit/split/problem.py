@@ -82,7 +82,11 @@ class LayerCosts:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """Memory of a device that is free for layers, and its power while it computes, transfers or idles."""
+    """Memory of a device that is free for layers, and its power while it computes, transfers or idles.
+
+    A device without links has `link_flash_bytes` more. A link takes one of `driver_bytes` of the RAM for its driver,
+    the first that fits, and more for each tensor (`memory/link_memory.py`); without `driver_bytes` it takes none.
+    """
 
     name: str
     flash_bytes: int
@@ -90,6 +94,13 @@ class DeviceLimits:
     run_w: float = 0.0
     transfer_w: float = 0.0  # while it sends or receives
     idle_w: float = 0.0
+    link_flash_bytes: int = 0
+    driver_bytes: tuple[int, ...] = ()
+
+    @property
+    def without_links(self) -> "DeviceLimits":
+        """The same device where no other one is linked to it."""
+        return replace(self, flash_bytes=self.flash_bytes + self.link_flash_bytes, link_flash_bytes=0, driver_bytes=())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Solves a splitting problem, and explains why a problem is infeasible."""
 
 from tinysplit.split.explain.infeasible import explain
+from tinysplit.split.linked_memory import best_alone, better, find_linked
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO, find_split
@@ -15,7 +16,11 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
         InfeasibleError: the problem is infeasible; the message names the constraint that is violated.
         CheckFailedError: no split was found in time.
     """
+    alone = best_alone(problem)
     try:
-        return find_split(problem, solver, time_limit_s=time_limit_s)
+        found = find_linked(problem, lambda each: find_split(each, solver, time_limit_s=time_limit_s))
     except NoSplitError as error:
-        raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None
+        if alone is None:
+            raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None
+        return alone
+    return found if alone is None else better(found, alone)

@@ -16,7 +16,7 @@ typedef struct {
   uint32_t KR;  /* of the watchdog */
 } stub_registers_t;
 
-static stub_registers_t stub_registers;
+static __attribute__((unused)) stub_registers_t stub_registers;
 
 #define TIM2 (&stub_registers)
 #define WATCHDOG (&stub_registers)

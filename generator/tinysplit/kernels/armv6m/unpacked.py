@@ -29,6 +29,7 @@ from tinysplit.kernels.armv6m.packed import (
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.memory_traffic import Loads, block_loads
+from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
@@ -57,6 +58,11 @@ class Unpacked(Kernel):
         """See `Kernel.scratch_bytes`: packed words, and the values of one window."""
         return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
 
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - only 8 bits
+        """See `Kernel.row_order`: all rows are computed for the channels in RAM, then for the next ones."""
+        usual = usual_order(layer)
+        return usual if usual.reason else RowOrder(passes=_passes(layer))
+
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """See `Kernel.loads`: weights are read once from flash, and as packed words from RAM for every pixel."""
         weights_bytes = self.weights_bytes(layer, widths)
@@ -71,6 +77,11 @@ class Unpacked(Kernel):
         loops = blocks * inputs // unroll
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
         return {**pixels_work(layer, widths, _passes(layer)), **own}
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: the weights decide how long groups are."""
+        share = len(Packing.of(quantized).groups) / expected_groups(quantized.layer)
+        return {**work, "group": share * work["group"], "unpacked_groups": share * work["unpacked_groups"]}
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""

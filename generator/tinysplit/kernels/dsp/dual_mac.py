@@ -18,6 +18,7 @@ from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_
 from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
+from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES
@@ -81,6 +82,11 @@ class DualMac(Kernel):
         strips = Strips(layer, widths.x // 8)
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
+
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
+        """See `Kernel.row_order`: a pointwise layer, whose pixels are one row otherwise, is called row by row."""
+        usual = usual_order(layer)
+        return usual if usual.reason else RowOrder(by_calls=Strips(layer, widths.x // 8).is_flat)
 
     def cost_kind(self, layer: Layer) -> str:
         """See `Kernel.cost_kind`: a single pixel is computed as a fully connected layer is."""

@@ -17,6 +17,7 @@ from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
+from tinysplit.kernels.row_order import RowOrder
 from tinysplit.kernels.scheme import Scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
@@ -89,6 +90,10 @@ class Planes(Kernel):
         ends = np.minimum(starts + _tile_rows(layer), height) * width * channels
         least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
         return Lead(least_bytes, channels * widths.x // 8)
+
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - of all
+        """See `Kernel.row_order`."""
+        return RowOrder.none("planes computes all rows of two channels after the other channels")
 
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Kernel.work`: padding is computed like other values.

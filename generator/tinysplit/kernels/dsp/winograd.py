@@ -18,6 +18,7 @@ from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
 from tinysplit.kernels.in_place import Lead, first_reads, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
+from tinysplit.kernels.row_order import RowOrder
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
@@ -71,6 +72,10 @@ class Winograd(Kernel):
         lasts = np.pad(pixels[1::2, 1::2].reshape(-1), (0, height * width // 4 % TILES), "edge")
         ends = np.maximum.accumulate((lasts.reshape(-1, TILES).max(axis=1) + 1) * channels)
         return Lead(lead_of_blocks(firsts, ends, widths, reads_first=True))
+
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - of all
+        """See `Kernel.row_order`."""
+        return RowOrder.none("winograd computes rows in pairs")
 
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Kernel.work`.

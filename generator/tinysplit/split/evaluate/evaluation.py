@@ -6,7 +6,7 @@ from math import isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.memory import flash_bytes, ram_bytes
+from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.steps import BoardStep, program
 from tinysplit.split.problem import Assignment, Objective, Problem, within
@@ -90,9 +90,13 @@ class Evaluation:
 
     @property
     def _fits_memories(self) -> bool:
-        devices = self.problem.devices
-        return all(used <= device.flash_bytes for used, device in zip(self.flash_bytes, devices, strict=True)) and all(
-            used <= device.ram_bytes for used, device in zip(self.ram_bytes, devices, strict=True)
+        linked = linked_devices(self.problem, self.assignment)
+        arenas = self.ram_bytes
+        links = link_bytes(self.problem, self.assignment, arenas)
+        return all(
+            flash <= device.flash_bytes + (0 if index in linked else device.link_flash_bytes)
+            and arenas[index] + links[index] <= device.ram_bytes
+            for index, (flash, device) in enumerate(zip(self.flash_bytes, self.problem.devices, strict=True))
         )
 
     @property

@@ -106,7 +106,12 @@ class _Builder:
         """Return the seconds of the board, without those in which it waits for a line."""
         if not step.is_staged:
             return step.seconds
+        if step.kind is Kind.OUTPUT:
+            return self.parts.output_s(step.device)
         return (self.parts.in_s if step.kind in FROM_LINE else self.parts.out_s)(step.tensor, step.device)
+
+    def _copy_s(self, step: BoardStep) -> float:
+        return self.parts.copy_s[step.tensor][step.device]
 
     def board_edges(self) -> Iterator[Edge]:
         """Yield the order of the steps of each board."""
@@ -129,12 +134,12 @@ class _Builder:
                 continue
             wire_s, reply_s = self.line_s(step)
             if step.kind not in FROM_LINE:
-                yield Edge(node, line, self._cpu_s(step), 0)
+                yield Edge(node, line, self._copy_s(step) if step.is_staged else 0.0, 0)
                 if step.is_staged:
                     yield Edge(line, node, wire_s + reply_s, 1)
             elif step.is_staged:
                 yield Edge(line, node, wire_s, 0)
-                yield Edge(node, line, self.parts.copy_s[step.tensor][step.device] + reply_s, 1)
+                yield Edge(node, line, self._copy_s(step) + reply_s, 1)
             else:
                 yield Edge(node, line, reply_s, 0)
 

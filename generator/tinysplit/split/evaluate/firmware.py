@@ -6,7 +6,7 @@ from math import inf, isfinite
 from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.event_graph import EventGraph, event_graph
-from tinysplit.split.evaluate.steps import program
+from tinysplit.split.evaluate.steps import Program, program
 from tinysplit.split.problem import Assignment, Problem
 
 Beginnings = tuple[float, ...]  # of every node of the event graph, in one inference
@@ -17,7 +17,12 @@ def firmware_period_s(problem: Problem, assignment: Assignment) -> float:
     layers_s = (layer.seconds[device] for layer, device in zip(problem.layers, assignment, strict=True))
     if not all(map(isfinite, layers_s)) or not all(isfinite(cut.seconds) for cut in cuts(problem, assignment)):
         return inf
-    graph = event_graph(problem, program(problem, assignment))
+    return program_period_s(problem, program(problem, assignment))
+
+
+def program_period_s(problem: Problem, steps: Program) -> float:
+    """Return the period of boards that repeat these steps."""
+    graph = event_graph(problem, steps)
     return maximum_cycle_ratio(graph.n_nodes, graph.edges)
 
 

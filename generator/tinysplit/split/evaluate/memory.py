@@ -6,10 +6,13 @@ relayed.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from tinysplit.split.evaluate.cuts import cuts
+from tinysplit.common.alignment import aligned
+from tinysplit.memory.link_memory import all_link_bytes
+from tinysplit.split.evaluate.cuts import cuts, transfers
 from tinysplit.split.problem import Assignment, Problem
 
 
@@ -39,6 +42,28 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
             running = layer.ram_bytes[owner] if device == owner else 0
             most[device] = max(most[device], kept + running, kept + relayed[device].get(step, 0))
     return tuple(most)
+
+
+def linked_devices(problem: Problem, assignment: Assignment) -> frozenset[int]:
+    """Return the devices that send or receive tensors."""
+    return frozenset(end for hop in transfers(problem, assignment) for end in (hop.sender, hop.receiver))
+
+
+def link_bytes(problem: Problem, assignment: Assignment, arenas: Sequence[int]) -> tuple[int, ...]:
+    """Return the bytes of RAM that links take of each device beside its arena of these bytes."""
+    if not any(device.driver_bytes for device in problem.devices):
+        return (0,) * len(problem.devices)
+    peers: list[set[int]] = [set() for _ in problem.devices]
+    tensors: list[list[int]] = [[] for _ in problem.devices]
+    for hop in transfers(problem, assignment):
+        for end, peer in ((hop.sender, hop.receiver), (hop.receiver, hop.sender)):
+            peers[end].add(peer)
+            tensors[end].append(hop.payload_bytes)
+    free = [device.ram_bytes - aligned(arena) for device, arena in zip(problem.devices, arenas, strict=True)]
+    return tuple(
+        all_link_bytes(len(peers[index]), tensors[index], device.driver_bytes, free[index])
+        for index, device in enumerate(problem.devices)
+    )
 
 
 def within_ram(problem: Problem) -> Problem:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import add
 from typing import NamedTuple
 
 from tinysplit.memory.staging import choose_stages
 from tinysplit.split.evaluate.cuts import transfers
-from tinysplit.split.evaluate.memory import ram_bytes
+from tinysplit.split.evaluate.memory import link_bytes, ram_bytes
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import NETWORK_INPUT, Cut
 
@@ -91,7 +92,9 @@ def _staged(problem: Problem, assignment: Assignment, steps: Sequence[BoardStep]
     """
     moved_by_cpu = () if problem.handoff_parts.overlaps else (Kind.SEND, Kind.RECEIVE)
     chosen: dict[tuple[int, Kind], Iterator[bool]] = {}
-    for device, used_bytes in enumerate(ram_bytes(problem, assignment)):
+    arenas = ram_bytes(problem, assignment)
+    links = link_bytes(problem, assignment, arenas)
+    for device, used_bytes in enumerate(map(add, arenas, links)):
         sizes: dict[Kind, list[int]] = {kind: [] for kind in Kind}
         for step in steps:
             if step.device == device:

@@ -62,7 +62,7 @@ def least_transfers(problem: Problem, layer: int, device: int, cuts: Iterable[Cu
             # A board that blocks also computes before the next tensor: it makes or reads this one.
             made_s = problem.layers[layer].seconds[device] if hop.sender == device else 0.0
             read_s = _least_reading_s(problem, layer, hop.receiver) if hop.receiver == cut.receiver else 0.0
-            beside_s = max(min(out_s, made_s), min(parts.copy_s[layer][hop.receiver], read_s))
+            beside_s = max(min(parts.copy_s[layer][hop.sender], made_s), min(parts.copy_s[layer][hop.receiver], read_s))
             yield LeastTransfer(
                 hop.sender,
                 hop.receiver,
@@ -90,7 +90,7 @@ def least_feeding_s(problem: Problem, device: int) -> float:
 def least_output_s(problem: Problem, device: int) -> float:
     """Return the least seconds of a device to give the network's output."""
     parts = problem.handoff_parts
-    return min(parts.out_s(len(problem.layers) - 1, device), parts.host_s[device][1])
+    return min(parts.output_s(device), parts.host_s[device][1])
 
 
 def least_activity(
@@ -106,7 +106,7 @@ def least_activity(
     line_s = max((sent.cycle_s for sent in sends), default=0.0)
     output_s = least_output_s(problem, device) if layer == len(problem.layers) - 1 else 0.0
     if layer == len(problem.layers) - 1:
-        made_s = min(problem.handoff_parts.out_s(layer, device), problem.layers[layer].seconds[device])
+        made_s = min(problem.handoff_parts.copy_s[layer][device], problem.layers[layer].seconds[device])
         line_s = max(line_s, problem.handoff_parts.host_s[device][1] + made_s)
     if layer in path:
         begins[device], clock_s = 0.0, problem.layers[layer].seconds[device]

@@ -1,0 +1,136 @@
+"""Cycles of hand-offs: what inputs, outputs and tensors on links take from the cores, beside the layers.
+
+Networks of two boards of one type are streamed. One of the boards computes nearly everything, so that its layers and
+its hand-offs make up the period; networks whose tensors have other sizes tell the parts of the hand-offs apart.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from measured_layers import quantize_randomly
+from tinysplit.boards.board import Board
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.build.platformio import build_projects
+from tinysplit.codegen.projects import generate
+from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.kernels.cost_table import HandoffCosts
+from tinysplit.network.layers import Shape
+from tinysplit.plan.plan import make_plan
+from tinysplit.project.manifest import Project
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit_hil.measure import measure
+from tinysplit_hil.rig import open_rig
+from tinysplit_hil.stream import stream
+
+BAUD = 2_000_000  # the line is never the slowest
+SIDE = 8  # maps of 64 values
+WIDE = 128  # channels of the layers that keep the board busy
+BUSY_LAYERS = {"cortex-m0plus": 1, "cortex-m4": 3, "cortex-m7": 12}
+SAMPLES = 8
+COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once
+DIGITS = 3
+ENDS = ("sending", "receiving")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Channels of a network's input, of the tensor between its boards, and of its output."""
+
+    inputs: int
+    cut: int
+    outputs: int
+
+
+AT_SENDER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(16, 8, 1))
+AT_RECEIVER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(4, 8, 16))
+
+
+@dataclass(frozen=True)
+class HandoffCycles:
+    """Cycles of one board in a period beside its layers."""
+
+    sends: bool
+    driver: LinkDriver
+    in_bytes: int
+    cut_bytes: int
+    out_bytes: int
+    cycles: float
+
+    @property
+    def frames(self) -> int:
+        """Frames of the tensor on the link."""
+        return -(-self.cut_bytes // LINK_PAYLOAD_BYTES)
+
+
+def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
+    """Yield the cycles of all networks on two boards of a type, at both ends of the link, by both drivers."""
+    for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
+        for sends in (True, False):
+            sizes = AT_SENDER if sends else AT_RECEIVER
+            for each in sizes if driver is LinkDriver.DMA else sizes[:2]:
+                yield _measure(board, driver, each, sends=sends)
+
+
+def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> HandoffCycles:
+    busy = BUSY_LAYERS[board.device.core]
+    net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))
+    for channels in (*[WIDE] * (busy * sends), sizes.cut, *[WIDE] * (busy * (not sends)), sizes.outputs):
+        net = net.conv(channels)
+    quantized, x = quantize_randomly(net.graph(), 8)
+    settings = CostSettings(baud=BAUD, link_driver=driver)
+    graph, boards = quantized.graph, (board, board)
+    assignment = (0,) * (1 + busy * sends) + (1,) * (1 + busy * (not sends))
+    problem = make_problem(graph, boards, settings)
+    plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
+        build_projects([folder / own.directory for own in project.boards])
+        cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number=1 if sends else 2)
+    pixels = SIDE * SIDE
+    return HandoffCycles(sends, driver, sizes.inputs * pixels, sizes.cut * pixels, sizes.outputs * pixels, cycles)
+
+
+def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: Board, number: int) -> float:
+    with open_rig("virtual", project, folder) as rig:
+        measured = measure(project, rig, x[:1])
+        period_s = stream(project, rig, x).period_s
+    layers_s = sum(layer.seconds for layer in measured.layers if layer.board == number)
+    return ((period_s or 0.0) - layers_s) * board.clock.core_hz
+
+
+def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
+    """Return the costs that fit the measurements of one core best."""
+    found = list(measured)
+    drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
+    rows = np.zeros((len(found), len(names)))
+    beyond = np.zeros(len(found))
+    for row, each in zip(rows, found, strict=True):
+        row[names.index("frame")] = each.frames
+        row[names.index("input")] = each.sends
+        row[names.index("output")] = not each.sends
+        row[names.index("feeding")] = each.in_bytes * each.sends
+        row[names.index("reading")] = each.out_bytes * (not each.sends)
+        row[names.index(f"{ENDS[not each.sends]} {each.driver}")] = each.cut_bytes
+    for number, each in enumerate(found):
+        host_bytes = each.in_bytes if each.sends else each.out_bytes
+        beyond[number] = each.cycles - COPYING * (each.cut_bytes + host_bytes)
+    fitted, *_ = np.linalg.lstsq(rows, beyond, rcond=None)
+    costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
+    return HandoffCosts(
+        frame=costs["frame"],
+        input=costs["input"],
+        output=costs["output"],
+        copying=COPYING,
+        sending={driver: costs[f"{ENDS[0]} {driver}"] for driver in drivers},
+        receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in drivers},
+        feeding=costs["feeding"],
+        reading=costs["reading"],
+    )

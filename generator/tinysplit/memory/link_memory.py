@@ -1,0 +1,31 @@
+"""RAM that the links of a board take beside the rest of the firmware."""
+
+from collections.abc import Sequence
+
+from tinysplit.common.alignment import aligned
+
+# Counted in the ELF files of all families: link_t, uart_link_t and their share of other variables; link_channel_t and
+# network_sending_t.
+LINK_BYTES = 256
+CHANNEL_BYTES = 64
+BITMAP_SHARE = 8 * 64  # bytes of a tensor for each byte of its bitmap of blocks
+
+
+def link_ram_bytes(n_links: int, tensors: Sequence[int]) -> int:
+    """Return the RAM that the links of a board take, without the buffers of their driver.
+
+    `tensors` are the bytes of those that the board receives or sends.
+    """
+    bitmaps = sum(aligned(-(-size // BITMAP_SHARE)) for size in tensors)
+    return n_links * LINK_BYTES + len(tensors) * CHANNEL_BYTES + bitmaps
+
+
+def all_link_bytes(n_links: int, tensors: Sequence[int], driver_bytes: Sequence[int], free_bytes: int) -> int:
+    """Return the RAM that the links of a board take of `free_bytes` beside the arena, with their driver.
+
+    `driver_bytes` has the bytes of a link by each driver that is possible: the first one that fits is taken, else the
+    last one.
+    """
+    own_bytes = link_ram_bytes(n_links, tensors)
+    drivers = [n_links * each for each in driver_bytes] or [0]
+    return own_bytes + next((each for each in drivers if own_bytes + each <= free_bytes), drivers[-1])

@@ -1,0 +1,87 @@
+"""Which transfers of a plan are streamed, and at which ends."""
+
+from dataclasses import replace
+
+import pytest
+
+from tinysplit.boards.catalog import load_all
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.costs.link_options import HandOffMode, LinkSettings
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Shape
+from tinysplit.plan.plan import Plan, make_plan
+from tinysplit.reproduce.network_builder import NetworkBuilder
+
+BAUD = 921600
+LINKS = LinkSettings(BAUD)
+
+
+def graph() -> Graph:
+    """Return two padded convolutions, a depthwise layer and a fully connected one."""
+    net = NetworkBuilder("n", Shape(24, 24, 4)).conv(8, (3, 3)).conv(8, (3, 3)).depthwise((3, 3)).dense(10)
+    return Graph.of_layers("n", net.layers)
+
+
+def plan_of(
+    assignment: tuple[int, ...], links: LinkSettings = LINKS, boards: tuple[str, ...] = ("nucleo_g071rb",) * 2
+) -> Plan:
+    loaded, net = load_all(boards), graph()
+    problem = make_problem(net, loaded, CostSettings(baud=BAUD))
+    return make_plan(net, 8, loaded, problem, assignment, links)
+
+
+def ends(plan: Plan) -> list[tuple[bool, bool]]:
+    return [(each.gives is not None, each.takes is not None) for each in plan.hand_offs]
+
+
+def test_a_tensor_between_convolutions_is_streamed_at_both_ends_by_default() -> None:
+    plan = plan_of((0, 1, 1, 1))
+    assert ends(plan) == [(True, True)]
+    consumer_s = plan.problem.layers[1].seconds[1]
+    assert plan.saved_s > 0.6 * min(plan.cuts[0].seconds, consumer_s)
+    assert plan.saved_s < plan.cuts[0].seconds + consumer_s
+
+
+def test_hand_offs_are_whole_on_request() -> None:
+    plan = plan_of((0, 1, 1, 1), replace(LINKS, hand_off=HandOffMode.WHOLE))
+    assert (ends(plan), plan.saved_s) == ([(False, False)], 0)
+    assert plan.hand_offs[0].reason == "--hand-off whole"
+
+
+def test_a_fully_connected_layer_takes_the_whole_tensor() -> None:
+    for links in (LINKS, replace(LINKS, hand_off=HandOffMode.STREAMED)):
+        plan = plan_of((0, 0, 0, 1), links)
+        assert ends(plan) == [(True, False)]
+        assert plan.hand_offs[0].reason == "taken as a whole: its output has one row"
+        assert plan.hand_offs[0].frame_share == 0
+        assert plan.saved_s > 0
+
+
+def test_planes_give_the_whole_tensor_and_pointwise_rows_are_taken() -> None:
+    plan = plan_of((0, 0, 1, 0), boards=("nucleo_f401re",) * 2)
+    assert ends(plan) == [(True, False), (False, False)]
+    assert "two channels" in plan.hand_offs[0].reason
+    assert "two channels" in plan.hand_offs[1].reason
+
+
+def test_a_board_that_polls_its_links_streams_nothing() -> None:
+    plan = plan_of((0, 1, 1, 1), replace(LINKS, driver=LinkDriver.POLLING))
+    assert ends(plan) == [(False, False)]
+    assert "polls" in plan.hand_offs[0].reason
+
+
+def test_what_would_not_be_faster_is_whole_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinysplit.plan.streams.inference_s", lambda _: 1.0)
+    plan = plan_of((0, 1, 1, 1))
+    assert (ends(plan), plan.hand_offs[0].reason) == ([(False, False)], "it would not be faster")
+    assert ends(plan_of((0, 1, 1, 1), replace(LINKS, hand_off=HandOffMode.STREAMED))) == [(True, True)]
+
+
+def test_frames_are_shorter_where_the_receiver_is_slower() -> None:
+    streamed = replace(LINKS, hand_off=HandOffMode.STREAMED)
+    slow, fast = (
+        plan_of((0, 1, 1, 1), streamed, ("nucleo_f401re", board)).hand_offs[0].frame_share
+        for board in ("nucleo_g071rb", "nucleo_h743zi")
+    )
+    assert 0 < slow < fast < 256
