@@ -191,6 +191,23 @@ def _endless_loop(path: Path) -> int:
                 return int(text["sh_addr"]) + at
 
 
+def _boards(
+    project: Project, elfs: Sequence[Path], clock_errors_ppm: Sequence[int], dead: int | None
+) -> list[VirtualBoard]:
+    errors = clock_errors_ppm or [0] * len(elfs)
+    return [
+        VirtualBoard(load_board(board.name), elf, clock_error_ppm=ppm, starts=index != dead)
+        for index, (board, elf, ppm) in enumerate(zip(project.boards, elfs, errors, strict=True))
+    ]
+
+
+def _wires(project: Project) -> list[Wire]:
+    return [
+        Wire(*((number - 1, uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
+        for link in project.links
+    ]
+
+
 @contextmanager
 def faulty_boards(
     project: Project,
@@ -208,21 +225,15 @@ def faulty_boards(
     elfs = [project.boards[index].elf(folder) for index in order or range(len(project.boards))]
     if second:
         elfs[1] = second
-    errors = clock_errors_ppm or [0] * len(elfs)
-    boards = [
-        VirtualBoard(load_board(board.name), elf, clock_error_ppm=ppm, starts=index != dead)
-        for index, (board, elf, ppm) in enumerate(zip(project.boards, elfs, errors, strict=True))
-    ]
-    wires = [
-        Wire(*((number - 1, uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
-        for link in project.links
-    ]
+    wires = _wires(project)
     quantized = read_quantized(folder, project)
     samples = load_samples(folder.parent / "samples.npz", quantized.graph)
     expected = run_integer(quantized, samples.x)
     with ExitStack() as stack:
         name = f"faulty-{project.project_hash:08x}"
-        virtual = stack.enter_context(open_registered(name, VirtualRig(boards, wires)))
+        virtual = stack.enter_context(
+            open_registered(name, VirtualRig(_boards(project, elfs, clock_errors_ppm, dead), wires))
+        )
         ports = {
             board.number: stack.enter_context(
                 serial.serial_for_url(f"virtual://{name}/{index}", baudrate=project.host_baud)
