@@ -2,12 +2,12 @@
 
     .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
 
-Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers
-give the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are
-generated and built for two boards of each family: a transfer's time beyond that of its bits and copies is the overhead
-of the boards, the remainder of the ELF files is the firmware. What hand-offs take from the cores is fitted to the
-periods of streams (handoff_costs.py; --handoff: only this). At the end it prints the errors of estimates, also for
-networks that were not used in the fit (--check: only these, with the existing table). Takes some minutes.
+Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers give
+the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
+and built for two boards of each family: a transfer's time beyond that of its bits and copies is the overhead of the
+boards, the remainder of the ELF files is the firmware. What hand-offs take from the cores is fitted to periods of
+streams (handoff_costs.py; --handoff: only this). At the end it prints the errors of estimates, also for networks that
+were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findi
     plan = make_plan(graph, quantized.bits, (board, board), problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), board, findings)
         _add_link(project, folder, x, board, findings)

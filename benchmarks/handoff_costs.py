@@ -90,7 +90,7 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> 
     plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, plan, BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         build_projects([folder / own.directory for own in project.boards])
         cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number=1 if sends else 2)
     pixels = SIDE * SIDE

@@ -28,7 +28,8 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.plan.plan import Plan, make_plan
+from tinysplit.plan.copies import plan_copies
+from tinysplit.plan.plan import Plan
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
@@ -47,11 +48,11 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
-from tinysplit_hil.measure import measure
+from tinysplit_hil.measure import check_sample_count, measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import check_rig, open_rig
-from tinysplit_hil.stream import Stream, stream
+from tinysplit_hil.stream import Stream, check_stream_count, stream
 
 VIRTUAL_RIG = "virtual"
 DEFAULT_CALIBRATION_COUNT = 100
@@ -171,8 +172,9 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
-    plan = plan_boards(context, quantized, split.problem, split.assignment)
-    project = write_projects(context, quantized, plan, split_file, len(calibration.x), request.out)
+    plans = plan_boards(context, quantized, split.problem, split.assignments)
+    project = write_projects(context, quantized, plans, split_file, len(calibration.x), request.out)
+    _check_sample_count(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()
     measurement = measure_boards(project, request.out, quantized, samples, request.measuring, messages)
@@ -246,19 +248,26 @@ def quantize_network(
     return found.quantized
 
 
-def plan_boards(context: Context, quantized: QuantizedGraph, problem: Problem, assignment: Assignment) -> Plan:
-    """Plan steps, links and memory of every board for a split. The errors are those of `make_plan`."""
+def plan_boards(
+    context: Context, quantized: QuantizedGraph, problem: Problem, assignments: Sequence[Assignment]
+) -> tuple[Plan, ...]:
+    """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
     settings, widths = context.settings, BitWidths.of_quantized(quantized)
     links, optimize, kernels = settings.link_settings, settings.optimize, settings.kernels
-    return make_plan(quantized.dequantized, widths, context.boards, problem, assignment, links, optimize, kernels)
+    return plan_copies(quantized.dequantized, widths, context.boards, problem, assignments, links, optimize, kernels)
 
 
 def write_projects(
-    context: Context, quantized: QuantizedGraph, plan: Plan, split: SplitFile, calibration_samples: int, out: Path
+    context: Context,
+    quantized: QuantizedGraph,
+    plans: Sequence[Plan],
+    split: SplitFile,
+    calibration_samples: int,
+    out: Path,
 ) -> Project:
     """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
     with steps(context.messages, f"generating {out}"):
-        project = generate(quantized, plan, context.settings.baud, calibration_samples, onnx.load(context.model), out)
+        project = generate(quantized, plans, context.settings.baud, calibration_samples, onnx.load(context.model), out)
         write_split(out / SPLIT_NAME, split)
     return project
 
@@ -278,14 +287,14 @@ def generate_folder(
     used; UsageError and CheckFailedError as the stages do.
     """
     check_split_matches(split, context.graph, context.boards)
-    if split.copies:
-        raise UsageError("copies of the whole network are not generated: split again with --no-replicate")
+    if split.copies and goal:
+        raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
     check_output_folder(out)
     samples = load_samples(calibration, context.graph).first(calibration_count)
     quantized = quantize_network(context, samples, goal, split.devices)
     problem = make_problem(context.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
-    plan = plan_boards(context, quantized, problem, split.devices)
-    return write_projects(context, quantized, plan, split, len(samples.x), out)
+    plans = plan_boards(context, quantized, problem, split.assignments)
+    return write_projects(context, quantized, plans, split, len(samples.x), out)
 
 
 def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
@@ -327,7 +336,7 @@ def measure_boards(
     for too few samples to stream.
     """
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
-    alone = inputs[:SAMPLES_BEFORE_STREAM] if settings.is_pipelined else inputs
+    alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
     with open_rig(settings.rig, project, folder) as boards:
         with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
@@ -344,6 +353,12 @@ def measure_boards(
     return MeasureReport(
         project, measurement, check_outputs(quantized, indices, outputs, integers, floats, samples.y), streamed
     )
+
+
+def _check_sample_count(project: Project, samples: Samples, settings: MeasureSettings) -> None:
+    """Raise UsageError if there are too few samples to measure, before the projects are built for it."""
+    check = check_stream_count if settings.is_pipelined else check_sample_count
+    check(project, min(settings.sample_count, len(samples.x)))
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

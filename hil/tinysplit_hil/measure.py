@@ -3,13 +3,15 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 import numpy as np
 
-from tinysplit.common.errors import ToolError
+from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.common.tables import counted
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.project.manifest import Project
+from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
@@ -18,7 +20,7 @@ from tinysplit_hil.tasks import Task, pause
 FAILURES_IN_A_ROW = 5  # after which the boards are taken for broken
 SETTLE_S = (0.1, 0.4, 1.0)  # between two reads of incomplete time records
 
-Records = dict[tuple[RecordKind, int], list[TimeRecord]]
+Records = dict[tuple[int, RecordKind, int], list[TimeRecord]]  # by board, kind and index
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ class Failure:
 class Measurement:
     """Times and outputs of the samples that succeeded.
 
-    `samples`: their indices from 0; `outputs`: their outputs, samples x elements, integers in HWC order. `i_s`: from
-    the end of START to DONE by the clock of the host's ports.
+    `samples`: their indices from 0; `outputs`: their outputs, samples x elements, integers in HWC order. L, T and I
+    are those of the slowest copy of the network, L and T in seconds as means over samples (Santamaria 2021, formulas 2
+    and 4); `i_s`: from the end of START to DONE by the clock of the host's ports.
     """
 
     rig: Rig
@@ -79,28 +82,20 @@ class Measurement:
     cuts: tuple[CutTime, ...]
     samples: tuple[int, ...]
     outputs: IntArray
+    l_s: float
+    t_s: float
     i_s: Spread
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
 
-    @property
-    def l_s(self) -> float:
-        """L in seconds (Santamaria 2021, formula 2), mean over samples."""
-        return sum(layer.seconds for layer in self.layers)
-
-    @property
-    def t_s(self) -> float:
-        """T in seconds (Santamaria 2021, formula 4), mean over samples."""
-        return sum(cut.seconds.mean for cut in self.cuts)
-
 
 @dataclass(frozen=True)
 class _Inference:
-    """One inference: its output, I in seconds, and the time records of all boards."""
+    """One inference: its output, I in seconds, and the time records of its boards, by number."""
 
     output: bytes
     i_s: float
-    records: Sequence[TimeRecord]
+    records: Mapping[int, Sequence[TimeRecord]]
 
 
 def measure(
@@ -113,19 +108,20 @@ def measure(
 ) -> Measurement:
     """Run `inputs` (N x H x W x C, integers in the network's input format) one after the other, each in its own run.
 
-    `on_sample` is called with the number of samples that have ended. A sample that fails is noted and the next one
-    follows, until FAILURES_IN_A_ROW have failed in a row or a board joins no run any more. Raises ToolError when a
-    board runs other firmware and when no sample succeeds; with `fail_fast` for the first sample that fails.
+    Several copies of the network take turns. `on_sample` is called with the number of samples that have ended. A sample
+    that fails is noted and the next one follows, until FAILURES_IN_A_ROW have failed in a row or a board joins no run
+    any more. Raises ToolError when a board runs other firmware and when no sample succeeds on a copy, with `fail_fast`
+    for the first sample that fails; UsageError when there are fewer samples than copies.
     """
-    boards = Boards(project, rig)
+    check_sample_count(project, len(inputs))
+    boards, pipelines = Boards(project, rig), project.pipelines
     boards.check()
-    for number in project.input_boards:
-        check_input(number, boards.identities[number], inputs)
+    check_inputs(boards, inputs)
     done: dict[int, _Inference] = {}
     failures: list[Failure] = []
     for index, sample in enumerate(inputs):
         try:
-            done[index] = _infer_alone(boards, sample.tobytes())
+            done[index] = _infer_alone(boards, pipelines[index % len(pipelines)], sample.tobytes())
         except ToolError as error:
             if fail_fast:
                 raise
@@ -136,14 +132,24 @@ def measure(
     return _measurement(boards, rig, done, failures, len(inputs))
 
 
-def check_input(number: int, identity: Identity, inputs: IntArray) -> None:
-    """Raise ToolError unless board `number` takes inputs of this size."""
+def check_sample_count(project: Project, n_samples: int) -> None:
+    """Raise UsageError unless there is a sample for each copy of the network."""
+    needed = len(project.copies)
+    if n_samples < needed:
+        what = counted(n_samples, "sample")
+        raise UsageError(f"{what} for {needed} copies of the network: at least {needed} are needed")
+
+
+def check_inputs(boards: Boards, inputs: IntArray) -> None:
+    """Raise ToolError unless all boards that read the network's input take inputs of this size."""
     sample_bytes = inputs.nbytes // len(inputs)
-    if identity.input_bytes != sample_bytes:
-        raise ToolError(
-            f"board {number} expects inputs of {identity.input_bytes} bytes, the samples have {sample_bytes}: "
-            "generate, build and flash the project again"
-        )
+    for number in chain.from_iterable(pipeline.input_boards for pipeline in boards.project.pipelines):
+        expected_bytes = boards.identities[number].input_bytes
+        if expected_bytes != sample_bytes:
+            raise ToolError(
+                f"board {number} expects inputs of {expected_bytes} bytes, the samples have {sample_bytes}: "
+                "generate, build and flash the project again"
+            )
 
 
 def _are_in_a_row(failures: Sequence[Failure]) -> bool:
@@ -162,60 +168,76 @@ def _measurement(
     boards: Boards, rig: Rig, done: Mapping[int, _Inference], failures: Sequence[Failure], n_samples: int
 ) -> Measurement:
     project, identities = boards.project, boards.identities
-    if not done:
-        raise ToolError(f"no sample succeeded: {failures[0].reason}")
+    of_copies = _by_copy(project, done, failures)
     records: Records = defaultdict(list)
     for inference in done.values():
-        for record in inference.records:
-            records[record.kind, record.index].append(record)
+        for number, of_board in inference.records.items():
+            for record in of_board:
+                records[number, record.kind, record.index].append(record)
+    layers = tuple(_layer_times(project, identities, records))
+    cuts = tuple(_cut_times(project, identities, records))
+    slowest = project.slowest.boards
     return Measurement(
         rig=rig,
         identities=identities,
-        layers=tuple(_layer_times(project, identities, records)),
-        cuts=tuple(_cut_times(project, identities, records)),
+        layers=layers,
+        cuts=cuts,
         samples=tuple(done),
         outputs=outputs_of(project, [inference.output for inference in done.values()]),
-        i_s=Spread.of([inference.i_s for inference in done.values()]),
+        l_s=sum(layer.seconds for layer in layers if layer.board in slowest),
+        t_s=sum(time.seconds.mean for cut, time in zip(project.cuts, cuts, strict=True) if cut.from_board in slowest),
+        i_s=Spread.of([inference.i_s for inference in of_copies[slowest]]),
         failures=tuple(failures),
         not_run=n_samples - len(done) - len(failures),
     )
 
 
-def _infer_alone(boards: Boards, data: bytes) -> _Inference:
-    """Run one inference in a run of its own."""
+def _by_copy(
+    project: Project, done: Mapping[int, _Inference], failures: Sequence[Failure]
+) -> Mapping[tuple[int, ...], Sequence[_Inference]]:
+    """Return the inferences of each copy of the network, by its boards. Raises ToolError when one has none."""
+    of_copies = {}
+    for index, copy in enumerate(project.copies):
+        own = [inference for sample, inference in done.items() if sample % len(project.copies) == index]
+        if not own:
+            on = f" on board{'s' * (len(copy) > 1)} {', '.join(map(str, copy))}" if len(project.copies) > 1 else ""
+            raise ToolError(f"no sample succeeded{on}: {failures[0].reason}")
+        of_copies[copy] = own
+    return of_copies
+
+
+def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
+    """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
-        output, i_s = _infer(boards, data)
-        records = _read_times(boards)
+        output, i_s = _infer(boards, pipeline, data)
+        records = _read_times(boards, pipeline)
         boards.check_flash()
         return _Inference(output, i_s, records)
     except ToolError as error:
         raise boards.explain(error) from None
 
 
-def _infer(boards: Boards, data: bytes) -> tuple[bytes, float]:
-    project, timeout_s = boards.project, boards.timeout_s
-    last = boards.clients[project.output_board]
-    first = [boards.clients[number] for number in project.input_boards]
+def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+    timeout_s = boards.timeout_s
+    last = boards.clients[pipeline.output_board]
+    first = [boards.clients[number] for number in pipeline.input_boards]
     outputs: list[bytes] = []
 
     def collect() -> Task[None]:
         crc = yield from last.wait_done(0, timeout_s)
-        outputs.append((yield from last.read_output(0, boards.identities[project.output_board].output_bytes, crc)))
+        outputs.append((yield from last.read_output(0, boards.identities[pipeline.output_board].output_bytes, crc)))
 
     boards.run([*(client.send_input(0, data, timeout_s) for client in first), collect()])
     return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
 
 
-def _read_times(boards: Boards) -> Sequence[TimeRecord]:
-    """Return the time records of all boards, which must be exactly those of their layers and cuts.
+def _read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:
+    """Return the time records of each board, which must be exactly those of its layers and cuts.
 
     Waits for a sender whose last acknowledgement was lost: it still sends when the output is complete.
     """
-    records: list[TimeRecord] = []
-    for board in boards.project.boards:
-        records += _times_of_board(boards, board.number)
-    return records
+    return {number: _times_of_board(boards, number) for number in pipeline.boards}
 
 
 def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
@@ -251,14 +273,14 @@ def _layer_times(project: Project, identities: Mapping[int, Identity], records: 
     for layer in project.layers:
         identity = identities[layer.board]
         cycles_per_tick = identity.core_hz / identity.timer_hz
-        cycles = Spread.of([r.ticks * cycles_per_tick for r in records[RecordKind.LAYER, layer.number]])
+        cycles = Spread.of([r.ticks * cycles_per_tick for r in records[layer.board, RecordKind.LAYER, layer.number]])
         yield LayerTime(layer.number, layer.board, cycles, cycles.mean / identity.core_hz)
 
 
 def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[CutTime]:
     for cut in project.cuts:
-        sent = records[RecordKind.TRANSFER, cut.number - 1]
-        copied = records[RecordKind.COPY, cut.number - 1]
+        sent = records[cut.from_board, RecordKind.TRANSFER, cut.number - 1]
+        copied = records[cut.to_board, RecordKind.COPY, cut.number - 1]
         seconds = [record.ticks / identities[cut.from_board].timer_hz for record in sent]
         if copied:
             copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]

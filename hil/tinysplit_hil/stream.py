@@ -8,16 +8,18 @@ boards the delays of the host's ports are divided by the number of outputs, too.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.project.manifest import Project
+from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
-from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, check_input, outputs_of
+from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
 from tinysplit_hil.request_port import ClientError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import Task
 
+ROUNDING = 1e-9  # relative error of sums
 OUTPUTS_OF_A_PERIOD = 3  # beyond one for each board: the first of them is still the start
 
 
@@ -38,30 +40,16 @@ class Stream:
     not_run: int  # number of samples after the boards were taken for broken
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Boards that compute one copy of the network together."""
-
-    boards: tuple[int, ...]
-    input_boards: tuple[int, ...]
-    output_board: int
-
-
-def pipelines(project: Project) -> tuple[Pipeline, ...]:
-    """Return the copies of a project, which all have the boards of the first one in the same order."""
-    first, *_ = project.copies
-
-    def same(number: int, copy: tuple[int, ...]) -> int:
-        return copy[first.index(number)]
-
-    return tuple(
-        Pipeline(
-            boards=copy,
-            input_boards=tuple(same(number, copy) for number in project.input_boards),
-            output_board=same(project.output_board, copy),
-        )
-        for copy in project.copies
+def check_stream_count(project: Project, n_samples: int) -> None:
+    """Raise UsageError when there are too few samples for a period: each copy gets them in proportion to its speed."""
+    latencies_s = [pipeline.estimated_l_s + pipeline.estimated_t_s for pipeline in project.pipelines]
+    rate_hz = sum(1 / seconds for seconds in latencies_s)
+    needed = max(
+        ceil((len(boards) + OUTPUTS_OF_A_PERIOD) * seconds * rate_hz * (1 - ROUNDING))
+        for boards, seconds in zip(project.copies, latencies_s, strict=True)
     )
+    if n_samples < needed:
+        raise UsageError(f"{n_samples} samples are too few for a period of these boards: at least {needed} are needed")
 
 
 def stream(
@@ -80,16 +68,10 @@ def stream(
     sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
     UsageError when there are too few samples for a period.
     """
-    needed = sum(len(pipeline.boards) + OUTPUTS_OF_A_PERIOD for pipeline in pipelines(project))
-    if len(inputs) < needed:
-        raise UsageError(
-            f"{len(inputs)} samples are too few for a period of these boards: at least {needed} are needed"
-        )
+    check_stream_count(project, len(inputs))
     boards = Boards(project, rig)
     boards.check()
-    for pipeline in pipelines(project):
-        for number in pipeline.input_boards:
-            check_input(number, boards.identities[number], inputs)
+    check_inputs(boards, inputs)
     results = _Results(len(inputs), on_sample)
     barren = 0
     while results.missing and barren < FAILURES_IN_A_ROW:
@@ -140,7 +122,7 @@ class _Results:
         if not self.outputs:
             raise ToolError(f"no sample succeeded: {self.failures[0].reason}")
         samples = sorted(self.outputs)
-        copies = pipelines(project)
+        copies = project.pipelines
         periods = [period for pipeline in copies if (period := self._period_s(pipeline))]
         shares = [share for run in self.runs for share in run.host_port_shares()]
         return Stream(
@@ -240,7 +222,7 @@ def _stream_once(boards: Boards, inputs: IntArray, results: _Results) -> None:
     """Stream the missing samples until all have an output or a board fails."""
     boards.start_run()
     waiting = deque(results.missing)
-    copies = [_Copy(boards, pipeline, inputs, waiting) for pipeline in pipelines(boards.project)]
+    copies = [_Copy(boards, pipeline, inputs, waiting) for pipeline in boards.project.pipelines]
     results.runs += copies
     try:
         boards.run([task for copy in copies for task in copy.tasks(results)])

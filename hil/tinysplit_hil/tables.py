@@ -100,7 +100,7 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
 
 def _latency_table(report: MeasureReport) -> Table:
     """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
-    table = _table(report, "Latency of one inference")
+    table = _table(report, f"Latency of one inference{_of_slowest(report)}")
     latency = "I (s)" if report.project.has_streamed_cuts else "I = L + T (s)"  # boards compute during T
     _columns(table, "case", "L (s)", "T (s)", latency, labels=("case",))
     if _is_published_case(report):
@@ -118,6 +118,13 @@ def _latency_table(report: MeasureReport) -> Table:
     return table
 
 
+def _of_slowest(report: MeasureReport) -> str:
+    """Return, for copies of the network, on which boards the latency was measured."""
+    if len(report.project.copies) == 1:
+        return ""
+    return f" on the slowest copy (board {', '.join(map(str, report.project.slowest.boards))})"
+
+
 def _failure_table(report: MeasureReport) -> Table:
     """Return a table of the samples without output."""
     rest = f"; {report.not_run} after them were not run" if report.not_run else ""
@@ -132,7 +139,8 @@ def _failure_table(report: MeasureReport) -> Table:
 def _period_table(report: MeasureReport, stream: Stream) -> Table:
     """Return the period of the stream beside the estimated one and that of the best single board."""
     project = report.project
-    table = _table(report, f"Period of {len(stream.samples)} inferences in a stream")
+    copies = f", dealt to {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
+    table = _table(report, f"Period of {len(stream.samples)} inferences in a stream{copies}")
     _columns(table, "case", "period (ms)", "inferences/s", labels=("case",))
 
     def add(case: str, period_s: float, style: str = "") -> None:

@@ -87,12 +87,15 @@ def test_copies_that_win_are_the_answer(tmp_path: Path) -> None:
         app, ["split", MODEL, *TWO_G0[:2], "--objective", "throughput", "-o", str(tmp_path / "1.json"), "--json"]
     )
     assert printed["figures"]["period_s"] == pytest.approx(json.loads(one.stdout)["figures"]["period_s"] / 2)
-    generated = CliRunner().invoke(
-        app,
-        ["generate", MODEL, "--split", str(tmp_path / "s.json"), "--samples", "none.npz", "-o", str(tmp_path / "o")],
+    mixed = ["--bits", "auto", "-o", str(tmp_path / "o")]
+    refused = CliRunner().invoke(
+        app, ["generate", MODEL, "--split", str(tmp_path / "s.json"), "--samples", "none.npz", *mixed]
     )
-    assert generated.exit_code == 2
-    assert "split again with --no-replicate" in generated.stderr
+    assert refused.exit_code == 2
+    assert "the split has copies of the whole network" in refused.stderr
+    refused = CliRunner().invoke(app, ["run", MODEL, *TWO_G0, "--replicate", "--samples", "none.npz", *mixed])
+    assert refused.exit_code == 2
+    assert "--replicate needs --bits 8 or 16" in refused.stderr
 
 
 def test_replication_on_demand(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fake_boards import ALL, CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
-from tinysplit.common.errors import ToolError
+from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, Spread, measure
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind, TimeRecord
@@ -49,6 +49,38 @@ def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
 def test_an_inference_lasts_from_start_to_done(fake: FakeRig) -> None:
     i_s = measure(make_project(), fake.rig, make_inputs()).i_s
     assert (i_s.smallest, i_s.largest) == pytest.approx((FIRST_S + LAST_S,) * 2, rel=1e-6)
+
+
+def test_copies_take_turns() -> None:
+    fake, inputs = FakeRig.make(copies=2), make_inputs(5)
+    fake.boards[2].records = [replace(record, ticks=3 * record.ticks) for record in fake.boards[2].records]
+    fake.boards[3].duration_s = 2 * LAST_S
+    measurement = measure(make_project(copies=2), fake.rig, inputs)
+    assert np.array_equal(measurement.outputs, inputs.reshape(5, -1)[:, ::-1])
+    assert [board.n_inferences for board in fake.boards] == [3, 3, 2, 2]
+    assert [(layer.board, layer.number) for layer in measurement.layers] == [
+        *((1, 1), (1, 2), (2, 3)),
+        *((3, 1), (3, 2), (4, 3)),
+    ]
+    seconds = [layer.seconds for layer in measurement.layers]
+    assert seconds[3:] == pytest.approx([3 * seconds[0], 3 * seconds[1], seconds[2]])
+    assert len(measurement.cuts) == 2
+    # Both are estimated alike, so that the first counts as the slowest.
+    assert measurement.l_s == pytest.approx(sum(seconds[:3]))
+    assert measurement.t_s == pytest.approx(CUT_S)
+    assert (measurement.i_s.smallest, measurement.i_s.largest) == pytest.approx((FIRST_S + LAST_S,) * 2, rel=1e-6)
+
+
+def test_a_copy_without_a_good_sample() -> None:
+    fake = FakeRig.make(copies=2)
+    fake.boards[3].failures = dict.fromkeys(range(100), BoardError(ErrorCode.FAULT, 0x08001234))
+    with pytest.raises(ToolError, match=r"no sample succeeded on boards 3, 4: board 4 \(nucleo_g071rb\) reports FAULT"):
+        measure(make_project(copies=2), fake.rig, make_inputs(4))
+
+
+def test_fewer_samples_than_copies() -> None:
+    with pytest.raises(UsageError, match="1 sample for 2 copies of the network: at least 2 are needed"):
+        measure(make_project(copies=2), FakeRig.make(copies=2).rig, make_inputs(1))
 
 
 def test_spread_over_samples(fake: FakeRig) -> None:

@@ -8,7 +8,7 @@ from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.measure import FAILURES_IN_A_ROW
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType
-from tinysplit_hil.stream import pipelines, stream
+from tinysplit_hil.stream import stream
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
 
@@ -49,8 +49,8 @@ def test_a_slow_host_port_is_noticed() -> None:
     assert streamed.host_port_share > 0.9  # type: ignore[operator]
 
 
-def test_copies_have_the_boards_of_the_first_one_in_its_order() -> None:
-    first, second = pipelines(make_project(copies=2))
+def test_each_copy_has_its_own_boards() -> None:
+    first, second = make_project(copies=2).pipelines
     assert (first.boards, first.input_boards, first.output_board) == ((1, 2), (1,), 2)
     assert (second.boards, second.input_boards, second.output_board) == ((3, 4), (3,), 4)
 
@@ -132,6 +132,13 @@ def test_lost_events_lose_no_output(event: MessageType) -> None:
 def test_too_few_samples() -> None:
     with pytest.raises(UsageError, match="4 samples are too few for a period of these boards: at least 5 are needed"):
         stream(make_project(), FakeRig.make().rig, make_inputs(4))
+
+
+def test_copies_need_samples_in_proportion_to_their_speed() -> None:
+    project = make_project(copies=2)
+    slow = [layer.model_copy(update={"estimated_s": 10.0}) if layer.board == 4 else layer for layer in project.layers]
+    with pytest.raises(UsageError, match=r"40 samples are too few for a period of these boards: at least 16\d\d are"):
+        stream(project.model_copy(update={"layers": tuple(slow)}), FakeRig.make(copies=2).rig, make_inputs(40))
 
 
 def test_failures_may_leave_no_period() -> None:

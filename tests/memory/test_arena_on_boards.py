@@ -42,7 +42,7 @@ def run(
     plan = make_plan(
         graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
     )
-    project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
+    project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     report = pipeline.measure_folder(

@@ -43,7 +43,7 @@ def run(
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
     )
-    project = generate(quantized, plan, settings.baud, len(x), onnx.load(model), out)
+    project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
     pipeline.build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     return pipeline.measure_folder(
@@ -117,7 +117,7 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
     report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600, hand_off=HandOffMode.WHOLE))
     assert report.outputs.bit_exact
     assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
-    assert report.project.input_boards == (1, 2)
+    assert report.project.pipelines[0].input_boards == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Notes on ways without a split that are better: only where they are, and in whole sentences."""
 
+from dataclasses import replace
+
 import pytest
 
 from tinysplit.split.explain.alternatives import better_alternatives
@@ -34,3 +36,8 @@ def test_copies_that_are_better_are_said() -> None:
         "period 100.00 ms, this split: 200.00 ms"
     )
     assert "the whole network on 7 boards, with each input on one" in notes(alike(7, Objective.THROUGHPUT, 0.1))[-1]
+
+
+def test_copies_are_permitted_without_use_all() -> None:
+    problem = replace(alike(2, Objective.THROUGHPUT, 0.1), must_use_all=True)
+    assert notes(problem)[-1].endswith("this split: 1100.00 ms; --no-use-all permits that")

@@ -44,14 +44,7 @@ MEMORY = ProjectMemory(
 
 
 def make_project(macc: int = 100_000, copies: int = 1) -> Project:
-    cut = ProjectCut(number=1, after_layer=2, from_board=1, to_board=2, payload_bytes=300, estimated_s=0.0199)
-    link = ProjectLink(
-        boards=(1, 2),
-        uarts=("USART1", "USART1"),
-        connectors=("a", "b"),
-        drivers=(LinkDriver.DMA, LinkDriver.DMA),
-        baud=115200,
-    )
+    pairs = tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies))
     return Project(
         tinysplit_version="0.1.0",
         model=ProjectModel(name="reversal", sha256="0" * 64, copy_sha256="1" * 64, parameters_sha256="2" * 64),
@@ -62,12 +55,27 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
         project_hash=HASH,
         estimated_period_s=0.03,
         one_board_period_s=0.04,
-        copies=tuple((2 * copy + 1, 2 * copy + 2) for copy in range(copies)),
+        copies=pairs,
         boards=tuple(_make_board(number + 1) for number in range(2 * copies)),
-        links=(link,),
-        layers=(_make_layer(1, 1, macc), _make_layer(2, 1, macc), _make_layer(3, 2, macc)),
-        cuts=(cut,),
+        links=tuple(map(_make_link, pairs)),
+        layers=tuple(_make_layer(number, pair[number == 3], macc) for pair in pairs for number in (1, 2, 3)),
+        cuts=tuple(map(_make_cut, pairs)),
     )
+
+
+def _make_link(pair: tuple[int, int]) -> ProjectLink:
+    return ProjectLink(
+        boards=pair,
+        uarts=("USART1", "USART1"),
+        connectors=("a", "b"),
+        drivers=(LinkDriver.DMA, LinkDriver.DMA),
+        baud=115200,
+    )
+
+
+def _make_cut(pair: tuple[int, int]) -> ProjectCut:
+    first, last = pair
+    return ProjectCut(number=1, after_layer=2, from_board=first, to_board=last, payload_bytes=300, estimated_s=0.0199)
 
 
 def _make_board(number: int) -> ProjectBoard:

@@ -35,7 +35,7 @@ from tinysplit.cli.options import (
     messages,
     parse_kernels,
 )
-from tinysplit.cli.search_options import SplitOptions, flattened
+from tinysplit.cli.search_options import Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -45,6 +45,10 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit_hil.tables import print_measurement
+
+Calibration = Annotated[
+    Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
+]
 
 
 def generate(
@@ -117,13 +121,12 @@ def run(
     options: SplitOptions,
     samples: SamplesFile,
     out: Out,
-    calibration: Annotated[
-        Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
-    ] = None,
+    calibration: Calibration = None,
     bits: BitsOrAuto = "8",
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    replicate: Replicate = None,
     objective: ObjectiveOption = Objective.LATENCY,
     clock: Clock = ClockSource.HSI,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
@@ -135,6 +138,7 @@ def run(
 ) -> None:
     """Split, generate, build and measure."""
     chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    goal = chosen if isinstance(chosen, Goal) else None
     bits_of_costs = CostSettings.bits if isinstance(chosen, Goal) else chosen
     request = pipeline.RunRequest(
         model=model,
@@ -142,16 +146,23 @@ def run(
         samples=samples,
         out=out,
         settings=replace(options.settings(), bits=bits_of_costs, objective=objective, kernels=parse_kernels(kernel)),
-        search=options.search,
+        search=_search(options, replicate, goal),
         clock=clock,
         calibration=calibration,
         calibration_count=calibration_count,
         measuring=_measuring(rig, sample_count, pipelined, fail_fast),
-        goal=chosen if isinstance(chosen, Goal) else None,
+        goal=goal,
     )
     report = pipeline.run(request, messages)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()
+
+
+def _search(options: SplitOptions, replicate: bool | None, goal: Goal | None) -> pipeline.Search:
+    """Return the search for a split, which is one pipeline in mixed precision."""
+    if replicate and goal:
+        raise UsageError("--bits auto chooses bit widths for one pipeline: --replicate needs --bits 8 or 16")
+    return replace(options.search, copies=copies_to_search(replicate, one_pipeline=goal is not None))
 
 
 def _print_run(report: pipeline.RunReport, console: Console) -> None:

@@ -19,6 +19,7 @@ from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
+from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
@@ -178,6 +179,22 @@ class FrontOptions(SplitOptions):
             help="Time limit of the search in seconds; then the points so far are shown.", rich_help_panel=SEARCH
         ),
     ] = DEFAULT_FRONT_LIMIT_S
+
+
+Replicate = Annotated[
+    bool | None,
+    typer.Option(
+        help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
+        "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
+    ),
+]
+
+
+def copies_to_search(replicate: bool | None, *, one_pipeline: bool) -> Copies:
+    """Return whether the answer may be copies of the network; with `one_pipeline` only where they are asked for."""
+    if replicate is None:
+        return Copies.NEVER if one_pipeline else Copies.IF_BETTER
+    return Copies.ALWAYS if replicate else Copies.NEVER
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,25 +9,16 @@ import typer
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.cli.options import Bits, Clock, Json, Model, ObjectiveOption, SplitPath, check_bits, emit, messages
-from tinysplit.cli.search_options import FrontOptions, SplitOptions, flattened
+from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.split_file import read_split, write_split
-from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
-
-Replicate = Annotated[
-    bool | None,
-    typer.Option(
-        help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
-        "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
-    ),
-]
 
 
 @flattened
@@ -54,7 +45,7 @@ def split(
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
     if paper:
-        _check_paper(options, bits_per_byte)
+        _check_paper(options, bits_per_byte, replicate)
     settings = replace(
         options.settings(),
         bits=check_bits(bits),
@@ -64,21 +55,17 @@ def split(
         paper=paper,
     )
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
-    found = pipeline.split_network(context, replace(options.search, copies=_copies(replicate, paper=paper)))
+    found = pipeline.split_network(
+        context, replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
+    )
     file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
 
 
-def _copies(replicate: bool | None, *, paper: bool) -> Copies:
-    if replicate is None:
-        return Copies.NEVER if paper else Copies.IF_BETTER
-    if replicate and paper:
+def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
+    if replicate:
         raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
-    return Copies.ALWAYS if replicate else Copies.NEVER
-
-
-def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
     if options.use_all is False or bits_per_byte is not None or options.link or options.host_transfers:
         raise UsageError(
             "--paper uses all boards, 8 bit times per byte, equal links and no host transfers: it cannot be combined "

@@ -1,8 +1,9 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
@@ -26,28 +27,27 @@ from tinysplit.project.manifest import (
     ProjectModel,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
+from tinysplit.split.evaluate.replication import period_of_copies_s
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.topology import Cut
 
 
 def build_manifest(
     quantized: QuantizedGraph,
-    sources: Sequence[LayerSource],
+    sources: Sequence[Sequence[LayerSource]],
     model: ProjectModel,
-    plan: Plan,
+    plans: Sequence[Plan],
     baud: int,
     calibration_samples: int,
 ) -> Project:
     """Return the manifest with the project hash 0, which is set when all files are written.
 
-    `sources` are the kernels of all layers in their order; `baud` is the links' baud rate.
+    `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
+    `baud` is the links' baud rate.
     """
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    widths = BitWidths.of_quantized(quantized)
-    layers = tuple(
-        _layer(index, quantized, sources[index], widths, boards[device]) for index, device in enumerate(plan.assignment)
-    )
-    problem = _as_generated(plan, layers)
+    copies = list(zip(plans, sources, strict=True))
+    layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
+    problem = _as_generated(plans[0].problem, layers)
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -56,31 +56,41 @@ def build_manifest(
         host_baud=HOST_BAUD,
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=planned_period_s(plan, problem),
+        estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
         one_board_period_s=one_board_period_s(problem),
-        copies=(tuple(board_plan.number for board_plan in plan.boards),),
-        boards=tuple(_board(sources, board_plan) for board_plan in plan.boards),
-        links=tuple(_link(link, boards) for link in plan.links),
-        layers=layers,
-        cuts=tuple(_cut(number, *each) for number, each in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1)),
-        estimated_saved_s=plan.saved_s,
+        copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
+        boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
+        links=tuple(chain.from_iterable(map(_links, plans))),
+        layers=tuple(chain.from_iterable(layers)),
+        cuts=tuple(chain.from_iterable(map(_cuts, plans))),
+        estimated_saved_s=max(plan.saved_s for plan in plans),
     )
 
 
-def _as_generated(plan: Plan, layers: Sequence[ProjectLayer]) -> Problem:
+def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:
+    """Yield the layers of one copy of the network."""
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    widths = BitWidths.of_quantized(quantized)
+    for index, device in enumerate(plan.assignment):
+        yield _layer(index, quantized, sources[index], widths, boards[device])
+
+
+def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
     """Return the problem with the estimates of the generated layers, which know formats and fused layers.
 
-    Those of other boards change by the same factor: formats are common to all boards.
+    `copies` has the layers of each copy of the network. The times of boards that do not have a layer change by the
+    same factor as on the first one that has it: formats are common to all boards.
     """
 
-    def seconds(costs: LayerCosts, layer: ProjectLayer) -> tuple[float, ...]:
-        before_s = costs.seconds[layer.board - 1]
-        factor = layer.estimated_s / before_s if before_s else 1.0
-        return tuple(factor * own_s for own_s in costs.seconds)
+    def seconds(costs: LayerCosts, generated: Sequence[ProjectLayer]) -> tuple[float, ...]:
+        before_s = costs.seconds[generated[0].board - 1]
+        factor = generated[0].estimated_s / before_s if before_s else 1.0
+        own = {layer.board: layer.estimated_s for layer in generated}
+        return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
 
-    costs = zip(plan.problem.layers, layers, strict=True)
-    generated = tuple(replace(own, seconds=seconds(own, layer)) for own, layer in costs)
-    return replace(plan.problem, layers=generated, period_definition=Period.FIRMWARE)
+    layers = zip(problem.layers, *copies, strict=True)
+    generated = tuple(replace(costs, seconds=seconds(costs, own)) for costs, *own in layers)
+    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _layer(
@@ -89,8 +99,7 @@ def _layer(
     graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
     core, own = board_plan.board.device.core, planned.layer(graph, index)
-    calls = planned.calls(graph, index)
-    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, calls, source.quantized)
+    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,
@@ -122,6 +131,11 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
     )
 
 
+def _links(plan: Plan) -> Iterator[ProjectLink]:
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
+    return (_link(link, boards) for link in plan.links)
+
+
 def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     return ProjectLink(
         boards=(link.boards[0] + 1, link.boards[1] + 1),
@@ -130,6 +144,11 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
         drivers=(boards[link.boards[0]].link_driver, boards[link.boards[1]].link_driver),
         baud=link.baud,
     )
+
+
+def _cuts(plan: Plan) -> Iterator[ProjectCut]:
+    cuts = zip(plan.cuts, plan.hand_offs, strict=True)
+    return (_cut(number, *each) for number, each in enumerate(cuts, 1))
 
 
 def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:

@@ -136,7 +136,6 @@ class NetworkContext:
     """The names of `project/network.c.j2`; sizes in bytes."""
 
     number: int
-    board_count: int
     title: str
     model_name: str
     bits: str | int
@@ -167,7 +166,6 @@ def _network_context(
     transfers = _transfers(board_plan, plan, len(begin))
     return NetworkContext(
         number=board_plan.number,
-        board_count=len(plan.boards),
         title=board_plan.board.title,
         model_name=quantized.graph.name,
         bits=quantized.bits,

@@ -33,7 +33,7 @@ class ProjectHashContext:
 
 def generate(
     quantized: QuantizedGraph,
-    plan: Plan,
+    plans: Sequence[Plan],
     baud: int,
     calibration_samples: int,
     model: onnx.ModelProto,
@@ -41,7 +41,8 @@ def generate(
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
-    `model` is the ONNX model that was quantized, with all weights in it; `baud` is the links' baud rate.
+    `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
+    it, `baud` is the links' baud rate.
 
     Raises InputError when `out` holds something other than a folder generated before.
     """
@@ -52,16 +53,11 @@ def generate(
         copy_sha256=hashlib.sha256(model_bytes).hexdigest(),
         parameters_sha256=hashlib.sha256(parameters).hexdigest(),
     )
-    sources = _layer_sources(quantized, plan)
-    project = build_manifest(quantized, sources, described, plan, baud, calibration_samples)
-    longest_s = _longest_layers_s(project)
+    sources = [_layer_sources(quantized, plan) for plan in plans]
+    project = build_manifest(quantized, sources, described, plans, baud, calibration_samples)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
-        for directory, board_plan in zip(directories, plan.boards, strict=True):
-            own = {index + 1: sources[index] for index in board_plan.layers}
-            texts = _project_texts(own, board_plan, render_network(quantized, board_plan, plan, longest_s))
-            driver = board_plan.link_driver if board_plan.links else None
-            write_project_files(directory, board_plan.board, texts, driver)
+        _write_boards(quantized, plans, sources, project, directories)
         project = project.model_copy(update={"project_hash": _hash(directories)})
         for directory in directories:
             text = render("project/project_hash.c.j2", ProjectHashContext(project.project_hash))
@@ -72,11 +68,27 @@ def generate(
     return project
 
 
-def _longest_layers_s(project: Project) -> list[float]:
-    """Return the estimated time of the longest layer of each board, 0 for boards that only relay."""
+def _write_boards(
+    quantized: QuantizedGraph,
+    plans: Sequence[Plan],
+    sources: Sequence[Sequence[LayerSource]],
+    project: Project,
+    directories: Sequence[Path],
+) -> None:
+    """Write the project of every board into its directory, without the project hash."""
+    boards = [(plan, own, board_plan) for plan, own in zip(plans, sources, strict=True) for board_plan in plan.boards]
+    for directory, (plan, of_copy, board_plan) in zip(directories, boards, strict=True):
+        own = {index + 1: of_copy[index] for index in board_plan.layers}
+        network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
+        driver = board_plan.link_driver if board_plan.links else None
+        write_project_files(directory, board_plan.board, _project_texts(own, board_plan, network), driver)
+
+
+def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
+    """Return the estimated time of the longest layer of each board of a plan, 0 for boards that only relay."""
     return [
         max((layer.estimated_s for layer in project.layers if layer.board == board.number), default=0.0)
-        for board in project.boards
+        for board in plan.boards
     ]
 
 

@@ -4,7 +4,7 @@
 """
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -174,34 +174,22 @@ class ProjectBoard(FileModel):
         return folder / self.directory / ELF_IN_PROJECT
 
 
-class Project(FileModel):
-    """The whole manifest."""
+@dataclass(frozen=True)
+class Pipeline:
+    """Boards that compute the network together, by number, with their layers and cuts: those of a split or a copy."""
 
-    schema_version: Literal[3] = 3
-    tinysplit_version: str
-    model: ProjectModel
-    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    baud: int
-    host_baud: int
-    calibration_samples: int
-    project_hash: int
-    estimated_period_s: float
-    one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
-    copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network; a split over all boards is one copy
-    boards: tuple[ProjectBoard, ...]
-    links: tuple[ProjectLink, ...]
+    boards: tuple[int, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs
 
     @property
     def input_boards(self) -> tuple[int, ...]:
-        """Numbers of the boards that read the network's input, in the first copy."""
+        """Numbers of the boards that read the network's input."""
         return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
 
     @property
     def output_board(self) -> int:
-        """Number of the board that computes the network's output, in the first copy."""
+        """Number of the board that computes the network's output."""
         return self.layers[-1].board
 
     @property
@@ -214,6 +202,58 @@ class Project(FileModel):
         """T, the communication latency, in seconds."""
         return sum(cut.estimated_s for cut in self.cuts)
 
+
+class Project(FileModel):
+    """The whole manifest.
+
+    A split over all boards is one copy of the network. Of several copies each has all layers; `layers` and `cuts` have
+    those of one copy after the other.
+    """
+
+    schema_version: Literal[3] = 3
+    tinysplit_version: str
+    model: ProjectModel
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
+    baud: int
+    host_baud: int
+    calibration_samples: int
+    project_hash: int
+    estimated_period_s: float
+    one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
+    copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network
+    boards: tuple[ProjectBoard, ...]
+    links: tuple[ProjectLink, ...]
+    layers: tuple[ProjectLayer, ...]
+    cuts: tuple[ProjectCut, ...]
+    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs; copies of one board have none
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """The copies of the network."""
+        return tuple(
+            Pipeline(
+                boards=boards,
+                layers=tuple(layer for layer in self.layers if layer.board in boards),
+                cuts=tuple(cut for cut in self.cuts if cut.from_board in boards),
+            )
+            for boards in self.copies
+        )
+
+    @property
+    def slowest(self) -> Pipeline:
+        """The copy with the largest L + T, whose latency is that of the project."""
+        return max(self.pipelines, key=lambda each: each.estimated_l_s + each.estimated_t_s)
+
+    @property
+    def estimated_l_s(self) -> float:
+        """L of the slowest copy in seconds."""
+        return self.slowest.estimated_l_s
+
+    @property
+    def estimated_t_s(self) -> float:
+        """T of the slowest copy in seconds."""
+        return self.slowest.estimated_t_s
+
     @property
     def has_streamed_cuts(self) -> bool:
         """Whether I is less than L + T, as boards compute while a tensor crosses."""
@@ -221,8 +261,8 @@ class Project(FileModel):
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
-        """Formats of all layers."""
-        return tuple(layer.formats.layer_formats for layer in self.layers)
+        """Formats of all layers of the network."""
+        return tuple(layer.formats.layer_formats for layer in self.pipelines[0].layers)
 
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
-from tinysplit.project.manifest import Project, ProjectCut
+from tinysplit.project.manifest import Pipeline, Project, ProjectCut
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -15,13 +15,17 @@ from tinysplit.split.report.split import layer_numbers
 def print_project(project: Project, out: Path, console: Console) -> None:
     """Print layers, weights and arena of every board, the kernel of every layer, and the connections."""
     console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
-    runs = sub_models([layer.board for layer in project.layers])
+    runs = [run for each in project.pipelines for run in sub_models([layer.board for layer in each.layers])]
     table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
     for board in project.boards:
         layers = [layer_numbers(run) for run in runs if run.device == board.number]
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
-    console.print(table, "", _layers(project), "", sep="\n")
-    _print_reasons(project, console)
+    console.print(table, "", sep="\n")
+    for name, pipeline in _different(project).items():
+        if len(project.copies) > 1:
+            console.print(f"the network on each {name}:", highlight=False)
+        console.print(_layers(pipeline), "", sep="\n")
+        _print_reasons(pipeline, console)
     _print_hand_offs(project, console)
     for link in project.links:
         ends = [
@@ -56,10 +60,18 @@ def _hand_off(cut: ProjectCut) -> str:
     return "taken row by row" if cut.is_taken_by_rows else "whole"
 
 
-def _layers(project: Project) -> Table:
+def _different(project: Project) -> dict[str, Pipeline]:
+    """Return the copies of the network that differ, by the name of their first board."""
+    different: dict[str, Pipeline] = {}
+    for pipeline in project.pipelines:
+        different.setdefault(project.board(pipeline.boards[0]).name, pipeline)
+    return different
+
+
+def _layers(pipeline: Pipeline) -> Table:
     numbers = ("flash\nread", "RAM\nread", "\ncycles")
     table = plain_table("\n#", "\nkind", "\nscheme", "\nkernel", numbers=numbers)
-    for layer in project.layers:
+    for layer in pipeline.layers:
         memory = layer.memory
         named = (str(layer.number), layer.kind, memory.scheme, memory.kernel)
         reads = (memory.flash_read_bytes, memory.ram_read_bytes, layer.estimated_cycles)
@@ -67,8 +79,8 @@ def _layers(project: Project) -> Table:
     return table
 
 
-def _print_reasons(project: Project, console: Console) -> None:
-    for layer in project.layers:
+def _print_reasons(pipeline: Pipeline, console: Console) -> None:
+    for layer in pipeline.layers:
         memory = layer.memory
         moves = f", {memory.moved_bytes} bytes moved before" if memory.moved_bytes else ""
         scratch = f"{memory.scratch_bytes} bytes" if memory.scratch_bytes else "none"

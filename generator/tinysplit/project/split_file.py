@@ -21,7 +21,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -202,6 +202,11 @@ class SplitFile(FileModel):
     def devices(self) -> Assignment:
         """Board of every layer, counted from 0."""
         return tuple(number - 1 for number in self.assignment)
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The assignment of each copy of the network, boards counted from 0; a split is one copy."""
+        return assignments(self.devices, self.copied_devices)
 
     @property
     def copied_devices(self) -> tuple[int, ...]:

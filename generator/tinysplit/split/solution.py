@@ -1,5 +1,6 @@
 """A split: the solution of a splitting problem, with its figures and a lower bound of the objective."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +11,11 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut
 
 DEFAULT_TIME_LIMIT_S = 10.0
+
+
+def assignments(assignment: Assignment, copies: Sequence[int]) -> tuple[Assignment, ...]:
+    """Return the assignment of each copy of the network: one a device of `copies`, without any `assignment` alone."""
+    return tuple((device,) * len(assignment) for device in copies) or (assignment,)
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Split:
         """Latency, period, energy and memory of the assignment."""
         copies = replicate_on(self.problem, self.copies)
         return CopiesEvaluation.of(copies) if copies else evaluate(self.problem, self.assignment)
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The assignment of each copy of the network; a split is one copy."""
+        return assignments(self.assignment, self.copies)
 
     @property
     def objective(self) -> float:

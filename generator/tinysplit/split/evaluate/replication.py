@@ -22,7 +22,7 @@ class Replication:
     @property
     def period_s(self) -> float:
         """Period in seconds. The rates add up: device i processes the share period / period_i of all inputs."""
-        return 1 / sum(1 / copy.period_s for copy in self.alone)
+        return period_of_copies_s([copy.period_s for copy in self.alone])
 
     @property
     def latency_s(self) -> float:
@@ -83,6 +83,11 @@ class CopiesEvaluation(Evaluation):
     def energy_j(self) -> float:
         """Energy of one inference in joules."""
         return self.replication.energy_j
+
+
+def period_of_copies_s(periods_s: Sequence[float]) -> float:
+    """Return the period in seconds of copies with these periods: their rates add up."""
+    return periods_s[0] if len(periods_s) == 1 else 1 / sum(1 / period_s for period_s in periods_s)
 
 
 def replicate(problem: Problem) -> Replication | None:

@@ -41,6 +41,7 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         yield (
             f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
             f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, best)}"
+            f"{'; --no-use-all permits that' if solved.problem.must_use_all else ''}"
         )
 
 

@@ -1,0 +1,42 @@
+"""The plans of all copies of a network: of the one copy that a split is, or of a copy on each of several boards."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.link_options import LinkSettings
+from tinysplit.kernels import Optimize
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.plan.plan import Plan, make_plan
+from tinysplit.split.problem import Assignment, Problem
+
+
+def plan_copies(
+    graph: Graph,
+    bits: int | BitWidths,
+    boards: Sequence[Board],
+    problem: Problem,
+    assignments: Sequence[Assignment],
+    settings: LinkSettings,
+    optimize: Optimize = Optimize.CYCLES,
+    kernels: Sequence[tuple[int, str]] = (),
+) -> tuple[Plan, ...]:
+    """Return the plan of each copy of the network; several copies have one board each.
+
+    Boards of one kind have the same plan but for their number. The errors are those of `make_plan`.
+    """
+    plans: dict[str, Plan] = {}  # of copies, by the name of their board
+    for assignment in assignments:
+        name = boards[assignment[0]].name
+        if name not in plans:
+            plans[name] = make_plan(graph, bits, boards, problem, assignment, settings, optimize, kernels)
+    return tuple(_on_board(plans[boards[assignment[0]].name], assignment) for assignment in assignments)
+
+
+def _on_board(plan: Plan, assignment: Assignment) -> Plan:
+    """Return the plan of one board for another one of its kind; a split has its assignment already."""
+    if plan.assignment == assignment:
+        return plan
+    (board_plan,) = plan.boards
+    return replace(plan, assignment=assignment, boards=(replace(board_plan, index=assignment[0]),))
