@@ -47,7 +47,8 @@ class MeasuredLayer:
     @property
     def work(self) -> Work:
         """Executions of each part of the kernel."""
-        return self.source.kernel.work(self.layer, Widths.of(self.source.quantized.formats))
+        quantized, kernel = self.source.quantized, self.source.kernel
+        return kernel.exact_work(kernel.work(self.layer, Widths.of(quantized.formats)), quantized)
 
     def error(self, table: CycleTable) -> float:
         """Return the relative error of the estimate."""

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from rich.console import Console
 
-from tinysplit.common.errors import ToolError
+from tinysplit.common.errors import TinysplitError, ToolError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import MeasureSettings, RunReport, RunRequest, run
@@ -188,11 +188,17 @@ def main() -> None:
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in case.title and NETWORKS[case.network].exists()]
     messages = Console(stderr=True, width=140)
-    rows = []
+    rows, failures = [], []
     for case in cases:
-        rows.append(measure_case(case, messages))
-        messages.print(rows[-1].markdown(), highlight=False, soft_wrap=True)
+        try:
+            rows.append(measure_case(case, messages))
+        except TinysplitError as error:
+            failures.append(f"{case.title}, {case.baud} baud: {error}")
+        else:
+            messages.print(rows[-1].markdown(), highlight=False, soft_wrap=True)
     print(json.dumps([asdict(row) for row in rows], indent=2) if options.json else "\n".join(table(rows)))
+    if failures:
+        raise SystemExit("\n".join(failures))
 
 
 if __name__ == "__main__":

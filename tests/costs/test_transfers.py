@@ -71,13 +71,12 @@ def test_each_end_sends_at_its_own_rate() -> None:
 
 @pytest.mark.parametrize("driver", LinkDriver)
 def test_a_driver_has_its_own_cycles(driver: LinkDriver) -> None:
-    parts = make_problem(GRAPH, (G0, F4), CostSettings(link_driver=driver)).handoff_parts
-    table = load_cycle_table()
+    problem = make_problem(GRAPH, (G0, F4), CostSettings(link_driver=driver))
+    n_bytes = problem.layers[1].out_bytes
     for device, board in enumerate((G0, F4)):
-        costs, core_hz = table.handoff[board.device.core], board.clock.core_hz
-        once = table.link[board.device.core]
-        assert parts.send_s[-1][device] == pytest.approx((once + 784 * costs.sending[driver]) / core_hz)
-        assert parts.receive_s[-1][device] == pytest.approx((once + 784 * costs.receiving[driver]) / core_hz)
+        costs, core_hz = load_cycle_table().handoff[board.device.core], board.clock.core_hz
+        assert problem.handoff_parts.send_s[1][device] == pytest.approx(costs.sent(n_bytes, driver) / core_hz)
+        assert problem.handoff_parts.receive_s[1][device] == pytest.approx(costs.received(n_bytes, driver) / core_hz)
 
 
 def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> None:

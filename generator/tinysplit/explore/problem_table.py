@@ -36,6 +36,7 @@ class ProblemTable:
         """Return the problem of the network on `boards`, by name; a name may occur several times."""
         own = [self.names.index(name) for name in boards]
         devices = range(len(own))
+        limits = tuple(self.problem.devices[index] for index in own)
 
         def pick(row: Sequence[float], i: int) -> tuple[float, ...]:
             """Return the times of a transfer from device `i` to each other device, which may be of the same type."""
@@ -53,7 +54,7 @@ class ProblemTable:
                 )
                 for layer in self.problem.layers
             ),
-            devices=tuple(self.problem.devices[index] for index in own),
+            devices=limits if len(own) > 1 else (limits[0].without_links,),
             transfer_seconds=tuple(
                 tuple(pick(table[own[i]], i) for i in devices) for table in self.problem.transfer_seconds
             ),

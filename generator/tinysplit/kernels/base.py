@@ -109,6 +109,10 @@ class Kernel(ABC):
             return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
 
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:  # noqa: ARG002 - nothing is unknown here
+        """Return `work` with the parts that were estimates before weights and values had formats."""
+        return work
+
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` and this kernel in the cost table."""
         return f"{layer.cost_kind}/{self.name}"

@@ -97,6 +97,11 @@ class DeviceLimits:
     link_flash_bytes: int = 0
     driver_bytes: tuple[int, ...] = ()
 
+    @property
+    def without_links(self) -> "DeviceLimits":
+        """The same device where no other one is linked to it."""
+        return replace(self, flash_bytes=self.flash_bytes + self.link_flash_bytes, link_flash_bytes=0, driver_bytes=())
+
 
 @dataclass(frozen=True)
 class Problem:

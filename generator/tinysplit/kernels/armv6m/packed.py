@@ -194,6 +194,10 @@ class Packed(OneWindow):
         work = pixels_work(layer, widths, 1)
         return {**work, "group": work["loop"] * expected_groups(layer)}
 
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: the weights decide how long groups are."""
+        return {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
+
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Kernel.fits`."""
         has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS

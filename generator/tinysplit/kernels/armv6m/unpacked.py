@@ -78,6 +78,11 @@ class Unpacked(Kernel):
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
         return {**pixels_work(layer, widths, _passes(layer)), **own}
 
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: the weights decide how long groups are."""
+        share = len(Packing.of(quantized).groups) / expected_groups(quantized.layer)
+        return {**work, "group": share * work["group"], "unpacked_groups": share * work["unpacked_groups"]}
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""
         return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
