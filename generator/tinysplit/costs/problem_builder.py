@@ -53,8 +53,13 @@ class CostSettings:
 
     @property
     def link_settings(self) -> LinkSettings:
-        """The links between all pairs of boards."""
-        return LinkSettings(self.baud, self.links, self.link_driver, self.hand_off)
+        """The links between all pairs of boards.
+
+        Streamed hand-offs shorten I, but the cycles of their frames lengthen the period: for throughput they have to be
+        asked for.
+        """
+        hand_off = self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
+        return LinkSettings(self.baud, self.links, self.link_driver, hand_off)
 
     @property
     def period_definition(self) -> Period:
