@@ -13,7 +13,7 @@ from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.virtual import ResetCause
 from tinysplit_hil.virtual.line_faults import LineFaults
 
-SEEDS = cases(quick=1, full=2, nightly=20)
+SEEDS = cases(quick=1, full=1, nightly=20)
 JOINED_MS, INFERENCE_MS = 25, 50  # boards that fail earlier are reset by the host, with other errors or none
 LONGEST_S = 5.0
 PAIRS = [("nucleo_g071rb", "nucleo_g071rb"), ("nucleo_h743zi", "nucleo_f401re")]

@@ -25,8 +25,10 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
+from tinysplit_hil.protocol import BoardError
+from tinysplit_hil.request_port import Port
 from tinysplit_hil.rig import Rig
-from tinysplit_hil.tasks import T, Task, pause, run_task
+from tinysplit_hil.tasks import T, Task, run_task
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.host_clock import VirtualClock
@@ -100,7 +102,6 @@ class FaultyBoards:
     """Virtual boards of a project, its samples, and their right outputs."""
 
     project: Project
-    folder: Path
     virtual: VirtualRig
     rig: Rig
     clock: StrikingClock
@@ -138,9 +139,11 @@ class FaultyBoards:
         first = clients[1]
         run = self.ask(clients, first.identify()).run + 1
         self.ask(clients, first.reset(run))
-        while first.failure is None and self.virtual.time_s < start_s + LONGEST_S:
-            self.ask(clients, pause(self.clock, 0.01))
-        return Outcome(str(first.failure or "nothing"), is_right=False, seconds=self.virtual.time_s - start_s)
+        error = ""
+        while not error and self.virtual.time_s < start_s + LONGEST_S:
+            identity = self.ask(clients, first.identify())
+            error = str(BoardError(identity.error, identity.error_detail)) if identity.error else ""
+        return Outcome(error or "nothing", is_right=False, seconds=self.virtual.time_s - start_s)
 
     def ask(self, clients: Mapping[int, BoardClient], task: Task[T]) -> T:
         """Run a task; bytes at any port let virtual time rest until they are read."""
@@ -191,21 +194,27 @@ def _endless_loop(path: Path) -> int:
                 return int(text["sh_addr"]) + at
 
 
-def _boards(
-    project: Project, elfs: Sequence[Path], clock_errors_ppm: Sequence[int], dead: int | None
-) -> list[VirtualBoard]:
-    errors = clock_errors_ppm or [0] * len(elfs)
-    return [
-        VirtualBoard(load_board(board.name), elf, clock_error_ppm=ppm, starts=index != dead)
-        for index, (board, elf, ppm) in enumerate(zip(project.boards, elfs, errors, strict=True))
-    ]
-
-
 def _wires(project: Project) -> list[Wire]:
     return [
         Wire(*((number - 1, uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
         for link in project.links
     ]
+
+
+def _inputs_and_outputs(folder: Path, project: Project) -> tuple[IntArray, IntArray]:
+    """Return the integers of the samples, and the outputs by the integer reference, samples x elements."""
+    quantized = read_quantized(folder, project)
+    samples = load_samples(folder.parent / "samples.npz", quantized.graph)
+    outputs = run_integer(quantized, samples.x)
+    return quantize_input(quantized, samples.x), outputs.reshape(len(outputs), -1)
+
+
+def _open_ports(stack: ExitStack, name: str, project: Project) -> dict[int, Port]:
+    urls = {board.number: f"virtual://{name}/{index}" for index, board in enumerate(project.boards)}
+    return {
+        number: stack.enter_context(serial.serial_for_url(url, baudrate=project.host_baud))
+        for number, url in urls.items()
+    }
 
 
 @contextmanager
@@ -225,30 +234,25 @@ def faulty_boards(
     elfs = [project.boards[index].elf(folder) for index in order or range(len(project.boards))]
     if second:
         elfs[1] = second
+    kinds = [load_board(board.name) for board in project.boards]
+    errors = clock_errors_ppm or [0] * len(kinds)
+    boards = [
+        VirtualBoard(*each, starts=index != dead) for index, each in enumerate(zip(kinds, elfs, errors, strict=True))
+    ]
     wires = _wires(project)
-    quantized = read_quantized(folder, project)
-    samples = load_samples(folder.parent / "samples.npz", quantized.graph)
-    expected = run_integer(quantized, samples.x)
+    inputs, expected = _inputs_and_outputs(folder, project)
     with ExitStack() as stack:
         name = f"faulty-{project.project_hash:08x}"
-        virtual = stack.enter_context(
-            open_registered(name, VirtualRig(_boards(project, elfs, clock_errors_ppm, dead), wires))
-        )
-        ports = {
-            board.number: stack.enter_context(
-                serial.serial_for_url(f"virtual://{name}/{index}", baudrate=project.host_baud)
-            )
-            for index, board in enumerate(project.boards)
-        }
+        virtual = stack.enter_context(open_registered(name, VirtualRig(boards, wires)))
+        ports = _open_ports(stack, name, project)
         clock = StrikingClock(virtual)
         faulty = FaultyBoards(
             project=project,
-            folder=folder,
             virtual=virtual,
             rig=Rig("virtual", "", ports, clock),
             clock=clock,
-            inputs=quantize_input(quantized, samples.x),
-            expected=expected.reshape(len(expected), -1),
+            inputs=inputs,
+            expected=expected,
             elfs=elfs,
             link_uarts=tuple(end for wire in wires for end in (wire.first, wire.second)),
         )
