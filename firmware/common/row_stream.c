@@ -46,9 +46,9 @@ static void take_locked(uint32_t end) {
   taken = end;
 }
 
-/* The tensor is whole. Its last rows leave the buffer at once, so that the next tensor does not wait for the layer. They
- * are rows that no output has taken the place of: those are awaited before. Rows that were used before the check of the
- * whole tensor have been wrong if it ever failed.
+/* The tensor is whole. Its last rows leave the buffer at once, so that the next tensor does not wait for the layer.
+ * They are rows that no output has taken the place of: those are awaited before. Rows that were used before the check
+ * of the whole tensor have been wrong if it ever failed.
  */
 static void end_input_locked(void) {
   if (link_mismatches(&board_links[input->link], input->channel) > 0) run_fail(ERROR_LINK_CORRUPT, input->channel);

@@ -1,8 +1,8 @@
 /* Streamed transfers: rows of a tensor cross a link while the layer that reads or computes it runs.
  *
  * Compiled only where a step of the board streams. A RECEIVE that is streamed waits for nothing; the layer after it
- * waits for the rows that it needs, row by row. A layer whose output is streamed gives each row away when it is complete;
- * the SEND after it only ends that.
+ * waits for the rows that it needs, row by row. A layer whose output is streamed gives each row away when it is
+ * complete; the SEND after it only ends that.
  */
 #ifndef ROW_STREAM_H
 #define ROW_STREAM_H
@@ -29,8 +29,8 @@ void row_stream_end(void);
 
 /* Called by layers, at most once for each output row. */
 
-/* Waits until the first `rows` rows of the input, or all that there are, have been received, checked and copied to their
- * place. Returns at once when the run has ended.
+/* Waits until the first `rows` rows of the input, or all that there are, have been received, checked and copied to
+ * their place. Returns at once when the run has ended.
  */
 void row_stream_await(int32_t rows);
 

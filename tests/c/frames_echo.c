@@ -11,6 +11,8 @@ static uint8_t *begin(void *owner, const frame_header_t *header) {
   return payload;
 }
 
+static uint8_t *go_on(void *owner, const frame_header_t *header) { return begin(owner, header) + FRAME_HEAD_BYTES; }
+
 static void end(void *owner, const frame_header_t *header, bool crc_good) {
   frame_transmitter_t transmitter = {0};
   uint8_t byte;
@@ -23,7 +25,7 @@ static void end(void *owner, const frame_header_t *header, bool crc_good) {
 int main(void) {
   static frame_receiver_t receiver;
   int byte;
-  frame_receiver_begin(&receiver, NULL, begin, end);
+  frame_receiver_begin(&receiver, NULL, begin, go_on, end);
   while ((byte = getchar()) != EOF) frame_receive(&receiver, (uint8_t)byte);
   return 0;
 }

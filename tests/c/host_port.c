@@ -17,8 +17,11 @@
 #include "reset.h"
 #include "run.h"
 #include "schedule.h"
+#include "stack.h"
 #include "ticker.h"
 #include "transfers.h"
+
+volatile uint32_t _stack_start[] = {STACK_GUARD};
 
 enum { INPUT_BYTES = 300, OUTPUT_BYTES = 260, REBOOTED = 3 };
 

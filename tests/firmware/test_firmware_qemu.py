@@ -17,13 +17,13 @@ import serial
 
 from firmware_build import SubModel, build, network_source
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.client import BoardClient
 
-IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, ERROR = (*range(1, 8), 0xE0, 0xEE)
+IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)
 REPLY = 0x80
-LAYER, TRANSFER = 0, 1
-BAD_LENGTH, BAD_RANGE, NOT_FIRST, BUSY, LINK_TIMEOUT, BAD_CRC, FAULT = 2, 3, 4, 5, 6, 8, 10
-UNKNOWN_TYPE = 1
+LAYER = 0
+UNKNOWN_TYPE, BAD_LENGTH, BAD_RANGE, BUSY, LINK_NO_ANSWER, BAD_CRC, FAULT, STOPPED = 1, 2, 3, 5, 6, 8, 10, 19
 HSI_HZ = 16_000_000
 TIMEOUT_S = 120  # on a busy machine
 REPLY_TIMEOUT_S = 0.5
@@ -127,35 +127,55 @@ def start_board() -> Iterator[Starter]:
         process.wait(TIMEOUT_S)
 
 
+def reset(host: Host, sequence: int, run: int) -> None:
+    assert host.ask(RESET, sequence, struct.pack("<I", run)) == b""
+
+
+def load(number: int, offset: int, data: bytes) -> bytes:
+    return struct.pack("<II", number, offset) + data
+
+
+def start(number: int, data: bytes) -> bytes:
+    return struct.pack("<II", number, binascii.crc32(data))
+
+
+def read(number: int, offset: int, length: int) -> bytes:
+    return struct.pack("<IIH", number, offset, length)
+
+
+def infer(host: Host, number: int, data: bytes, sequence: int) -> Frame:
+    """Send an input and return the event of its output."""
+    assert host.ask(LOAD, sequence, load(number, 0, data)) == b""
+    assert host.ask(START, sequence + 1, start(number, data)) == b""
+    while (event := host.event())[0] == TAKEN:
+        pass
+    return event
+
+
 def test_one_board_replies_to_every_request(tmp_path: Path, start_board: Starter) -> None:
     size = 300
     host = start_board(build(tmp_path, load_board("nucleo_f401re"), (), network_source((SubModel(1, 2),), size)))
-    identity = struct.unpack("<BBBBIIIII", host.ask(IDENTIFY, 1))
-    assert identity == (1, 0, 0, 0, 0x12345678, HSI_HZ, HSI_HZ, size, size)
-    assert host.refused(START, 2) == BUSY  # stopped until RESET
-    assert host.ask(RESET, 3) == b""
+    identity = struct.unpack("<BBBBIIIII", host.ask(IDENTIFY, 1)[:24])
+    assert identity == (2, 0, 0, 0, 0x12345678, HSI_HZ, HSI_HZ, size, size)
     data = bytes(i % 100 for i in range(size))
-    assert host.ask(LOAD, 4, struct.pack("<I", 0) + data[:248]) == b""
-    assert host.ask(LOAD, 5, struct.pack("<I", 248) + data[248:]) == b""
-    assert host.refused(LOAD, 6, struct.pack("<I", 248) + bytes(53)) == BAD_RANGE
-    assert host.refused(READ_OUTPUT, 7, struct.pack("<IH", 0, 10)) == BUSY
-    assert host.ask(START, 8) == b""
-    assert host.event() == (DONE, 0, b"")
-    assert host.ask(START, 8) == b""  # repeated as after a lost reply: does not start again
-    assert host.receive() is None
-    output = host.ask(READ_OUTPUT, 9, struct.pack("<IH", 0, 252)) + host.ask(
-        READ_OUTPUT, 10, struct.pack("<IH", 252, 48)
-    )
-    assert output == bytes(2 * (x + i % 4 + 1) % 256 for i, x in enumerate(data))
-    assert host.refused(READ_OUTPUT, 11, struct.pack("<IH", 252, 49)) == BAD_RANGE
-    records = struct.iter_unpack("<BBHI", host.ask(READ_TIMES, 12, struct.pack("<H", 0)))
-    assert list(records) == [(LAYER, 0, 1, 0), (LAYER, 0, 2, 0)]
-    assert host.ask(READ_TIMES, 13, struct.pack("<H", 2)) == b""
-    assert host.refused(READ_TIMES, 14, struct.pack("<H", 3)) == BAD_RANGE
+    assert host.refused(START, 2, start(0, data)) == STOPPED
+    reset(host, 3, 1)
+    assert host.refused(LOAD, 4, load(0, 248, bytes(53))) == BAD_RANGE
+    assert host.refused(READ_OUTPUT, 5, read(0, 0, 10)) == BUSY
+    kind, _, done = infer(host, 0, data, 6)
+    expected = bytes(2 * (x + i % 4 + 1) % 256 for i, x in enumerate(data))
+    assert (kind, done) == (DONE, struct.pack("<II", 0, binascii.crc32(expected)))
+    assert host.ask(START, 8, start(0, data)) == b""  # repeated as after a lost reply: does not start again
+    assert host.ask(READ_OUTPUT, 9, read(0, 0, 252)) + host.ask(READ_OUTPUT, 10, read(0, 252, 48)) == expected
+    assert host.refused(READ_OUTPUT, 11, read(0, 252, 49)) == BAD_RANGE
+    records = list(struct.iter_unpack("<BBHI", host.ask(READ_TIMES, 12, struct.pack("<H", 0))))
+    assert [record for record in records if record[0] == LAYER] == [(LAYER, 0, 1, 0), (LAYER, 0, 2, 0)]
+    assert host.ask(READ_TIMES, 13, struct.pack("<H", len(records))) == b""
+    assert host.refused(READ_TIMES, 14, struct.pack("<H", len(records) + 1)) == BAD_RANGE
     assert host.refused(IDENTIFY, 15, b"x") == BAD_LENGTH
     assert host.refused(0x55, 16) == UNKNOWN_TYPE
     assert host.ask(STOP, 17) == b""
-    assert host.refused(START, 18) == BUSY
+    assert host.refused(START, 18, start(1, data)) == STOPPED
 
 
 def test_a_damaged_request_is_reported_and_half_a_request_discarded(tmp_path: Path, start_board: Starter) -> None:
@@ -164,7 +184,7 @@ def test_a_damaged_request_is_reported_and_half_a_request_discarded(tmp_path: Pa
     assert host.receive() == (ERROR, 7, struct.pack("<B3xI", BAD_CRC, IDENTIFY))
     host.port.write(b"\xa5\x03\x00\x08\xff\x00abc")
     time.sleep(0.3)  # more than FRAME_QUIET_MS, after which a frame is discarded
-    assert len(host.ask(IDENTIFY, 9)) == 24
+    assert len(host.ask(IDENTIFY, 9)) == 60
 
 
 def chain(folder: Path, size: int, link_baud: int) -> tuple[Path, Path]:
@@ -174,7 +194,8 @@ def chain(folder: Path, size: int, link_baud: int) -> tuple[Path, Path]:
     first = network_source((SubModel(1, 1, destination=0),), size)
     second = network_source((SubModel(2, 2, source=0),), size, board_index=1)
     return tuple(  # type: ignore[return-value]
-        build(folder / name, board, links, network, link_baud) for name, network in (("a", first), ("b", second))
+        build(folder / name, board, links, network, link_baud, LinkDriver.INTERRUPT)
+        for name, network in (("a", first), ("b", second))
     )
 
 
@@ -186,7 +207,6 @@ def test_two_boards_transfer_a_tensor_over_their_link(tmp_path: Path, start_boar
         start_board(first_elf, f"tcp:127.0.0.1:{port},server=on,wait=off"),
         start_board(second_elf, f"tcp:127.0.0.1:{port}"),
     )
-    assert ports[1].refused(START, 1) == NOT_FIRST
     first, second = (BoardClient(host.port, f"board {number}") for number, host in enumerate(ports, start=1))
     for board in (first, second):
         board.run(board.reset(1, TIMEOUT_S))
@@ -199,12 +219,9 @@ def test_two_boards_transfer_a_tensor_over_their_link(tmp_path: Path, start_boar
 
 def test_a_missing_neighbour_is_reported_and_reset_clears_it(tmp_path: Path, start_board: Starter) -> None:
     host = start_board(chain(tmp_path, 16, 115_200)[0])
-    host.ask(RESET, 1)
-    host.ask(START, 2)
-    assert host.event() == (ERROR, 0, struct.pack("<B3xI", LINK_TIMEOUT, 0))
-    assert host.refused(START, 3) == BUSY
-    host.ask(RESET, 4)
-    host.ask(START, 5)
+    for run in (1, 2):
+        reset(host, 1 + 10 * run, run)
+        assert infer(host, 0, bytes(16), 2 + 10 * run) == (ERROR, 0, struct.pack("<B3xI", LINK_NO_ANSWER, 0))
 
 
 def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Starter) -> None:
@@ -217,6 +234,5 @@ def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Start
     names = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True).stdout
     address = next(int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" fault_here"))
     host = start_board(elf)
-    host.ask(RESET, 1)
-    host.ask(START, 2)
-    assert host.event() == (ERROR, 0, struct.pack("<B3xI", FAULT, address & ~1))
+    reset(host, 1, 1)
+    assert infer(host, 0, bytes(16), 2) == (ERROR, 0, struct.pack("<B3xI", FAULT, address & ~1))

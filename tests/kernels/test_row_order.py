@@ -54,7 +54,7 @@ def test_rows_are_right_when_they_are_announced(kind: str, bits: int, tmp_path: 
 @pytest.mark.parametrize("kind", [kind for kind in M0PLUS_MAKERS if "dense" not in kind])
 def test_rows_of_kernels_for_cortex_m0plus_are_right_when_they_are_announced(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
-    drawn = with_hooks(rng, list(random_kernels(kind).values()))
+    drawn = with_hooks(rng, list(random_kernels(kind, 24).values()))
     assert drawn
     assert_streamed_equals_the_reference(tmp_path, rng, drawn)
 
@@ -75,7 +75,7 @@ def test_rows_of_kernels_with_dual_multiplication_are_right_when_they_are_announ
 
 def test_some_outputs_lie_over_an_input_that_arrives() -> None:
     rng = np.random.default_rng(1)
-    drawn = with_hooks(rng, [each for kind in ("depthwise", "conv") for each in random_kernels(kind).values()])
+    drawn = with_hooks(rng, [each for kind in ("depthwise", "conv") for each in random_kernels(kind, 24).values()])
     assert sum(each.distance is not None for each in drawn) >= 2
 
 

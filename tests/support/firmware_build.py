@@ -207,9 +207,16 @@ def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]
     return linked
 
 
-def build(folder: Path, board: Board, links: Sequence[Uart], network: str, link_baud: int = 115200) -> Path:
+def build(
+    folder: Path,
+    board: Board,
+    links: Sequence[Uart],
+    network: str,
+    link_baud: int = 115200,
+    driver: LinkDriver = LinkDriver.DMA,
+) -> Path:
     """Return the ELF of a project."""
-    write_project(folder, board, links, network, link_baud)
+    write_project(folder, board, links, network, link_baud, driver)
     linked = link_project(folder, board)
     assert linked.returncode == 0, linked.stderr
     return folder / "firmware.elf"

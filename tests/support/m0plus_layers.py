@@ -114,14 +114,14 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = 
 }
 
 
-def random_kernels(kind: str) -> dict[int, LayerSource]:
-    """Return random kernels of a kind: the first that fit Cortex-M0+."""
+def random_kernels(kind: str, count: int = len(CASES)) -> dict[int, LayerSource]:
+    """Return `count` random kernels of a kind: the first that fit Cortex-M0+."""
     rng = np.random.default_rng(0)
     maker, kernel, bits = MAKERS[kind]
-    drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * len(CASES)))
+    drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * count))
     fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORTEX_M0PLUS, Widths.of(q.formats))]
-    assert len(fitting) >= len(CASES)
-    return dict(enumerate(fitting[: len(CASES)], 1))
+    assert len(fitting) >= count
+    return dict(enumerate(fitting[:count], 1))
 
 
 def allowed_inputs(source: LayerSource) -> list[IntArray]:

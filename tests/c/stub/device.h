@@ -12,14 +12,17 @@ typedef USART_TypeDef GPIO_TypeDef;
 typedef USART_TypeDef dma_channel_t;
 
 typedef struct {
-  uint32_t CNT; /* of a timer */
-  uint32_t KR;  /* of the watchdog */
+  uint32_t CNT;  /* of a timer */
+  uint32_t KR;   /* of the watchdog */
+  uint32_t ICSR; /* of the core */
 } stub_registers_t;
 
 static __attribute__((unused)) stub_registers_t stub_registers;
 
 #define TIM2 (&stub_registers)
 #define WATCHDOG (&stub_registers)
+#define SCB (&stub_registers)
+#define SCB_ICSR_PENDSVSET_Msk 1u
 
 static inline uint32_t __get_PRIMASK(void) { return 0; }
 static inline void __set_PRIMASK(uint32_t mask) { (void)mask; }
