@@ -63,6 +63,7 @@ static void serve(uart_link_t *port) {
 void uart_link_wake(void *owner) {
   uart_link_t *port = owner;
   set_sending(port, true);
+  if (has_interrupts(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt); /* also without TXEIE (QEMU 7.2) */
 }
 
 void uart_link_interrupt(uart_link_t *port) { serve(port); }

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from firmware_build import SubModel, build, network_source
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.client import BoardClient
+from tinysplit_hil.request_port import ReportedError
+from tinysplit_hil.tasks import T, Task
 
 IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)
 REPLY = 0x80
@@ -199,6 +202,16 @@ def chain(folder: Path, size: int, link_baud: int) -> tuple[Path, Path]:
     )
 
 
+def patiently(client: BoardClient, ask: Callable[[], Task[T]]) -> T:
+    """Return an answer in spite of LINK_NO_ANSWER, which is a warning: SysTick is faster than the link."""
+    while True:
+        try:
+            return client.run(ask())
+        except ReportedError as error:
+            if error.code != LINK_NO_ANSWER:
+                raise
+
+
 def test_two_boards_transfer_a_tensor_over_their_link(tmp_path: Path, start_board: Starter) -> None:
     size = 2_500
     first_elf, second_elf = chain(tmp_path, size, 2400)  # the time-out of a link increases with a lower baud rate
@@ -212,8 +225,9 @@ def test_two_boards_transfer_a_tensor_over_their_link(tmp_path: Path, start_boar
         board.run(board.reset(1, TIMEOUT_S))
     for number in range(2):  # the second board begins its next inference by itself
         data = bytes((i + number) % 100 for i in range(size))
-        first.run(first.send_input(number, data, TIMEOUT_S))
-        output = second.run(second.read_output(number, size, second.run(second.wait_done(number, TIMEOUT_S))))
+        patiently(first, partial(first.send_input, number, data, TIMEOUT_S))
+        crc = patiently(second, partial(second.wait_done, number, TIMEOUT_S))
+        output = patiently(second, partial(second.read_output, number, size, crc))
         assert output == bytes(2 * (x + i % 4 + 1) % 256 for i, x in enumerate(data))
 
 
