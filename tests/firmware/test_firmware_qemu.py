@@ -208,7 +208,7 @@ def patiently(client: BoardClient, ask: Callable[[], Task[T]]) -> T:
         try:
             return client.run(ask())
         except ReportedError as error:
-            if error.code != LINK_NO_ANSWER:
+            if error.error.code != LINK_NO_ANSWER:
                 raise
 
 
