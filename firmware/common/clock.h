@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Frequency of HSE in a project whose PLL it feeds (a compiler flag); 0: HSI feeds the PLL. */
+#ifndef CLOCK_HSE_HZ
+#define CLOCK_HSE_HZ 0u
+#endif
+
 typedef struct {
   uint32_t core_hz;
   uint16_t pll_m;

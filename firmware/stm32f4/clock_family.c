@@ -1,5 +1,6 @@
-/* STM32F4: HSI and PLL output P; the F446 requires over-drive for its maximum frequency. */
+/* STM32F4: HSI or HSE, and PLL output P; the F446 requires over-drive for its maximum frequency. */
 #include "clock.h"
+#include "clock_source.h"
 #include "device.h"
 
 /* The F401 has no over-drive, and ST's header for it lacks the bits. */
@@ -22,10 +23,9 @@ static void set_voltage_scale(uint32_t scale) {
 }
 
 static bool start_pll(const clock_settings_t *settings) {
-  RCC->CR |= RCC_CR_HSION;
-  if (!clock_wait(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY)) return false;
+  if (!clock_start_source()) return false;
   uint32_t others = RCC->PLLCFGR & ~(RCC_PLLCFGR_PLLM | RCC_PLLCFGR_PLLN | RCC_PLLCFGR_PLLP | RCC_PLLCFGR_PLLSRC);
-  RCC->PLLCFGR = others | (uint32_t)settings->pll_m << RCC_PLLCFGR_PLLM_Pos |
+  RCC->PLLCFGR = others | CLOCK_PLLSRC | (uint32_t)settings->pll_m << RCC_PLLCFGR_PLLM_Pos |
                  (uint32_t)settings->pll_n << RCC_PLLCFGR_PLLN_Pos |
                  (settings->pll_r / 2u - 1u) << RCC_PLLCFGR_PLLP_Pos;
   RCC->CR |= RCC_CR_PLLON;

@@ -76,6 +76,9 @@ typedef struct {
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)
+#define RCC_CR_HSEON (1u << 16)
+#define RCC_CR_HSERDY (1u << 17)
+#define RCC_CR_HSEBYP (1u << 18)
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)
 #define RCC_PLLCFGR_PLLM (0x3Fu << 0)
@@ -85,6 +88,8 @@ typedef struct {
 #define RCC_PLLCFGR_PLLP (3u << 16)
 #define RCC_PLLCFGR_PLLP_Pos 16u
 #define RCC_PLLCFGR_PLLSRC (1u << 22)
+#define RCC_PLLCFGR_PLLSRC_HSE (1u << 22)
+#define RCC_PLLCFGR_PLLSRC_HSI 0u
 #define RCC_CFGR_SW_PLL (2u << 0)
 #define RCC_CFGR_SWS (3u << 2)
 #define RCC_CFGR_SWS_PLL (2u << 2)

@@ -1,11 +1,11 @@
-/* STM32G0: HSI16 and PLL output R. Voltage range 1, required for the maximum frequency, is the reset state. */
+/* STM32G0: HSI16 or HSE, and PLL output R. Voltage range 1, required for the maximum frequency, is the reset state. */
 #include "clock.h"
+#include "clock_source.h"
 #include "device.h"
 
 static bool start_pll(const clock_settings_t *settings) {
-  RCC->CR |= RCC_CR_HSION;
-  if (!clock_wait(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY)) return false;
-  RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSI | (settings->pll_m - 1u) << RCC_PLLCFGR_PLLM_Pos |
+  if (!clock_start_source()) return false;
+  RCC->PLLCFGR = CLOCK_PLLSRC | (settings->pll_m - 1u) << RCC_PLLCFGR_PLLM_Pos |
                  (uint32_t)settings->pll_n << RCC_PLLCFGR_PLLN_Pos |
                  (settings->pll_r - 1u) << RCC_PLLCFGR_PLLR_Pos | RCC_PLLCFGR_PLLREN;
   RCC->CR |= RCC_CR_PLLON;

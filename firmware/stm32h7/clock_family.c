@@ -1,5 +1,6 @@
-/* STM32H7: HSI and PLL1 output P at voltage scale 0, with both caches enabled. */
+/* STM32H7: HSI or HSE, and PLL1 output P at voltage scale 0, with both caches enabled. */
 #include "clock.h"
+#include "clock_source.h"
 #include "device.h"
 
 /* PLL1RGE: range of the PLL's input frequency: 1 for 2..4 MHz, 2 for 4..8 MHz, 3 for 8..16 MHz. */
@@ -38,8 +39,10 @@ static bool is_boost_allowed(void) {
 }
 
 static bool start_pll(const clock_settings_t *settings) {
-  uint32_t range = pll_input_range(CLOCK_RESET_HZ / settings->pll_m);
-  RCC->PLLCKSELR = (uint32_t)settings->pll_m << RCC_PLLCKSELR_DIVM1_Pos; /* source 0: HSI */
+  if (CLOCK_HSE_HZ && !clock_start_source()) return false; /* HSI runs since reset */
+  uint32_t range = pll_input_range((CLOCK_HSE_HZ ? CLOCK_HSE_HZ : CLOCK_RESET_HZ) / settings->pll_m);
+  RCC->PLLCKSELR = (CLOCK_HSE_HZ ? RCC_PLLCKSELR_PLLSRC_HSE : RCC_PLLCKSELR_PLLSRC_HSI) |
+                   (uint32_t)settings->pll_m << RCC_PLLCKSELR_DIVM1_Pos;
   RCC->PLLCFGR = range << RCC_PLLCFGR_PLL1RGE_Pos | RCC_PLLCFGR_DIVP1EN;
   RCC->PLL1DIVR = (settings->pll_n - 1u) << RCC_PLL1DIVR_N1_Pos | (settings->pll_r - 1u) << RCC_PLL1DIVR_P1_Pos;
   RCC->CR |= RCC_CR_PLL1ON;

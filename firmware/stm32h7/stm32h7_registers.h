@@ -112,6 +112,11 @@ typedef struct {
 #define UART7 ((USART_TypeDef *)UART7_BASE)
 #define UART8 ((USART_TypeDef *)UART8_BASE)
 
+#define RCC_CR_HSION (1u << 0)
+#define RCC_CR_HSIRDY (1u << 2)
+#define RCC_CR_HSEON (1u << 16)
+#define RCC_CR_HSERDY (1u << 17)
+#define RCC_CR_HSEBYP (1u << 18)
 #define RCC_CR_PLL1ON (1u << 24)
 #define RCC_CR_PLL1RDY (1u << 25)
 #define RCC_CFGR_SW_PLL1 (3u << 0)
@@ -122,6 +127,8 @@ typedef struct {
 #define RCC_D2CFGR_D2PPRE1_Pos 4u
 #define RCC_D2CFGR_D2PPRE2_Pos 8u
 #define RCC_D3CFGR_D3PPRE_Pos 4u
+#define RCC_PLLCKSELR_PLLSRC_HSI 0u
+#define RCC_PLLCKSELR_PLLSRC_HSE 2u
 #define RCC_PLLCKSELR_DIVM1_Pos 4u
 #define RCC_PLLCFGR_PLL1RGE_Pos 2u
 #define RCC_PLLCFGR_DIVP1EN (1u << 16)

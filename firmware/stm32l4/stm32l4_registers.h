@@ -92,6 +92,9 @@ typedef struct {
 
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)
+#define RCC_CR_HSEON (1u << 16)
+#define RCC_CR_HSERDY (1u << 17)
+#define RCC_CR_HSEBYP (1u << 18)
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)
 #define RCC_CFGR_SW_PLL (3u << 0)
@@ -101,6 +104,7 @@ typedef struct {
 #define RCC_CFGR_PPRE1_Pos 8u
 #define RCC_CFGR_PPRE2_Pos 11u
 #define RCC_PLLCFGR_PLLSRC_HSI (2u << 0)
+#define RCC_PLLCFGR_PLLSRC_HSE (3u << 0)
 #define RCC_PLLCFGR_PLLM_Pos 4u
 #define RCC_PLLCFGR_PLLN_Pos 8u
 #define RCC_PLLCFGR_PLLREN (1u << 24)

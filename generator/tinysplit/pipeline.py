@@ -8,7 +8,7 @@ from typing import Any, Self
 import onnx
 from rich.console import Console
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
@@ -66,9 +66,17 @@ class Context:
     messages: Console  # progress, notes and warnings
 
     @classmethod
-    def load(cls, model: Path, board_names: Sequence[str], settings: CostSettings, messages: Console) -> Self:
+    def load(
+        cls,
+        model: Path,
+        board_names: Sequence[str],
+        settings: CostSettings,
+        messages: Console,
+        clock: ClockSource = ClockSource.HSI,
+    ) -> Self:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
-        graph, boards = import_model(model), load_all(board_names)
+        graph = import_model(model)
+        boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property
@@ -98,6 +106,7 @@ class RunRequest:
     out: Path
     settings: CostSettings
     search: Search = Search()
+    clock: ClockSource = ClockSource.HSI
     calibration: Path | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
     sample_count: int = DEFAULT_SAMPLE_COUNT
@@ -133,7 +142,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
     check_output_folder(request.out)
     check_rig(request.rig)
-    context = Context.load(request.model, request.boards, request.settings, messages)
+    context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)

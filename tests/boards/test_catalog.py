@@ -365,6 +365,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ('source = "UM2324 STM32', '# source = "', "broken.toml: source: Field required"),
         ("stm32g071rbt6", "stm32g071rbt9", "stm32g071rbt9: modm-devices does not know this part"),
         ("[published]", "[published", "broken.toml: not a TOML file"),
+        ("[power]", "[hse]\nhz = 8_000_000\n[power]", "broken.toml: hse.source: Field required"),
     ],
 )
 def test_a_mistake_in_a_board_file_is_named(edited: Path, old: str, new: str, message: str) -> None:

@@ -43,6 +43,7 @@ PARTS = {
     "uart_v1": "uart_registers",
     "uart_v2": "uart_registers",
     "clock_family": "clock",
+    "clock_source": "clock",
     "pins": "board",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")

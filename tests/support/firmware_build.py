@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.platformio_ini import macros
 
 FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
@@ -105,7 +106,8 @@ def write_project(folder: Path, board: Board, links: Sequence[Uart], network: st
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
     """Compile and link a project into firmware.elf."""
     sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
-    flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
+    defines = [f"-D{macro}" for macro in macros(board)]
+    flags = (f"-mcpu={board.device.core}", *FLAGS, *defines, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
     command = ["arm-none-eabi-gcc", *flags, "-Tlinker.ld", "-o", "firmware.elf", *map(str, sources)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from typing import Self
 
 from tinysplit.common.errors import UsageError
@@ -48,13 +49,23 @@ class Device:
         return max(self.ram, key=lambda memory: memory.size_bytes)
 
 
+class ClockSource(StrEnum):
+    """The oscillator that feeds the PLL.
+
+    HSI, the internal oscillator, does not depend on the solder bridges of a board. ST trims it to about 1 % at 25 degC
+    (L4 and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086). At room temperature
+    the baud rates of two boards therefore differ by up to 2 %, in addition to the rounding of their dividers.
+
+    HSE in bypass mode is as accurate as the clock at OSC_IN, and stops with it: the MCO of an ST-LINK requires USB.
+    """
+
+    HSI = "hsi"
+    HSE = "hse"
+
+
 @dataclass(frozen=True)
 class ClockTree:
-    """PLL and dividers from the internal oscillator to the maximum core frequency; all frequencies in Hz.
-
-    The internal oscillator does not depend on the solder bridges of a board. ST trims it to about 1 % at 25 degC (L4
-    and G0 keep that over 0..85 degC; F4 may be off by up to 8 % over -40..105 degC, DS10086). At room temperature the
-    baud rates of two boards therefore differ by up to 2 %, in addition to the rounding of their dividers.
+    """PLL and dividers from an oscillator to the maximum core frequency; all frequencies in Hz.
 
     `settings` are settings of some families, present on every board of these families:
 
@@ -67,7 +78,7 @@ class ClockTree:
     - ("vddio2", 0 or 1), L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
     """
 
-    oscillator_hz: int  # HSI that feeds the PLL
+    oscillator_hz: int  # HSI or HSE, which feeds the PLL
     pll_m: int  # divider before the PLL
     pll_n: int  # multiplier
     pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
@@ -198,12 +209,13 @@ class Uart:
 
 @dataclass(frozen=True)
 class Board:
-    """A device with its clock source, host UART and link UARTs."""
+    """A device with its clock source, host UART and link UARTs. Both clock trees have the same clocks at their ends."""
 
     name: str  # "nucleo_g071rb", the name of boards/<name>.toml
     title: str  # "NUCLEO-G071RB (STM32G071RB)"
     device: Device
-    clock: ClockTree
+    hsi_clock: ClockTree
+    hse_clock: ClockTree | None  # None if OSC_IN has no clock on the board as delivered
     memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
     caches: Caches
     power: Power
@@ -214,6 +226,32 @@ class Board:
     published_flash_bytes: int  # Santamaria 2021, Table 3, KB of 1024 bytes
     published_ram_bytes: int
     published_hz: int
+    clock_source: ClockSource = ClockSource.HSI
+
+    @property
+    def clock(self) -> ClockTree:
+        """The clock tree of the clock source."""
+        return self._clock_from(self.clock_source)
+
+    @property
+    def hse_hz(self) -> int | None:
+        """Frequency of the clock at OSC_IN as delivered, None if there is none."""
+        return self.hse_clock.oscillator_hz if self.hse_clock else None
+
+    def with_clock(self, source: ClockSource) -> Self:
+        """Return the board with its PLL fed by `source`. Raises UsageError for HSE where OSC_IN has no clock."""
+        self._clock_from(source)
+        return replace(self, clock_source=source)
+
+    def _clock_from(self, source: ClockSource) -> ClockTree:
+        if source is ClockSource.HSI:
+            return self.hsi_clock
+        if self.hse_clock is None:
+            raise UsageError(
+                f"{self.name} has no clock for HSE at OSC_IN as delivered: use --clock {ClockSource.HSI}, or connect"
+                f" one and describe it in [hse] of boards/{self.name}.toml"
+            )
+        return self.hse_clock
 
     @property
     def near_memory(self) -> Memory:
@@ -234,8 +272,12 @@ class Board:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of all data of this board: a split file names it, to detect that it was made for other boards."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """SHA-256 of all data of this board: a split file names it, to detect that it was made for other boards.
+
+        It does not depend on the clock source, which no split depends on.
+        """
+        data = asdict(replace(self, clock_source=ClockSource.HSI))
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def board_title(number: int, name: str) -> str:

@@ -46,7 +46,11 @@ def load_board(name: str) -> Board:
         raise UsageError(
             f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
         )
-    file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
+    return make_board(name, read_toml(package_files.boards() / f"{name}.toml", BoardFile))
+
+
+def make_board(name: str, file: BoardFile) -> Board:
+    """Return the board that `file` describes. Raises InputError if the file contradicts the device."""
     device = load_device(file.part, file.corrections)
     family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
@@ -56,7 +60,8 @@ def load_board(name: str) -> Board:
         name=name,
         title=file.title,
         device=device,
-        clock=clock,
+        hsi_clock=clock,
+        hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
         memory_levels=memory_levels(family.memory_system, device, clock),
         caches=caches(family.memory_system, file.caches),
         power=Power.of(file.power.run_ma, file.power.sleep_ma),
@@ -119,6 +124,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "part": board.device.name,
             "core": board.device.core,
             "core_hz": board.clock.core_hz,
+            "hse_hz": board.hse_hz,
             "flash_wait_states": board.clock.flash_wait_states,
             "flash_bytes": board.device.flash.size_bytes,
             "ram_bytes": sum(memory.size_bytes for memory in board.device.ram),

@@ -1,4 +1,4 @@
-"""Clock trees: PLL settings and bus dividers for the maximum core frequency from the internal oscillator."""
+"""Clock trees: PLL settings and bus dividers for the maximum core frequency from HSI or HSE."""
 
 from collections.abc import Iterator
 

@@ -100,6 +100,17 @@ class PllRules(FileModel):
     r: tuple[PositiveInt, ...]
     source: Source
 
+    def fed_by(self, oscillator_hz: int) -> Self:
+        """Return these limits for a source of another frequency."""
+        return self.model_copy(update={"oscillator_hz": oscillator_hz})
+
+
+class HseInput(FileModel):
+    """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode."""
+
+    hz: PositiveInt
+    source: Source
+
 
 class PllOverride(FileModel):
     """Limits of a device's PLL where they differ from those of its family."""
@@ -148,6 +159,7 @@ class BoardFile(FileModel):
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None
+    hse: HseInput | None = None
     caches: CacheSizes | None = None
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from tinysplit.boards.board import ClockSource
 from tinysplit.common.errors import UsageError
 from tinysplit.kernels import KERNELS, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
@@ -63,6 +64,11 @@ KernelOption = Annotated[
 ObjectiveOption = Annotated[
     Objective,
     typer.Option(help="What the split optimises: minimise latency, maximise throughput or minimise energy."),
+]
+_CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK)."
+Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]
+ClockOfSplit = Annotated[
+    ClockSource | None, typer.Option("--clock", help=f"{_CLOCK_HELP} By default that of the split.", show_default=False)
 ]
 CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)

@@ -8,11 +8,14 @@ import typer
 from rich.console import Console
 
 from tinysplit import pipeline
+from tinysplit.boards.board import ClockSource
 from tinysplit.build.report import print_build
 from tinysplit.cli.options import (
     BitsOrAuto,
     CalibrationCount,
     CalibrationSamples,
+    Clock,
+    ClockOfSplit,
     Folder,
     Json,
     KernelOption,
@@ -51,6 +54,7 @@ def generate(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    clock: ClockOfSplit = None,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
 ) -> None:
@@ -58,11 +62,13 @@ def generate(
     chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
     goal = chosen if isinstance(chosen, Goal) else None
     split = read_split(split_file)
+    if clock:
+        split = split.model_copy(update={"clock": clock})
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
     # The split may be that of the published cost model; what is generated is the quantized network.
     settings = replace(split.settings, paper=False, kernels=parse_kernels(kernel))
-    context = pipeline.Context.load(model, split.board_names, settings, messages)
+    context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
@@ -110,6 +116,7 @@ def run(
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
     objective: ObjectiveOption = Objective.LATENCY,
+    clock: Clock = ClockSource.HSI,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     rig: Rig = pipeline.VIRTUAL_RIG,
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
@@ -126,6 +133,7 @@ def run(
         out=out,
         settings=replace(options.settings(), bits=bits_of_costs, objective=objective, kernels=parse_kernels(kernel)),
         search=options.search,
+        clock=clock,
         calibration=calibration,
         calibration_count=calibration_count,
         sample_count=sample_count,

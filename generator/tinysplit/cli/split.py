@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from tinysplit import pipeline
-from tinysplit.cli.options import Bits, Json, Model, ObjectiveOption, SplitPath, check_bits, emit, messages
+from tinysplit.boards.board import ClockSource
+from tinysplit.cli.options import Bits, Clock, Json, Model, ObjectiveOption, SplitPath, check_bits, emit, messages
 from tinysplit.cli.search_options import FrontOptions, SplitOptions, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
@@ -27,6 +28,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", help="Split file to write.")] = Path("split.json"),
     bits: Bits = CostSettings.bits,
     objective: ObjectiveOption = Objective.LATENCY,
+    clock: Clock = ClockSource.HSI,
     bits_per_byte: Annotated[
         int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
     ] = None,
@@ -51,7 +53,7 @@ def split(
         use_all=paper if options.use_all is None else options.use_all,
         paper=paper,
     )
-    context = pipeline.Context.load(model, options.board, settings, messages)
+    context = pipeline.Context.load(model, options.board, settings, messages, clock)
     found = pipeline.split_network(context, options.search)
     file = pipeline.describe_split(context, found)
     write_split(out, file)

@@ -1,10 +1,11 @@
 """The platformio.ini of a board's project: an environment for the installed compiler, and PlatformIO's stock one."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, ClockSource
 from tinysplit.common import package_files
 from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 from tinysplit.common.templates import render
@@ -18,10 +19,17 @@ class PlatformioIniContext:
     """The names of `project/platformio.ini.j2`."""
 
     board: Board
+    macros: Sequence[str]
     system: str
     stock: str
     system_platform: Path
     default_environment: str
+
+
+def macros(board: Board) -> tuple[str, ...]:
+    """Return what the compiler defines for every file of the board's project, as arguments of -D."""
+    hse = (f"CLOCK_HSE_HZ={board.clock.oscillator_hz}u",) if board.clock_source is ClockSource.HSE else ()
+    return (board.device.vendor_define, *hse)
 
 
 def render_platformio_ini(board: Board) -> str:
@@ -33,6 +41,7 @@ def render_platformio_ini(board: Board) -> str:
         "project/platformio.ini.j2",
         PlatformioIniContext(
             board=board,
+            macros=macros(board),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
             system_platform=package_files.boards() / "platform",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, ClockSource
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.output_folder import write_whole_file
@@ -140,6 +140,7 @@ class SplitFile(FileModel):
     schema_version: Literal[2] = SCHEMA_VERSION
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
+    clock: ClockSource = ClockSource.HSI
     bits: Literal[8, 16]
     widths: SplitWidths | None = None  # with --bits auto; else all weights and values have `bits`
     baud: Number
@@ -214,6 +215,7 @@ class SplitFile(FileModel):
         return cls(
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=_boards(split, boards),
+            clock=boards[0].clock_source,
             bits=8 if bits == 8 else 16,  # noqa: PLR2004 (tells the type checker)
             widths=SplitWidths.model_validate(asdict(widths)) if widths else None,
             baud=settings.baud,

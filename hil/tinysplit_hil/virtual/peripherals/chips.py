@@ -135,8 +135,8 @@ def _check_hz(name: str, hz: int, limit: int) -> None:
         raise NotModelledError(f"{name} of {hz} Hz is more than the {limit} Hz that the supply allows (PWR)")
 
 
-def _g0(_board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
-    rcc, flash = stm32g0.RccG0(cycle_after), _Flash()
+def _g0(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
+    rcc, flash = stm32g0.RccG0(cycle_after, board.hse_hz), _Flash()
     pwr = Registers("PWR", {0x00: 0x200})
     syscfg = Registers("SYSCFG", {0x00: 0})
     return _Family(
@@ -155,7 +155,7 @@ def _g0(_board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
 
 
 def _f4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
-    rcc, flash = stm32f4.RccF4(cycle_after), _Flash()
+    rcc, flash = stm32f4.RccF4(cycle_after, board.hse_hz), _Flash()
     pwr = stm32f4.PwrF4(has_overdrive=board.device.name.startswith("stm32f446"))
     return _Family(
         rcc=rcc,
@@ -171,7 +171,8 @@ def _f4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
 
 def _l4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     is_plus = board.device.name.startswith(("stm32l4r", "stm32l4s", "stm32l4p"))
-    rcc, flash, pwr = stm32l4.RccL4(cycle_after, is_plus=is_plus), _Flash(), stm32l4.PwrL4(is_plus=is_plus)
+    rcc, flash = stm32l4.RccL4(cycle_after, board.hse_hz, is_plus=is_plus), _Flash()
+    pwr = stm32l4.PwrL4(is_plus=is_plus)
     return _Family(
         rcc=rcc,
         plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr)),
@@ -189,7 +190,7 @@ def _l4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
 
 def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     is_h743 = board.device.name.startswith("stm32h743")
-    rcc = stm32h7.RccH7(cycle_after)
+    rcc = stm32h7.RccH7(cycle_after, board.hse_hz)
     syscfg = stm32h7.SyscfgH7(has_overdrive=is_h743)
     by_scale = stm32h7.CORE_HZ_H743 if is_h743 else stm32h7.CORE_HZ_H723
     pwr = stm32h7.PwrH7(syscfg, by_scale, stm32h7.OVERDRIVE_HZ)

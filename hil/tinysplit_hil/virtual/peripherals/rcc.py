@@ -38,6 +38,22 @@ class Oscillator:
     start_us: int
 
 
+HSE = Oscillator(16, 17, 64)  # in all families; the manuals give no start-up time in bypass mode
+_HSEBYP = 1 << 18
+
+
+@dataclass(frozen=True)
+class PllSource:
+    """The field that selects the source of the PLL, and its values for HSI and HSE; `selected` is SW for the PLL."""
+
+    selected: int
+    offset: int
+    bits: int
+    hsi: int
+    hse: int
+    position: int = 0
+
+
 @dataclass(frozen=True)
 class Gate:
     """The enable bit of a peripheral's clock."""
@@ -93,16 +109,21 @@ def pll_hz(source_hz: int, m: int, n: int, r: int, input_range: tuple[int, int],
 
 
 class Rcc(Registers):
-    """Clock control; the subclass of each family decodes its fields."""
+    """Clock control; the subclass of each family decodes its fields.
 
-    oscillators: tuple[Oscillator, ...]
+    `hse_hz` is the clock at OSC_IN, None if there is none. No board has a crystal, so HSE runs in bypass mode only.
+    """
+
+    pll_source: PllSource
+    oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
     gates: ClassVar[Mapping[str, Gate]]
     reset_flags: ResetFlags
 
-    def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int]) -> None:
+    def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
         super().__init__("RCC", reset)
         self._cycle_of = cycle_of  # (cycle, ps): the cycle ps after a cycle
+        self._hse_hz = hse_hz
         self.changed: Callable[[int], None] = lambda _now: None
 
     @abstractmethod
@@ -132,6 +153,25 @@ class Rcc(Registers):
         """SWS: the system clock in use."""
         return self.field(self.switch.offset, self.switch.status_position, self.switch.bits)
 
+    @property
+    def runs_from_hse(self) -> bool:
+        """Whether HSE feeds the PLL that is the system clock: no oscillator of the device then matters."""
+        return self.selection == self.pll_source.selected and self._pll_source == self.pll_source.hse
+
+    @property
+    def _pll_source(self) -> int:
+        return self.field(self.pll_source.offset, self.pll_source.position, self.pll_source.bits)
+
+    def pll_source_hz(self, hsi_hz: int) -> int:
+        """Return the frequency of the PLL's source. Raises NotModelledError for a source that does not run."""
+        if self._pll_source == self.pll_source.hsi:
+            return hsi_hz
+        if self._pll_source != self.pll_source.hse:
+            raise NotModelledError("a PLL source other than HSI and HSE is not modelled")
+        if self._hse_hz is None or not self.is_ready(HSE.ready_bit):
+            raise NotModelledError("the PLL runs from HSE, which is not ready")
+        return self._hse_hz
+
     def is_clocked(self, name: str) -> bool:
         """Return whether a peripheral's clock is enabled."""
         gate = self.gates.get(name)
@@ -160,13 +200,18 @@ class Rcc(Registers):
             self.words[self.reset_flags.offset] &= ~self.reset_flags.all_masks
 
     def _store_cr(self, value: int, now: int) -> None:
-        ready_mask = sum(1 << each.ready_bit for each in self.oscillators)
+        oscillators = (*self.oscillators, HSE)
+        ready_mask = sum(1 << each.ready_bit for each in oscillators)
         before = self.words[0]
+        if before >> HSE.on_bit & 1:  # HSEBYP can be written only while HSE is off
+            value = value & ~_HSEBYP | before & _HSEBYP
+        if self.runs_from_hse:  # it cannot be switched off
+            value |= 1 << HSE.on_bit
         self.words[0] = value & ~ready_mask | before & ready_mask
-        for each in self.oscillators:
+        for each in oscillators:
             if not value >> each.on_bit & 1:
                 self.words[0] &= ~(1 << each.ready_bit)
-            elif not before >> each.on_bit & 1:
+            elif not before >> each.on_bit & 1 and (each != HSE or (self._hse_hz and value & _HSEBYP)):
                 self.later(self._cycle_of(now, each.start_us * _PS_PER_US), partial(self._started, each))
 
     def _started(self, oscillator: Oscillator, _now: int) -> None:

@@ -13,6 +13,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     Gate,
     Limits,
     Oscillator,
+    PllSource,
     Rcc,
     SwitchFields,
     ahb_divider,
@@ -27,12 +28,12 @@ _CR, _PLLCFGR, _CFGR = 0x00, 0x04, 0x08
 _RESET = {_CR: 0x83, _PLLCFGR: 0x24003010, _CFGR: 0, 0x30: 0, 0x34: 0, 0x40: 0, 0x44: 0}
 _HSIRDY, _PLLRDY = 1, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
-_PLLSRC = 22
 
 
 class RccF4(Rcc):
-    """HSI and PLL output P."""
+    """HSI, HSE and PLL output P."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 1, hsi=0, hse=1, position=22)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
     switch = SwitchFields(_CFGR, 2, 2)
     reset_flags = reset_flags(
@@ -52,8 +53,8 @@ class RccF4(Rcc):
         "SYSCFG": Gate(0x44, 14),
     }
 
-    def __init__(self, cycle_of: Callable[[int, int], int]) -> None:
-        super().__init__(_RESET, cycle_of)
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
 
     @override
     def source_is_ready(self, selection: int) -> bool:
@@ -64,10 +65,8 @@ class RccF4(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_HSI:
             return HSI_HZ
-        if self.field(_PLLCFGR, _PLLSRC, 1):
-            raise NotModelledError("HSE as PLL source is not modelled")
         m, n, p = self.field(_PLLCFGR, 0, 6), self.field(_PLLCFGR, 6, 9), 2 * (self.field(_PLLCFGR, 16, 2) + 1)
-        return pll_hz(HSI_HZ, max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
+        return pll_hz(self.pll_source_hz(HSI_HZ), max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
 
     @override
     def frequencies(self) -> Frequencies:

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.rcc import (
     Frequencies,
     Gate,
     Limits,
     Oscillator,
+    PllSource,
     Rcc,
     SwitchFields,
     ahb_divider,
@@ -25,13 +25,13 @@ _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
 _RESET = {_CR: 0x500, 0x04: 0x4000, _CFGR: 0, _PLLCFGR: 0x1000, 0x34: 0, 0x38: 0x100, 0x3C: 0, 0x40: 0, 0x54: 0}
 _HSIRDY, _PLLRDY = 10, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
-_FROM_HSI = 2
 _PLLREN = 28
 
 
 class RccG0(Rcc):
-    """HSI16 and PLL output R; the firmware uses neither HSE, LSI nor LSE."""
+    """HSI16, HSE and PLL output R; the firmware uses neither LSI nor LSE."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
     reset_flags = reset_flags(0x60, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
@@ -49,8 +49,8 @@ class RccG0(Rcc):
         "USART1": Gate(0x40, 14),
     }
 
-    def __init__(self, cycle_of: Callable[[int, int], int]) -> None:
-        super().__init__(_RESET, cycle_of)
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
 
     @override
     def source_is_ready(self, selection: int) -> bool:
@@ -62,10 +62,8 @@ class RccG0(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_HSI:
             return HSI_HZ >> self.field(_CR, 11, 3)
-        if self.field(_PLLCFGR, 0, 2) != _FROM_HSI:
-            raise NotModelledError("a PLL source other than HSI16 is not modelled")
         m, n, r = self.field(_PLLCFGR, 4, 3) + 1, self.field(_PLLCFGR, 8, 7), self.field(_PLLCFGR, 29, 3) + 1
-        return pll_hz(HSI_HZ, m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
 
     @override
     def frequencies(self) -> Frequencies:

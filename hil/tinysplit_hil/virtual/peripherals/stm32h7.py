@@ -12,6 +12,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     Gate,
     Limits,
     Oscillator,
+    PllSource,
     Rcc,
     SwitchFields,
     ahb_divider,
@@ -49,8 +50,9 @@ _INPUT_RANGES = ((1, 2), (2, 4), (4, 8), (8, 16))  # MHz, by PLL1RGE
 
 
 class RccH7(Rcc):
-    """HSI at 64 MHz and PLL1 output P."""
+    """HSI at 64 MHz, HSE and PLL1 output P."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCKSELR, 2, hsi=0, hse=2)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLL1RDY, 50))
     switch = SwitchFields(_CFGR, 3, 3)
     reset_flags = reset_flags(
@@ -71,8 +73,8 @@ class RccH7(Rcc):
         "SYSCFG": Gate(0xF4, 1),
     }
 
-    def __init__(self, cycle_of: Callable[[int, int], int]) -> None:
-        super().__init__(_RESET, cycle_of)
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
 
     @override
     def is_clocked(self, name: str) -> bool:
@@ -90,13 +92,11 @@ class RccH7(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_HSI:
             return HSI_HZ >> self.field(_CR, 3, 2)
-        if self.field(_PLLCKSELR, 0, 2):
-            raise NotModelledError("a PLL source other than HSI is not modelled")
         m = max(self.field(_PLLCKSELR, 4, 6), 1)
         n, p = self.field(_PLL1DIVR, 0, 9) + 1, self.field(_PLL1DIVR, 9, 7) + 1
         low, high = _INPUT_RANGES[self.field(_PLLCFGR, _RGE, 2)]
         vco = (150, 420) if self.field(_PLLCFGR, _VCOSEL, 1) else (192, 960)
-        return pll_hz(HSI_HZ, m, n, p, (low * _MHZ, high * _MHZ), (vco[0] * _MHZ, vco[1] * _MHZ))
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, p, (low * _MHZ, high * _MHZ), (vco[0] * _MHZ, vco[1] * _MHZ))
 
     @override
     def frequencies(self) -> Frequencies:

@@ -12,6 +12,7 @@ from tinysplit_hil.virtual.peripherals.rcc import (
     Gate,
     Limits,
     Oscillator,
+    PllSource,
     Rcc,
     SwitchFields,
     ahb_divider,
@@ -43,13 +44,13 @@ _RESET = {
 _MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
 _MSI_RANGE, _MSI_RANGE_4_MHZ = 4, 6
-_FROM_HSI = 2
 _PLLREN = 24
 
 
 class RccL4(Rcc):
-    """MSI at 4 MHz, HSI16 and PLL output R."""
+    """MSI at 4 MHz, HSI16, HSE and PLL output R."""
 
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 2, 2)
     reset_flags = reset_flags(0x94, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
@@ -69,8 +70,8 @@ class RccL4(Rcc):
         "USART1": Gate(0x60, 14),
     }
 
-    def __init__(self, cycle_of: Callable[[int, int], int], *, is_plus: bool) -> None:
-        super().__init__(_RESET, cycle_of)
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
         self._m_bits = 4 if is_plus else 3
 
     @override
@@ -87,11 +88,9 @@ class RccL4(Rcc):
             return MSI_HZ
         if selection == _SELECTS_HSI:
             return HSI_HZ
-        if self.field(_PLLCFGR, 0, 2) != _FROM_HSI:
-            raise NotModelledError("a PLL source other than HSI16 is not modelled")
         m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
-        return pll_hz(HSI_HZ, m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
 
     @override
     def frequencies(self) -> Frequencies:

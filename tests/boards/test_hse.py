@@ -1,0 +1,71 @@
+"""HSE: the boards with a clock at OSC_IN, the PLL values from it, and the refusal of the others."""
+
+import dataclasses
+
+import pytest
+
+from hse_boards import HSE_HZ, with_osc_in
+from tinysplit.boards.board import ClockSource, ClockTree
+from tinysplit.boards.catalog import board_names, boards_to_json, load_board, load_boards
+from tinysplit.common.errors import InputError, UsageError
+
+# Boards with a clock of 8 MHz at OSC_IN as delivered, by ST's user manuals.
+MCO_BOARDS = {
+    "nucleo_h743zi",  # UM2407
+    "nucleo_h723zg",  # UM2407
+    "nucleo_f446re",  # UM1724
+    "nucleo_f401re",  # UM1724
+}
+# M, N, and R or P of the PLL from 8 MHz, worked out by hand: input frequency as high as possible.
+PLL = {
+    "nucleo_h743zi": (1, 120, 2),  # 960 MHz / 2
+    "nucleo_h723zg": (4, 275, 1),  # 550 / 8 is no integer, 550 / 2 is
+    "nucleo_f446re": (4, 180, 2),
+    "nucleo_f401re": (4, 168, 4),  # 168 MHz is too slow for the VCO
+    "stm32f401rb": (4, 168, 4),
+    "nucleo_l4r5zi": (1, 30, 2),
+    "nucleo_l452re": (1, 20, 2),
+    "nucleo_l433rc_p": (1, 20, 2),
+    "nucleo_l412kb": (1, 20, 2),
+    "nucleo_g071rb": (1, 16, 2),
+}
+
+
+def values(clock: ClockTree) -> tuple[int, int, int]:
+    return clock.pll_m, clock.pll_n, clock.pll_r
+
+
+def test_boards_with_a_clock_at_osc_in() -> None:
+    assert {board.name for board in load_boards() if board.hse_clock} == MCO_BOARDS
+    by_name = {entry["name"]: entry["hse_hz"] for entry in boards_to_json(load_boards())}
+    assert by_name == {name: HSE_HZ if name in MCO_BOARDS else None for name in board_names()}
+
+
+@pytest.mark.parametrize("name", PLL)
+def test_hse_gives_the_clocks_of_hsi(name: str) -> None:
+    board = with_osc_in(name)
+    fed = board.with_clock(ClockSource.HSE)
+    assert (board.clock, fed.clock) == (board.hsi_clock, board.hse_clock)
+    assert (fed.clock.oscillator_hz, values(fed.clock)) == (HSE_HZ, PLL[name])
+    pll = {each: getattr(board.clock, each) for each in ("oscillator_hz", "pll_m", "pll_n", "pll_r")}
+    assert dataclasses.replace(fed.clock, **pll) == board.clock, "they differ only before the core"
+    assert fed.with_clock(ClockSource.HSI) == board
+    if name in MCO_BOARDS:
+        assert board == load_board(name)
+
+
+def test_a_split_does_not_depend_on_the_clock_source() -> None:
+    board = load_board("nucleo_f446re")
+    assert board.with_clock(ClockSource.HSE).sha256 == board.sha256
+
+
+@pytest.mark.parametrize("name", sorted(PLL.keys() - MCO_BOARDS))
+def test_hse_without_a_clock_at_osc_in_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} has no clock for HSE at OSC_IN .*: use --clock hsi") as error:
+        load_board(name).with_clock(ClockSource.HSE)
+    assert "\n" not in str(error.value)
+
+
+def test_hse_from_which_the_pll_cannot_make_the_clock_is_refused() -> None:
+    with pytest.raises(InputError, match="the PLL cannot make 64000000 Hz from 7000001 Hz"):
+        with_osc_in("nucleo_g071rb", 7_000_001)

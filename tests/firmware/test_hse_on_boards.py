@@ -1,0 +1,71 @@
+"""The firmware of every family on virtual boards, its PLL fed by HSE: the clock is right, or the board falls back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firmware_build import SubModel, build, link_project, network_source, write_project
+from hse_boards import with_osc_in
+from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.board_files import render_board_files
+from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.virtual.clock import PS_PER_S
+from virtual_firmware import address_of
+
+NETWORK = network_source((SubModel(1, 2),), 64)
+RESET_HZ = {"stm32g0": 16_000_000, "stm32f4": 16_000_000, "stm32l4": 4_000_000, "stm32h7": 64_000_000}
+BOARDS = (
+    *("nucleo_g071rb", "nucleo_f401re", "nucleo_f446re", "nucleo_l452re"),
+    *("nucleo_l4r5zi", "nucleo_h743zi", "nucleo_h723zg"),
+)
+MS_PS = PS_PER_S // 1000
+
+
+@pytest.fixture(scope="module", params=BOARDS)
+def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
+    """Return a board whose PLL is fed by HSE, and its firmware."""
+    board = with_osc_in(request.param).with_clock(ClockSource.HSE)
+    return board, build(tmp_path_factory.mktemp(board.name), board, board.link_uarts, NETWORK)
+
+
+def clock_after(limit_ms: int, board: Board, elf: Path) -> tuple[bool, int, int]:
+    """Return `clock_ok` and `clock_core_hz` of the firmware, and the core cycles of the next millisecond."""
+    rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=False)
+    rig.run_until(limit_ms * MS_PS)
+    before = rig.cycles(0)
+    rig.run_until((limit_ms + 1) * MS_PS)
+    ok_at, hz_at = address_of("clock_ok", elf), address_of("clock_core_hz", elf)
+    is_ok = rig.read_word(0, ok_at & ~3) >> 8 * (ok_at & 3) & 1
+    return bool(is_ok), rig.read_word(0, hz_at), rig.cycles(0) - before
+
+
+def test_hse_feeds_the_pll(fed: tuple[Board, Path]) -> None:
+    board, elf = fed
+    is_ok, core_hz, cycles = clock_after(5, board, elf)
+    assert (is_ok, core_hz) == (True, board.clock.core_hz)
+    assert cycles == pytest.approx(core_hz / 1000, rel=0.15)  # a board may be ahead of the host by a byte
+
+
+def test_without_a_clock_at_osc_in_the_board_stays_at_its_reset_frequency(fed: tuple[Board, Path]) -> None:
+    board, elf = fed
+    is_ok, core_hz, cycles = clock_after(300, replace(board, hse_clock=None, clock_source=ClockSource.HSI), elf)
+    assert (is_ok, core_hz) == (False, RESET_HZ[board.device.family])
+    assert cycles == pytest.approx(core_hz / 1000, rel=0.15)
+
+
+def texts(board: Board) -> tuple[str, str]:
+    return render_board_files(board, (), 115200, board.near_memory)["src/board.c"], render_platformio_ini(board)
+
+
+def test_only_projects_of_hse_know_of_it(tmp_path: Path) -> None:
+    board = load_board("nucleo_f446re")
+    assert all("HSE" not in text for text in texts(board))
+    source, settings = texts(board.with_clock(ClockSource.HSE))
+    assert "_Static_assert(CLOCK_HSE_HZ == 8000000u," in source
+    assert ".pll_n = 180," in source
+    assert "    -D STM32F446xx\n    -D CLOCK_HSE_HZ=8000000u\n" in settings
+    write_project(tmp_path, board.with_clock(ClockSource.HSE), (), NETWORK)
+    assert "the PLL values are for HSE" in link_project(tmp_path, board).stderr, "without its macro"

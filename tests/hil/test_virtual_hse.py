@@ -1,0 +1,120 @@
+"""HSE of the virtual RCCs: bypass mode, when it is ready, and as the source of the PLL."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tinysplit_hil.virtual.errors import NotModelledError
+from tinysplit_hil.virtual.peripherals.rcc import Rcc
+from tinysplit_hil.virtual.peripherals.stm32f4 import RccF4
+from tinysplit_hil.virtual.peripherals.stm32g0 import RccG0
+from tinysplit_hil.virtual.peripherals.stm32h7 import RccH7
+from tinysplit_hil.virtual.peripherals.stm32l4 import RccL4
+
+MHZ = 1_000_000
+HSEON, HSERDY, HSEBYP, PLLON = 1 << 16, 1 << 17, 1 << 18, 1 << 24
+LONG = 1_000_000  # cycles
+
+
+def cycle_of(now: int, ps: int) -> int:
+    """One cycle takes a microsecond."""
+    return now + ps // MHZ
+
+
+Make = Callable[[int | None], Rcc]
+MAKERS: dict[str, Make] = {
+    "f4": lambda hz: RccF4(cycle_of, hz),
+    "g0": lambda hz: RccG0(cycle_of, hz),
+    "l4": lambda hz: RccL4(cycle_of, hz, is_plus=False),
+    "h7": lambda hz: RccH7(cycle_of, hz),
+}
+# Registers and values that multiply HSE of 8 MHz, and the frequency: chapter RCC of the reference manuals.
+PLL_FROM_HSE = {
+    "f4": ({0x04: 1 << 22 | 1 << 16 | 168 << 6 | 4}, 84 * MHZ),
+    "g0": ({0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
+    "l4": ({0x0C: 3 | 0 << 4 | 20 << 8 | 1 << 24}, 80 * MHZ),
+    "h7": ({0x28: 2 | 1 << 4, 0x2C: 3 << 2 | 1 << 16, 0x30: 119 | 1 << 9}, 480 * MHZ),
+}
+# A value of the field PLLSRC for another source, or none; the F4 has only the two.
+OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "h7": (0x28, 1)}
+
+
+def make(family: str, hse_hz: int | None) -> Rcc:
+    """Return an RCC that computes its frequencies after every write, as on a virtual board."""
+    rcc = MAKERS[family](hse_hz)
+    rcc.changed = lambda _now: check(rcc)
+    return rcc
+
+
+def check(rcc: Rcc) -> None:
+    rcc.frequencies()
+
+
+@pytest.fixture(params=MAKERS)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def write_cr(rcc: Rcc, bits: int, *, mask: int = HSEON | HSEBYP | PLLON) -> int:
+    """Write bits of RCC_CR, and return them after a long time."""
+    rcc.write(0, rcc.read(0, 0) & ~mask | bits, 0)
+    rcc.advance(LONG)
+    return rcc.read(0, 0) & (HSEON | HSERDY | HSEBYP)
+
+
+def start_pll(rcc: Rcc, registers: Mapping[int, int]) -> None:
+    """Switch the system clock to the PLL."""
+    for offset, value in registers.items():
+        rcc.write(offset, value, 0)
+    write_cr(rcc, PLLON, mask=0)
+    rcc.write(rcc.switch.offset, rcc.pll_source.selected, 0)
+    rcc.advance(LONG)
+
+
+def test_hse_is_ready_in_bypass_mode_with_a_clock(family: str) -> None:
+    rcc = make(family, 8 * MHZ)
+    rcc.write(0, rcc.read(0, 0) | HSEBYP, 0)
+    rcc.write(0, rcc.read(0, 0) | HSEON, 0)
+    assert rcc.read(0, 0) & (HSEON | HSERDY | HSEBYP) == HSEON | HSEBYP, "not at once"
+    rcc.advance(LONG)
+    assert rcc.read(0, 0) & HSERDY
+    assert write_cr(rcc, HSEBYP) == HSEBYP
+
+
+def test_hse_is_not_ready_without_a_clock_or_without_bypass_mode(family: str) -> None:
+    assert write_cr(make(family, None), HSEON | HSEBYP) == HSEON | HSEBYP
+    assert write_cr(make(family, 8 * MHZ), HSEON) == HSEON, "no crystal"
+
+
+def test_bypass_mode_cannot_be_changed_while_hse_is_on(family: str) -> None:
+    rcc = make(family, 8 * MHZ)
+    assert write_cr(rcc, HSEON) == HSEON
+    assert write_cr(rcc, HSEON | HSEBYP) == HSEON
+    assert write_cr(rcc, 0) == 0
+    assert write_cr(rcc, HSEON | HSEBYP) == HSEON | HSEBYP | HSERDY
+    assert write_cr(rcc, HSEON) == HSEON | HSEBYP | HSERDY
+
+
+def test_the_pll_multiplies_hse(family: str) -> None:
+    rcc = make(family, 8 * MHZ)
+    before = rcc.frequencies().core_hz
+    write_cr(rcc, HSEON | HSEBYP)
+    assert (rcc.frequencies().core_hz, rcc.runs_from_hse) == (before, False)
+    start_pll(rcc, PLL_FROM_HSE[family][0])
+    assert (rcc.frequencies().core_hz, rcc.runs_from_hse) == (PLL_FROM_HSE[family][1], True)
+    assert write_cr(rcc, 0, mask=HSEON) & (HSEON | HSERDY) == HSEON | HSERDY, "it is in use"
+
+
+def test_a_pll_without_its_hse_stops_the_board(family: str) -> None:
+    with pytest.raises(NotModelledError, match="the PLL runs from HSE, which is not ready"):
+        start_pll(make(family, 8 * MHZ), PLL_FROM_HSE[family][0])
+
+
+@pytest.mark.parametrize("family", OTHER_SOURCE)
+def test_other_sources_of_the_pll_are_not_modelled(family: str) -> None:
+    rcc = make(family, 8 * MHZ)
+    offset, source = OTHER_SOURCE[family]
+    registers, _ = PLL_FROM_HSE[family]
+    write_cr(rcc, HSEON | HSEBYP)
+    with pytest.raises(NotModelledError, match="a PLL source other than HSI and HSE"):
+        start_pll(rcc, {**registers, offset: registers[offset] & ~3 | source})
