@@ -13,7 +13,7 @@ _MILLION = 10**6
 class Clock:
     """Exact conversion without drift: relative to the last change of the frequency `hz`.
 
-    Cycle 0 is at `_ps`. The oscillator is off by `error_ppm`: all frequencies of the board are.
+    Cycle 0 is at `_ps`. The board's own oscillators are off by `error_ppm`; HSE is not.
     """
 
     hz: int  # in true seconds
@@ -21,11 +21,11 @@ class Clock:
     error_ppm: int = 0
     _cycle: int = 0
 
-    def change(self, nominal_hz: int, now: int) -> None:
-        """Change the nominal frequency at cycle `now`."""
+    def change(self, nominal_hz: int, now: int, *, is_hse: bool = False) -> None:
+        """Change the nominal frequency at cycle `now`; HSE, which is exact, makes it if `is_hse`."""
         self._ps = self.ps(now)
         self._cycle = now
-        self.hz = nominal_hz * (_MILLION + self.error_ppm) // _MILLION
+        self.hz = nominal_hz if is_hse else nominal_hz * (_MILLION + self.error_ppm) // _MILLION
 
     def ps(self, cycle: int) -> int:
         """Return the time in picoseconds at which `cycle` begins, rounded down."""

@@ -112,7 +112,7 @@ class Chip:
         frequencies, before = self.rcc.frequencies(), self._frequencies
         self._frequencies = frequencies
         if frequencies.core_hz != before.core_hz:
-            self._clock.change(frequencies.core_hz, now)
+            self._clock.change(frequencies.core_hz, now, is_hse=self.rcc.runs_from_hse)
         for uart in self.uarts.values():
             uart.clock_changed()
         self.check_clock()
