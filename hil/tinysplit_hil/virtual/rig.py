@@ -17,8 +17,6 @@ from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
-
-
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
 _RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
 

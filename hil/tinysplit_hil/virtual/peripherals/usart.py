@@ -235,6 +235,12 @@ class Usart(Peripheral):
             self.flags &= ~RXNE
         return self._last_value
 
+    def read_data(self) -> int:
+        """Return what a read of the data register returns."""
+        value = self.take()
+        self._ports.changed()
+        return value
+
     def _is_misread(self, sender_ps: int, own_ps: int) -> bool:
         percent = TOLERANCE_PERCENT_OVER8 if self.cr1 & OVER8 else TOLERANCE_PERCENT
         return is_misread(sender_ps, own_ps, percent)

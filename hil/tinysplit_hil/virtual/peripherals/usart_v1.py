@@ -33,9 +33,7 @@ class UsartV1(Usart):
             self._seen = self.flags & (ERRORS | IDLE | TC)
             return self.flags
         if offset == self._DR:
-            value = self.take()
-            self._ports.changed()
-            return value
+            return self.read_data()
         known = {self._BRR: self.brr, self._CR1: self.cr1, self._CR2: 0, self._CR3: self.cr3}
         if offset not in known:
             raise self.unknown(offset)

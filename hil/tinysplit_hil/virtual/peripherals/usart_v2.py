@@ -59,9 +59,7 @@ class UsartV2(Usart):
     def read(self, offset: int, now: int) -> int:
         del now
         if offset == self._RDR:
-            value = self.take()
-            self._ports.changed()
-            return value
+            return self.read_data()
         known = {self._ISR: self._status, self._BRR: self.brr, self._CR1: self.cr1, self._CR2: 0, self._CR3: self.cr3}
         if offset not in known:
             raise self.unknown(offset)

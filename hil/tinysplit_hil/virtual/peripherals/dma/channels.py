@@ -83,9 +83,7 @@ class DmaChannels(Dma):
     def _clear(self, value: int) -> None:
         for index, channel in enumerate(self.channels):
             bits = value >> _FLAG_BITS * index & 0xF
-            all_of_it = Channel.HALF | Channel.COMPLETE if bits & _GIF else 0
-            flags = (Channel.HALF if bits & _HTIF else 0) | (Channel.COMPLETE if bits & _TCIF else 0) | all_of_it
-            if flags:
+            if flags := Channel.flags_of(bits, half=_HTIF | _GIF, complete=_TCIF | _GIF):
                 channel.clear(flags)
 
     def _write_channel(self, index: int, register: int, value: int, now: int) -> None:
@@ -109,10 +107,8 @@ class DmaChannels(Dma):
         registers.ccr = value
         if value & _EN and (value & ~_MODELLED or not value & _MINC):
             raise NotModelledError(f"{channel.name} with CCR = 0x{value:x}: only bytes with MINC are modelled")
-        half, complete = (Channel.HALF if value & _HTIE else 0), (Channel.COMPLETE if value & _TCIE else 0)
-        channel.setting = Setting(
-            to_memory=not value & _DIR, is_circular=bool(value & _CIRC), interrupts=half | complete
-        )
+        interrupts = Channel.flags_of(value, half=_HTIE, complete=_TCIE)
+        channel.setting = Setting(not value & _DIR, bool(value & _CIRC), interrupts)
         channel.is_on = bool(value & _EN)
         if channel.is_on and not was_on:
             self.begin(index, registers.cpar, registers.cmar)
@@ -121,7 +117,7 @@ class DmaChannels(Dma):
 
 
 def _status(channel: Channel) -> int:
-    flags = (_HTIF if channel.flags & Channel.HALF else 0) | (_TCIF if channel.flags & Channel.COMPLETE else 0)
+    flags = channel.shown(half=_HTIF, complete=_TCIF)
     return flags | (_GIF if flags else 0)
 
 

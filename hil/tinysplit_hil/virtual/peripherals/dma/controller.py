@@ -74,6 +74,15 @@ class Channel:
         """Return the level of the channel's interrupt line."""
         return bool(self.flags & self.setting.interrupts)
 
+    @classmethod
+    def flags_of(cls, value: int, *, half: int, complete: int) -> int:
+        """Return the flags whose bits `half` and `complete` a register has set."""
+        return (cls.HALF if value & half else 0) | (cls.COMPLETE if value & complete else 0)
+
+    def shown(self, *, half: int, complete: int) -> int:
+        """Return the flags that are set as the bits `half` and `complete` of a register."""
+        return (half if self.flags & self.HALF else 0) | (complete if self.flags & self.COMPLETE else 0)
+
     def begin(self, memory: memoryview, offset: int) -> None:
         """Switch on, with the buffer at `offset` in `memory`."""
         self._memory, self._first, self._position = memory, offset, offset

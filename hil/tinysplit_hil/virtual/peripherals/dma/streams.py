@@ -68,7 +68,8 @@ class DmaStreams(Dma):
         del now
         if offset in (_LISR, _HISR):
             streams = self.channels[:4] if offset == _LISR else self.channels[4:]
-            return sum(_status(each) << position for each, position in zip(streams, _FLAG_POSITIONS, strict=True))
+            shown = (each.shown(half=_HTIF, complete=_TCIF) for each in streams)
+            return sum(flags << position for flags, position in zip(shown, _FLAG_POSITIONS, strict=True))
         index, register = self._decode(offset)
         registers = self._registers[index]
         return {
@@ -97,7 +98,7 @@ class DmaStreams(Dma):
         for channel, position in zip(self.channels[first : first + 4], _FLAG_POSITIONS, strict=True):
             bits = value >> position & _FLAG_MASK
             if bits:
-                channel.clear(_flags(bits, _HTIF, _TCIF))
+                channel.clear(Channel.flags_of(bits, half=_HTIF, complete=_TCIF))
 
     def _write_stream(self, index: int, register: int, value: int, now: int) -> None:
         channel, registers = self.channels[index], self._registers[index]
@@ -128,7 +129,7 @@ class DmaStreams(Dma):
             self._is_stopping = True
             value = registers.cr & ~_WRITABLE_WHILE_ON | value & _WRITABLE_WHILE_ON | _EN
         registers.cr = value
-        interrupts = _flags(value, _HTIE, _TCIE)
+        interrupts = Channel.flags_of(value, half=_HTIE, complete=_TCIE)
         channel.setting = Setting(value & _DIR == _TO_MEMORY, bool(value & _CIRC), interrupts)
         if value & _EN and not was_on:
             self._check(index)
@@ -173,14 +174,6 @@ def _end(registers: _Registers, channel: Channel) -> None:
     registers.cr &= ~_EN
     registers.off_at = None
     channel.is_on = False
-
-
-def _flags(value: int, half: int, complete: int) -> int:
-    return (Channel.HALF if value & half else 0) | (Channel.COMPLETE if value & complete else 0)
-
-
-def _status(channel: Channel) -> int:
-    return (_HTIF if channel.flags & Channel.HALF else 0) | (_TCIF if channel.flags & Channel.COMPLETE else 0)
 
 
 class StreamSelection(RequestRouter):
