@@ -54,25 +54,6 @@ def clock_rate(rig: VirtualRig) -> int:
     return rig._machines[0].clock.hz
 
 
-def test_the_error_of_the_boards_oscillators_is_not_that_of_hse(fed: tuple[Board, Path], tmp_path: Path) -> None:
-    board, elf = fed
-    hsi = board.with_clock(ClockSource.HSI)
-    hsi_elf = build(tmp_path, hsi, (), NETWORK)
-    times = [
-        VirtualRig([VirtualBoard(board, each, clock_error_ppm=error)])
-        for each in (elf, hsi_elf)
-        for error in (0, 30_000)
-    ]
-    hz = [clock_rate(rig) for rig in times]
-    assert hz[0] == hz[1] == board.clock.core_hz
-    assert hz[3] == pytest.approx(1.03 * hz[2])
-
-
-def clock_rate(rig: VirtualRig) -> int:
-    rig.run_until(5 * MS_PS)
-    return rig._machines[0].clock.hz
-
-
 def clock_after(limit_ms: int, board: Board, elf: Path) -> tuple[bool, int, int]:
     """Return `clock_ok` and `clock_core_hz` of the firmware, and the core cycles per millisecond after it."""
     rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=False)
