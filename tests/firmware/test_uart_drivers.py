@@ -10,7 +10,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
-from uart_firmware import Traffic, build
+from uart_firmware import ENDS_MAIN, Traffic, build, build_main
 from virtual_firmware import address_of
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
@@ -53,6 +53,16 @@ def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -
 @pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
     assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_end_of_a_transfer_is_missed(folder: Path, name: str) -> None:
+    """Also one between a look at the flags and their clearing: the link would send nothing any more."""
+    board = load_board(name)
+    path = build_main(folder / f"{name}_ends", board, LinkDriver.DMA, 4_000_000, ENDS_MAIN)
+    rig = VirtualRig([VirtualBoard(board, path)])
+    rig.run_until(200 * MS)
+    assert [rig.read_word(0, address_of(each, path)) for each in ("missed", "is_done")] == [0, 1]
 
 
 # At 4 Mbaud in both directions a Cortex-M4 without FIFO has 200 cycles for two bytes: it loses some.
