@@ -23,11 +23,14 @@ static uint32_t multiply(uint32_t a, uint32_t b) {
   return product;
 }
 
+/* x to the power of 8 * 2^i: 2^i bytes of 0. */
+static const uint32_t powers[] = {
+    0x00800000u, 0x00008000u, 0xEDB88320u, 0xB1E6B092u, 0xA06A2517u, 0xED627DAEu,
+    0x88D14467u, 0xD7BBFE6Au, 0xEC447F11u, 0x8E7EA170u, 0x6427800Eu, 0x4D47BAE0u};
+
 uint32_t crc32_zeros(uint32_t crc, uint32_t count) {
-  uint32_t power = ONE >> 8; /* x^8: one byte */
-  for (; count; count >>= 1) {
-    if (count & 1u) crc = multiply(power, crc);
-    if (count > 1u) power = multiply(power, power);
+  for (const uint32_t *power = powers; count; count >>= 1, power++) {
+    if (count & 1u) crc = multiply(*power, crc);
   }
   return crc;
 }

@@ -17,7 +17,7 @@ static inline uint32_t crc32_byte(uint32_t crc, uint8_t byte) {
 uint32_t crc32(uint32_t start, const uint8_t *bytes, uint32_t count);
 
 /* The register after `count` bytes of 0. Since a CRC is linear, the register behind bytes b that began with s is
- * crc32_zeros(s ^ t, count) ^ (the register behind b that began with t). */
+ * crc32_zeros(s ^ t, count) ^ (the register behind b that began with t). `count` is below 4096. */
 uint32_t crc32_zeros(uint32_t crc, uint32_t count);
 
 #endif

@@ -1,9 +1,10 @@
 #include "uart_link.h"
 
-/* Bytes that are filled before the first one leaves, while nothing is sent: they last longer than filling a whole chunk
- * behind them (25 cycles a byte on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
+/* Bytes that are filled at a time: between two pieces what has arrived is handed over, as the ring is small. While
+ * nothing is sent the first piece leaves at once: it lasts longer than filling a whole chunk behind it (25 cycles a byte
+ * on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
  */
-#define FIRST_BYTES 32u
+#define PIECE_BYTES 32u
 
 /* The D-cache of a Cortex-M7, which clock_raise enables, lies between the core and the memory of ring and chunks: lines
  * are written back before the DMA reads them, and thrown away before the core reads what the DMA has written. The
@@ -75,9 +76,11 @@ static void fill_next(uart_link_t *port, uint32_t room) {
   uint32_t before = port->filled;
   uint32_t filled = before;
   while (filled < room) {
-    uint32_t count = link_fill(port->link, bytes + filled, room - filled);
+    uint32_t left = room - filled;
+    uint32_t count = link_fill(port->link, bytes + filled, left < PIECE_BYTES ? left : PIECE_BYTES);
     if (count == 0) break;
     filled += count;
+    receive(port);
   }
   if (filled > before) write_back(bytes, filled);
   port->filled = (uint16_t)filled;
@@ -94,7 +97,7 @@ static void send_next(uart_link_t *port) {
 
 static void send(uart_link_t *port) {
   if (!port->is_sending) {
-    fill_next(port, FIRST_BYTES);
+    fill_next(port, PIECE_BYTES);
     send_next(port);
   }
   if (port->is_sending) fill_next(port, port->settings->chunk_bytes);

@@ -4,9 +4,17 @@ from itertools import combinations
 
 import pytest
 
-from tinysplit.boards.board import Board, check_baud
+from tinysplit.boards.board import Board, Uart, check_baud
 from tinysplit.boards.catalog import load_board, load_boards
-from tinysplit.boards.link_driver import LinkDriver, buffer_bytes, choose_driver, dma_channels, driver_ram_bytes
+from tinysplit.boards.link_driver import (
+    DRIVINGS,
+    LinkDriver,
+    check_rate,
+    choose_driver,
+    dma_channels,
+    possible_drivings,
+    usual_driving,
+)
 from tinysplit.common.errors import UsageError
 
 BOARDS = load_boards()
@@ -72,28 +80,60 @@ def test_buffers_lie_where_the_dma_reaches_them() -> None:
     assert load_board("nucleo_l4r5zi").dma.memory == load_board("nucleo_l4r5zi").near_memory
 
 
-def test_dma_is_chosen_where_its_buffers_fit() -> None:
+SLOW, FAST = 115_200, 4_000_000
+LARGE, SMALL, BYTES, _ = DRIVINGS
+
+
+def links(board: Board, baud: int, n_links: int = 2) -> list[tuple[Uart, int]]:
+    return [(uart, baud) for uart in board.link_uarts[:n_links]]
+
+
+def test_the_best_driver_that_fits_is_chosen() -> None:
+    board = load_board("nucleo_f401re")
+    needed = LARGE.ram_bytes(board, 2)
+    assert needed == 2 * (256 + 2 * 128 + 36)
+    assert choose_driver(board, links(board, SLOW), None, needed) is LARGE
+    assert choose_driver(board, links(board, SLOW), None, needed - 1) is SMALL
+    assert choose_driver(board, links(board, SLOW), None, SMALL.ram_bytes(board, 2) - 1) is BYTES
+    assert choose_driver(board, links(board, SLOW), LinkDriver.POLLING, AMPLE).driver is LinkDriver.POLLING
+
+
+def test_a_fast_link_is_never_driven_by_interrupts() -> None:
     board = load_board("nucleo_g071rb")
-    needed = driver_ram_bytes(board, LinkDriver.DMA, 2)
-    assert needed == 2 * (buffer_bytes(LinkDriver.DMA) + 36)
-    assert choose_driver(board, board.link_uarts, None, needed) is LinkDriver.DMA
-    assert choose_driver(board, board.link_uarts, None, needed - 1) is LinkDriver.INTERRUPT
-    assert choose_driver(board, board.link_uarts, LinkDriver.POLLING, AMPLE) is LinkDriver.POLLING
+    assert choose_driver(board, links(board, FAST), None, 0) is SMALL
+    fast_and_slow = [(board.link_uarts[0], SLOW), (board.link_uarts[1], FAST)]
+    assert choose_driver(board, fast_and_slow, None, 0) is SMALL
 
 
 def test_the_buffers_of_an_h7_need_none_of_its_nearest_ram() -> None:
     board = load_board("nucleo_h723zg")
-    ports = driver_ram_bytes(board, LinkDriver.INTERRUPT, 2) - 2 * buffer_bytes(LinkDriver.INTERRUPT)
-    assert driver_ram_bytes(board, LinkDriver.DMA, 2) == ports
-    assert choose_driver(board, board.link_uarts, None, ports) is LinkDriver.DMA
+    assert LARGE.ram_bytes(board, 2) == 2 * 36
+    assert choose_driver(board, links(board, SLOW), None, 2 * 36) is LARGE
 
 
 def test_links_that_need_the_same_channel_are_driven_by_interrupts() -> None:
     board = load_board("nucleo_f401re")
-    twice = (board.link_uarts[0],) * 2  # USART1 sends by one stream alone
-    assert choose_driver(board, twice, None, AMPLE) is LinkDriver.INTERRUPT
+    twice = links(board, SLOW, 1) * 2  # USART1 sends by one stream alone
+    assert choose_driver(board, twice, None, AMPLE) is BYTES
     with pytest.raises(UsageError, match=r"USART1, USART1 at the same time: use --link-driver interrupt$"):
         choose_driver(board, twice, LinkDriver.DMA, AMPLE)
+
+
+@pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_board_keeps_the_default_rate_without_dma(board: Board, driver: LinkDriver) -> None:
+    assert usual_driving(driver).highest_baud(board, board.link_uarts[0]) >= SLOW
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_board_keeps_4_mbaud_by_dma(board: Board) -> None:
+    assert LARGE in possible_drivings(board, board.link_uarts[0], None, FAST)
+
+
+def test_a_rate_at_which_bytes_would_be_lost_is_refused() -> None:
+    board = load_board("nucleo_f401re")
+    with pytest.raises(UsageError, match=r"^link 1-2: nucleo_f401re would lose bytes at 4000000 baud .* --baud$"):
+        check_rate("link 1-2", board, board.link_uarts[0], LinkDriver.INTERRUPT, FAST)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

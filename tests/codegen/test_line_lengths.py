@@ -10,7 +10,7 @@ from example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.costs.problem_builder import CostSettings
 
@@ -41,5 +41,7 @@ def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
 def test_lines_of_a_board_are_short(board: Board) -> None:
     for arena in board.device.ram:
-        texts = render_board_files(board, [(uart, 115200) for uart in board.link_uarts], 115200, arena, LinkDriver.DMA)
+        texts = render_board_files(
+            board, [(uart, 115200) for uart in board.link_uarts], 115200, arena, usual_driving(LinkDriver.DMA)
+        )
         assert [line for text in texts.values() for line in long_lines(text)] == []

@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from firmware_build import SubModel, build, link_project, network_source, write_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
 
@@ -101,7 +101,9 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
     board = load_board("nucleo_g071rb")
     usart3 = next(uart for uart in board.link_uarts if uart.name == "USART3")
     links = ((usart3, 115200), (usart3, 115200))
-    text = render_board_files(board, links, 115200, board.near_memory, LinkDriver.INTERRUPT)["src/board.c"]
+    text = render_board_files(board, links, 115200, board.near_memory, usual_driving(LinkDriver.INTERRUPT))[
+        "src/board.c"
+    ]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
     assert body.split() == ["transfers_interrupt(0);", "transfers_interrupt(1);"]
 
@@ -109,7 +111,9 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
-        render_board_files(board, ((board.link_uarts[0], 30_000_000),), 115200, board.near_memory, LinkDriver.DMA)
+        render_board_files(
+            board, ((board.link_uarts[0], 30_000_000),), 115200, board.near_memory, usual_driving(LinkDriver.DMA)
+        )
 
 
 def test_a_board_without_links_has_no_code_of_links() -> None:

@@ -9,7 +9,7 @@ from firmware_build import SubModel, build, link_project, network_source, write_
 from hse_boards import with_osc_in
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
@@ -80,7 +80,7 @@ def test_without_a_clock_at_osc_in_the_board_stays_at_its_reset_frequency(fed: t
 
 
 def texts(board: Board) -> tuple[str, str]:
-    sources = render_board_files(board, (), 115200, board.near_memory, LinkDriver.POLLING)
+    sources = render_board_files(board, (), 115200, board.near_memory, usual_driving(LinkDriver.POLLING))
     return sources["src/board.c"], render_platformio_ini(board)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
 from uart_firmware import ENDS_MAIN, Traffic, build, build_main
@@ -81,7 +81,7 @@ def test_8_mbaud_by_oversampling_by_8(folder: Path, name: str) -> None:
 def source(name: str, driver: LinkDriver) -> str:
     board = load_board(name)
     links = [(uart, 115_200) for uart in board.link_uarts]
-    return render_board_files(board, links, 115_200, board.near_memory, driver)["src/board.c"]
+    return render_board_files(board, links, 115_200, board.near_memory, usual_driving(driver))["src/board.c"]
 
 
 def test_requests_are_connected_as_the_family_does_it() -> None:
@@ -100,5 +100,5 @@ def test_polling_needs_no_interrupt_of_the_link() -> None:
 
 def test_a_board_without_links_names_nothing_of_them() -> None:
     board = load_board("nucleo_g071rb")
-    text = render_board_files(board, [], 115_200, board.near_memory, LinkDriver.DMA)["src/board.c"]
+    text = render_board_files(board, [], 115_200, board.near_memory, usual_driving(LinkDriver.DMA))["src/board.c"]
     assert "link" not in text

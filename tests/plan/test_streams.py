@@ -66,7 +66,7 @@ def test_planes_give_the_whole_tensor_and_pointwise_rows_are_taken() -> None:
 
 
 def test_a_board_that_polls_its_links_streams_nothing() -> None:
-    plan = plan_of((0, 1, 1, 1), replace(LINKS, driver=LinkDriver.POLLING))
+    plan = plan_of((0, 1, 1, 1), replace(LINKS, baud=115_200, driver=LinkDriver.POLLING))
     assert ends(plan) == [(False, False)]
     assert "polls" in plan.hand_offs[0].reason
 

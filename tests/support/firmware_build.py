@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, Uart
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 from tinysplit.codegen.platformio_ini import macros
 
@@ -191,7 +191,10 @@ def write_project(
 ) -> None:
     """Write the files of a generated project, in its layout."""
     links_at_rate = [(link, link_baud) for link in links]
-    texts = {**render_board_files(board, links_at_rate, 115200, board.near_memory, driver), "src/network.c": network}
+    texts = {
+        **render_board_files(board, links_at_rate, 115200, board.near_memory, usual_driving(driver)),
+        "src/network.c": network,
+    }
     write_project_files(folder, board, texts, driver if links else None)
 
 

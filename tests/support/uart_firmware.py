@@ -6,7 +6,7 @@ from pathlib import Path
 
 from firmware_build import FLAGS, LINKING, WARNINGS
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 
 # Every board sends and receives `BYTES` bytes, at the same time if `sends` and `receives` are both set.
@@ -188,7 +188,7 @@ def build(folder: Path, board: Board, driver: LinkDriver, baud: int, traffic: Tr
 
 def build_main(folder: Path, board: Board, driver: LinkDriver, baud: int, main: str) -> Path:
     """Return the ELF of a board whose first link UART has `driver` at `baud`, and whose program is `main`."""
-    texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, driver)
+    texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, usual_driving(driver))
     write_project_files(folder, board, texts, driver)
     (folder / "src" / "test_main.c").write_text(main)
     sources = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]

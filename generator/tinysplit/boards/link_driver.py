@@ -6,16 +6,18 @@ from enum import StrEnum
 
 from tinysplit.boards.board import Board, DmaChannel, Uart
 from tinysplit.common.errors import UsageError
-
-RING_BYTES = 256
-DMA_CHUNK_BYTES = 128  # of two in turn
-CHUNK_BYTES = 16  # of the other drivers: at most the FIFO of an H7
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
 
 # Flash in bytes, measured with GCC 12 and the flags of a project, the larger of all cores: the driver itself, and what
 # board.c has for each link (settings, DMA channels, handlers, and the initial values of its port).
 _DMA_FLASH = (804, 132)
 _BYTES_FLASH = (516, 76)
 _PORT_BYTES = 36  # RAM for each link beside the buffers: uart_link_t
+
+# The longest time in cycles for which a core leaves alone what a link has received: handlers of the link and the host,
+# masked interrupts. Measured on virtual boards (docs/firmware.md, "Rates of links").
+_LONGEST_CYCLES = {"cortex-m0plus": 8000, "cortex-m4": 4000, "cortex-m7": 2500}
+_FIFO_BYTES = {"stm32h7": 16}  # of UARTs with a FIFO; of other families 8
 
 
 class LinkDriver(StrEnum):
@@ -24,6 +26,45 @@ class LinkDriver(StrEnum):
     DMA = "dma"  # ring and chunks in RAM, an interrupt for each half of them and for an idle line
     INTERRUPT = "interrupt"  # an interrupt for every byte, or for half a FIFO
     POLLING = "polling"  # only while the firmware waits: no board computes and transfers at the same time
+
+
+@dataclass(frozen=True)
+class LinkDriving:
+    """A driver and its buffers for a link in bytes: the ring that DMA fills, and what is sent, by DMA in two chunks."""
+
+    driver: LinkDriver
+    ring_bytes: int
+    chunk_bytes: int
+
+    @property
+    def buffer_bytes(self) -> int:
+        """All buffers of a link."""
+        return self.ring_bytes + self.chunk_bytes * (2 if self.driver is LinkDriver.DMA else 1)
+
+    def ram_bytes(self, board: Board, n_links: int) -> int:
+        """Return what `n_links` links take of RAM of level 1, without link.c; DMA buffers of an H7 lie elsewhere."""
+        is_elsewhere = self.driver is LinkDriver.DMA and board.dma.memory != board.near_memory
+        return n_links * (_PORT_BYTES + (0 if is_elsewhere else self.buffer_bytes))
+
+    def highest_baud(self, board: Board, uart: Uart) -> int:
+        """Return the rate up to which `uart` of `board` loses no byte.
+
+        The firmware looks at a ring or FIFO when half of it is full: the other half takes what comes meanwhile. Without
+        both there is room for one byte.
+        """
+        if self.driver is LinkDriver.DMA:
+            room = self.ring_bytes // 2
+        else:
+            room = _FIFO_BYTES.get(board.device.family, 8) // 2 if uart.has_fifo else 1
+        return room * BITS_PER_BYTE * board.clock.core_hz // _LONGEST_CYCLES[board.device.core]
+
+
+DRIVINGS = (  # by preference: the last ones where RAM is short
+    LinkDriving(LinkDriver.DMA, 256, 128),
+    LinkDriving(LinkDriver.DMA, 128, 32),
+    LinkDriving(LinkDriver.INTERRUPT, 0, 16),
+    LinkDriving(LinkDriver.POLLING, 0, 16),  # only where the user asks for it
+)
 
 
 @dataclass(frozen=True)
@@ -52,37 +93,56 @@ def _assignments(wanted: Sequence[Sequence[DmaChannel]]) -> Iterator[tuple[DmaCh
         yield from ((first, *others) for others in _assignments(rest))
 
 
-def choose_driver(board: Board, uarts: Sequence[Uart], requested: LinkDriver | None, free_ram_bytes: int) -> LinkDriver:
-    """Return the driver for the links on `uarts` of `board`: `requested`, else DMA if it fits, else interrupts.
+def usual_driving(driver: LinkDriver) -> LinkDriving:
+    """Return how `driver` drives a link where RAM is not short."""
+    return next(each for each in DRIVINGS if each.driver is driver)
+
+
+def possible_drivings(board: Board, uart: Uart, driver: LinkDriver | None, baud: int) -> tuple[LinkDriving, ...]:
+    """Return how a link on `uart` of `board` can be driven at `baud`, the best first: by `driver`, None for any."""
+    drivers = (driver,) if driver else (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    return tuple(each for each in DRIVINGS if each.driver in drivers and each.highest_baud(board, uart) >= baud)
+
+
+def check_rate(link: str, board: Board, uart: Uart, driver: LinkDriver | None, baud: int) -> None:
+    """Raise UsageError unless `uart` of `board` loses no byte of `link`, its name in messages, at `baud`."""
+    if possible_drivings(board, uart, driver, baud):
+        return
+    own = driver or LinkDriver.DMA
+    highest = usual_driving(own).highest_baud(board, uart)
+    remedy = "lower --baud" if own is LinkDriver.DMA else f"use --link-driver {LinkDriver.DMA}, or lower --baud"
+    raise UsageError(
+        f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {own}, which keeps up to {highest}"
+        f" baud: {remedy}"
+    )
+
+
+def choose_driver(
+    board: Board, links: Sequence[tuple[Uart, int]], requested: LinkDriver | None, free_ram_bytes: int
+) -> LinkDriving:
+    """Return how all links of `board`, given with their baud rates, are driven: the best that fits, else the smallest.
 
     `free_ram_bytes` is what the rest of the firmware and the arena leave of the RAM of level 1.
 
-    Raises UsageError if DMA is requested and two links need the same DMA channel.
+    Raises UsageError where no driver keeps up with the links, or DMA has to and two links need the same channel.
     """
-    has_channels = dma_channels(uarts) is not None
-    if requested is LinkDriver.DMA and not has_channels:
+    uarts = [uart for uart, _ in links]
+    for uart, baud in links:
+        check_rate(uart.name, board, uart, requested, baud)
+    of_links = [possible_drivings(board, uart, requested, baud) for uart, baud in links]
+    possible = [each for each in DRIVINGS if all(each in own for own in of_links)]
+    if dma_channels(uarts) is None:
+        possible = [each for each in possible if each.driver is not LinkDriver.DMA]
+    if not possible:
         names = ", ".join(uart.name for uart in uarts)
         raise UsageError(
             f"{board.name}: the DMA controllers cannot serve {names} at the same time: use --link-driver interrupt"
         )
-    if requested:
-        return requested
-    fits = has_channels and driver_ram_bytes(board, LinkDriver.DMA, len(uarts)) <= free_ram_bytes
-    return LinkDriver.DMA if fits else LinkDriver.INTERRUPT
-
-
-def buffer_bytes(driver: LinkDriver) -> int:
-    """Return the bytes of a link's buffers."""
-    return RING_BYTES + 2 * DMA_CHUNK_BYTES if driver is LinkDriver.DMA else CHUNK_BYTES
+    fitting = (each for each in possible if each.ram_bytes(board, len(uarts)) <= free_ram_bytes)
+    return next(fitting, possible[-1])
 
 
 def driver_flash_bytes(driver: LinkDriver, n_links: int) -> int:
     """Return what the driver of `n_links` links takes of the flash, without link.c; 0 without links."""
     once, each = _DMA_FLASH if driver is LinkDriver.DMA else _BYTES_FLASH
     return once + n_links * each if n_links else 0
-
-
-def driver_ram_bytes(board: Board, driver: LinkDriver, n_links: int) -> int:
-    """Return what `n_links` links take of RAM of level 1, without link.c; DMA buffers of an H7 lie elsewhere."""
-    is_elsewhere = driver is LinkDriver.DMA and board.dma.memory != board.near_memory
-    return n_links * (_PORT_BYTES + (0 if is_elsewhere else buffer_bytes(driver)))

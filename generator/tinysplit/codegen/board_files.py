@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, Device, DmaChannel, Memory, Pin, Uart, check_baud
-from tinysplit.boards.link_driver import (
-    CHUNK_BYTES,
-    DMA_CHUNK_BYTES,
-    RING_BYTES,
-    LinkChannels,
-    LinkDriver,
-    dma_channels,
-)
+from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
 
@@ -59,8 +52,7 @@ class BoardContext:
     host: Uart
     host_baud: int
     links: Sequence[LinkPort]
-    driver: LinkDriver  # without links, it does not matter
-    chunk_bytes: int
+    driving: LinkDriving  # without links, it does not matter
     dma_section: str  # of the buffers, "" where the other variables are in reach of the DMA, too
     dma_enable_bits: Sequence[str]
     dma_requests: Sequence[tuple[str, str]]  # registers and the values that connect UARTs to channels
@@ -69,7 +61,6 @@ class BoardContext:
     ports: Sequence[str]
     port_register: str
     handlers: Handlers
-    ring_bytes: int = RING_BYTES
 
 
 @dataclass(frozen=True)
@@ -109,23 +100,23 @@ class LinkerScriptContext:
 
 
 def render_board_files(
-    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory, driver: LinkDriver
+    board: Board, links: Sequence[tuple[Uart, int]], host_baud: int, arena: Memory, driving: LinkDriving
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
-    `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driver` their
-    driver; `arena` is the memory of the arena.
+    `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
+    says how they are driven; `arena` is the memory of the arena.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
     check_baud(board, board.host_uart, host_baud)
     for link, baud in links:
         check_baud(board, link, baud)
-    ports = _link_ports(links, driver)
-    handlers = _handlers(board, ports, driver)
+    ports = _link_ports(links, driving.driver)
+    handlers = _handlers(board, ports, driving.driver)
     has_dma_section = any(port.dma for port in ports) and board.dma.memory != board.near_memory
     return {
-        "src/board.c": _board_source(board, ports, driver, handlers, host_baud),
+        "src/board.c": _board_source(board, ports, driving, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
         "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None),
     }
@@ -209,7 +200,7 @@ def _dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
 
 
 def _board_source(
-    board: Board, links: Sequence[LinkPort], driver: LinkDriver, handlers: Handlers, host_baud: int
+    board: Board, links: Sequence[LinkPort], driving: LinkDriving, handlers: Handlers, host_baud: int
 ) -> str:
     uarts = (board.host_uart, *(link.uart for link in links))
     channels = [channel for link in links for channel in link.channels]
@@ -220,8 +211,7 @@ def _board_source(
         host=board.host_uart,
         host_baud=host_baud,
         links=links,
-        driver=driver,
-        chunk_bytes=DMA_CHUNK_BYTES if driver is LinkDriver.DMA else CHUNK_BYTES,
+        driving=driving,
         dma_section=".dma" if board.dma.memory != board.near_memory else "",
         dma_enable_bits=_dma_enable_bits(board, channels),
         dma_requests=[request for channel in channels if (request := _dma_request(channel))],

@@ -141,7 +141,7 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
         boards=(link.boards[0] + 1, link.boards[1] + 1),
         uarts=(link.uarts[0].name, link.uarts[1].name),
         connectors=(link.uarts[0].connector, link.uarts[1].connector),
-        drivers=(boards[link.boards[0]].link_driver, boards[link.boards[1]].link_driver),
+        drivers=(boards[link.boards[0]].link_driving.driver, boards[link.boards[1]].link_driving.driver),
         baud=link.baud,
     )
 

@@ -322,6 +322,6 @@ def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequenc
         if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
     ]
     peer = next(index for index, other in enumerate(plan.boards) if other.index == link.peer)
-    polls = plan.boards[peer].link_driver is LinkDriver.POLLING
+    polls = plan.boards[peer].link_driving.driver is LinkDriver.POLLING
     patience_ms = min(round(1000 * WATCHDOG_FACTOR * longest_s[peer]), LONGEST_PATIENCE_MS) if polls else 0
     return LinkEntry(link.peer, link.baud, patience_ms, channels)

@@ -80,7 +80,7 @@ def _write_boards(
     for directory, (plan, of_copy, board_plan) in zip(directories, boards, strict=True):
         own = {index + 1: of_copy[index] for index in board_plan.layers}
         network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
-        driver = board_plan.link_driver if board_plan.links else None
+        driver = board_plan.link_driving.driver if board_plan.links else None
         write_project_files(directory, board_plan.board, _project_texts(own, board_plan, network), driver)
 
 
@@ -119,7 +119,7 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
         "checksum.py": (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8"),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driver),
+        **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driving),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

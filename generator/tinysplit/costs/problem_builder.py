@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver, driver_ram_bytes
+from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.handoff import direct_seconds, handoff_of
@@ -93,7 +93,7 @@ def make_problem(
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
     layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
-    devices = tuple(free_memory(board, settings.link_driver, has_links=len(boards) > 1) for board in boards)
+    devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
@@ -138,11 +138,17 @@ def _layer_costs(
     )
 
 
-def free_memory(board: Board, driver: LinkDriver | None = None, *, has_links: bool) -> DeviceLimits:
+def _limits(boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
+    """Return the limits of a board, which may have links to all others."""
+    bauds = [settings.between(index, other).baud or 0 for other in range(len(boards)) if other != index]
+    return free_memory(boards[index], settings.driver, max(bauds, default=None))
+
+
+def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> DeviceLimits:
     """Return the flash that the firmware leaves free, and the largest possible arena.
 
-    A board that `has_links` may have links with `driver`, None for the one that fits: they take flash and RAM only in
-    splits that use them.
+    A board with a `link_baud` may have links up to this rate with `driver`, None for the one that fits: they take flash
+    and RAM only in splits that use them.
 
     Raises CheckFailedError if the board is too small for the firmware alone.
     """
@@ -155,9 +161,9 @@ def free_memory(board: Board, driver: LinkDriver | None = None, *, has_links: bo
             f"{firmware.ram_bytes} bytes of RAM"
         )
     power = asdict(board.power)
-    if not has_links:
+    if link_baud is None:
         return DeviceLimits(board.name, flash_bytes, ram_bytes, **power)
-    drivers = (driver,) if driver else (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    drivings = possible_drivings(board, board.link_uarts[0], driver, link_baud)
     link_flash_bytes = min(firmware.link_flash_bytes, flash_bytes)
     return DeviceLimits(
         board.name,
@@ -165,7 +171,7 @@ def free_memory(board: Board, driver: LinkDriver | None = None, *, has_links: bo
         ram_bytes,
         **power,
         link_flash_bytes=link_flash_bytes,
-        driver_bytes=tuple(driver_ram_bytes(board, each, 1) for each in drivers),
+        driver_bytes=tuple(each.ram_bytes(board, 1) for each in drivings),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
+from tinysplit.boards.link_driver import check_rate
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
 from tinysplit.common.protocol_limits import (
@@ -112,10 +113,12 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
 
 
 def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
-    """Raise UsageError if the first link UART of a board cannot generate the baud rate of one of its links."""
+    """Raise UsageError unless the first link UART of each board generates the rates of its links and keeps up."""
     pairs = {pair_of(i, h) for i in range(len(boards)) for h in range(i)}
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud
         if baud is not None:
-            for index in pair:
-                check_baud(boards[index], boards[index].link_uarts[0], baud)
+            link = f"link {pair[0] + 1}-{pair[1] + 1}"
+            for board in (boards[index] for index in pair):
+                check_baud(board, board.link_uarts[0], baud)
+                check_rate(link, board, board.link_uarts[0], settings.driver, baud)

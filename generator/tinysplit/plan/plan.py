@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
-from tinysplit.boards.link_driver import LinkDriver, choose_driver, driver_ram_bytes
+from tinysplit.boards.link_driver import LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
@@ -35,7 +35,7 @@ class BoardPlan:
     memory: BoardMemory
     stages: StageBuffers
     links: tuple[BoardLink, ...]
-    link_driver: LinkDriver
+    link_driving: LinkDriving
     link_ram_bytes: int
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
@@ -77,7 +77,7 @@ class BoardPlan:
     @property
     def own_steps(self) -> BoardSteps:
         """What the choice of hand-offs needs of the board."""
-        return BoardSteps(self.board, self.steps, self.memory, self.stages, self.link_driver)
+        return BoardSteps(self.board, self.steps, self.memory, self.stages, self.link_driving)
 
     @property
     def takes_input(self) -> bool:
@@ -131,13 +131,13 @@ def make_plan(
         core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
         memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
         own_links = links_of_board(links, index)
-        driver, link_bytes = _drive_links(boards[index], own_links, steps, cuts, memory, ram_bytes, settings)
+        driving, link_bytes = _drive_links(boards[index], own_links, steps, cuts, memory, ram_bytes, settings)
         free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
         _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
         own = index, boards[index], tuple(steps), memory, stages, own_links
-        return BoardPlan(*own, driver, link_bytes, named, optimize)
+        return BoardPlan(*own, driving, link_bytes, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
@@ -152,13 +152,13 @@ def _drive_links(
     memory: BoardMemory,
     ram_bytes: int,
     settings: LinkSettings,
-) -> tuple[LinkDriver, int]:
-    """Return the driver of a board's links, and the RAM that they take with it."""
+) -> tuple[LinkDriving, int]:
+    """Return how a board's links are driven, and the RAM that they take with it."""
     tensors = [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
     link_bytes = link_ram_bytes(len(links), tensors)
-    uarts = [link.uart for link in links]
-    driver = choose_driver(board, uarts, settings.driver, ram_bytes - aligned(memory.arena.size_bytes) - link_bytes)
-    return driver, link_bytes + driver_ram_bytes(board, driver, len(uarts))
+    free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
+    driving = choose_driver(board, [(link.uart, link.baud) for link in links], settings.driver, free_bytes)
+    return driving, link_bytes + driving.ram_bytes(board, len(links))
 
 
 def _input_and_output_bytes(graph: Graph, widths: BitWidths, memory: BoardMemory, *, is_last: bool) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import CHUNK_BYTES, DMA_CHUNK_BYTES, LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, LinkDriving
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -48,13 +48,13 @@ POLLS = RowFacts(None, "the board polls its links, and only while it waits")
 
 @dataclass(frozen=True, eq=False)
 class BoardSteps:
-    """A board's part of a plan: its steps and memory, the buffers of its transfers, and the driver of its links."""
+    """A board's part of a plan: its steps and memory, the buffers of its transfers, and how its links are driven."""
 
     board: Board
     steps: Sequence[Step]
     memory: BoardMemory
     stages: StageBuffers
-    driver: LinkDriver
+    driving: LinkDriving
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +108,9 @@ class StreamPlanner:
         sender, receiver = self.boards[cut.sender], self.boards[cut.receiver]
         send = sender.steps.index(Step(StepKind.SEND, number, cut.after_layer))
         receive = receiver.steps.index(Step(StepKind.RECEIVE, number, cut.after_layer))
-        gives = POLLS if sender.driver is LinkDriver.POLLING else self._rows(sender).out_of(send)
+        gives = POLLS if sender.driving.driver is LinkDriver.POLLING else self._rows(sender).out_of(send)
         takes = POLLS
-        if receiver.driver is not LinkDriver.POLLING:
+        if receiver.driving.driver is not LinkDriver.POLLING:
             takes = self._rows(receiver).into(receive, is_staged=number in receiver.stages.cuts)
         share = self._share(number, takes.steps) if takes.steps else 0
         return HandOff(gives.steps, takes.steps, _reason(gives, takes), share)
@@ -171,7 +171,7 @@ class StreamPlanner:
             parts.reply_s[sender][receiver],
             parts.send_s[tensor][sender] + parts.receive_s[tensor][receiver],
         )
-        chunk_bytes = DMA_CHUNK_BYTES if self.boards[sender].driver is LinkDriver.DMA else CHUNK_BYTES
+        chunk_bytes = self.boards[sender].driving.chunk_bytes
         return TransferCosts(
             sender=sender,
             receiver=receiver,
