@@ -77,6 +77,7 @@ static void forget_everything(link_t *link) {
   link->hearing = LINK_NO_CHANNEL;
   link->frame_blocks = LINK_MAX_BLOCKS;
   link->good_frames = 0;
+  link->work.job = LINK_NO_JOB;
 }
 
 void link_begin(link_t *link, const link_settings_t *settings) {

@@ -3,8 +3,8 @@
  * A receiver grants the memory of one tensor; its sender then sends frames back to back, without a window. What is
  * lost or damaged is named by the receiver in blocks of 64 bytes and sent again.
  *
- * All functions are to be called with the link's interrupts held off, or from them. None waits; the longest takes the
- * time of a CRC over LINK_MAX_PAYLOAD bytes.
+ * All functions are to be called with the link's interrupts held off, or from them. None waits or takes long: CRCs over
+ * blocks that have arrived or left are made by link_work, 128 bytes in a call.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -88,8 +88,6 @@ typedef struct {
       uint16_t next;    /* block expected next */
       uint16_t hole;    /* first block of the range of MISSING */
       uint16_t hole_to; /* behind the last one; 0: everything */
-      uint16_t damaged; /* first block of the frame of DAMAGED */
-      uint8_t damaged_blocks;
     } in;
     struct {
       uint32_t ready;          /* bytes of the tensor that may leave */
@@ -102,6 +100,21 @@ typedef struct {
     } out;
   } u;
 } link_channel_t;
+
+/* CRCs over the units of a damaged frame, under way: private to the link. */
+typedef struct {
+  uint8_t job; /* link_job_t */
+  uint8_t index;
+  uint8_t number; /* of the tensor */
+  uint8_t unit;   /* the next one */
+  uint8_t blocks;
+  bool is_report_due; /* of a receiver, when it has checked what was confirmed */
+  uint16_t first;     /* block */
+  uint16_t bits;      /* units that arrived as they were sent */
+  uint32_t crc;       /* CRC of the CRCs of these units */
+  uint32_t confirmed; /* what it shall be */
+  uint16_t crcs[LINK_MAX_UNITS]; /* of DAMAGED: low halves */
+} link_work_t;
 
 /* Of this board, for all its links. */
 typedef struct {
@@ -155,6 +168,7 @@ struct link {
   uint8_t turn;           /* index of the channel whose data left last */
   uint8_t frame_blocks;   /* longest frame at present */
   uint8_t good_frames;    /* since one was lost */
+  link_work_t work;
   link_counters_t counters;
 };
 
@@ -195,6 +209,10 @@ void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count);
 
 /* For the UART driver: the next bytes to send, at most `room`; 0: none until `wake`. */
 uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room);
+
+/* To be called by the driver after link_receive_bytes, again and again while it returns true, with what arrives handed
+ * over in between: checks what needs more time than handing over has. */
+bool link_work(link_t *link);
 
 /* True while something can time out: link_tick is to be called once a millisecond, and the driver hands over all bytes
  * that have arrived before each call. A silence of two byte times and 2 ms ends a frame. */

@@ -7,7 +7,7 @@
 enum {
   CRC_IS_KNOWN = 1,     /* a DATA_END has arrived */
   AWAITS_CONFIRM = 2,   /* DAMAGED was sent: the sender's part comes */
-  CHECKED_AT_ONCE = 16, /* blocks in a call of link_in_check */
+  CHECKED_AT_ONCE = 2,  /* blocks in a call of link_in_check */
   MOST_MISMATCHES = 3,
   MISSING_BLOCKS = 256 /* in a frame of MISSING */
 };
@@ -58,6 +58,33 @@ uint32_t link_mismatches(const link_t *link, uint8_t channel_number) {
   return link_at(link, link_index(link, channel_number, false))->attempts;
 }
 
+/* What is missing */
+
+static bool asks_for_everything(const link_channel_t *channel) {
+  return (channel->answers & LINK_SAY_MISSING) && channel->u.in.hole_to == 0;
+}
+
+/* Names all that is missing; at the end of what the sender has to say, and when what it has confirmed is checked. */
+static void report(link_t *link, uint8_t index) {
+  const link_channel_plan_t *plan = link_plan(link, index);
+  link_channel_t *channel = link_at(link, index);
+  if (link->work.job == LINK_CHECK && link->work.index == index) {
+    link->work.is_report_due = true;
+    return;
+  }
+  if (channel->state != LINK_GRANTED || asks_for_everything(channel)) return;
+  uint32_t blocks = link_blocks_of(plan->bytes);
+  if (channel->position == plan->bytes) link_set_bit(plan->blocks, blocks - 1); /* its CRC did not arrive */
+  uint32_t hole = link_find_bit(plan->blocks, 0, blocks);
+  if (hole == blocks) {
+    link_say(link, channel, LINK_SAY_WAIT); /* still checking */
+    return;
+  }
+  channel->u.in.hole = (uint16_t)hole;
+  channel->u.in.hole_to = (uint16_t)blocks;
+  link_say(link, channel, LINK_SAY_MISSING);
+}
+
 /* Frames of data */
 
 static void expect(link_t *link, link_channel_t *channel, uint32_t first, uint32_t behind) {
@@ -70,13 +97,24 @@ static void expect(link_t *link, link_channel_t *channel, uint32_t first, uint32
   if (behind > channel->u.in.next) channel->u.in.next = (uint16_t)behind;
 }
 
+/* Blocks that are checked arrive again: what is there by now says nothing of what will be. */
+static void stop_check(link_t *link, uint32_t first, uint32_t behind) {
+  link_work_t *work = &link->work;
+  bool is_other = work->job != LINK_CHECK || work->index != link->hearing;
+  if (is_other || behind <= work->first || first >= work->first + (uint32_t)work->blocks) return;
+  work->job = LINK_NO_JOB;
+  if (work->is_report_due) report(link, work->index);
+}
+
 void link_in_begin_frame(link_t *link) {
   const link_header_t *header = &link->parser.header;
   link_channel_t *channel = link_at(link, link->hearing);
   uint32_t bytes = link_data_bytes(header);
   link_parser_data(&link->parser);
   if (is_awaited(channel, header->number)) {
-    expect(link, channel, header->offset, header->offset + link_blocks_of(bytes));
+    uint32_t behind = header->offset + link_blocks_of(bytes);
+    stop_check(link, header->offset, behind);
+    expect(link, channel, header->offset, behind);
     link_in_next_segment(link);
   } else {
     link_parser_segment(&link->parser, NULL, bytes);
@@ -115,10 +153,6 @@ static void ask_for_everything(link_t *link, uint8_t index) {
   link_say(link, channel, LINK_SAY_MISSING);
 }
 
-static bool asks_for_everything(const link_channel_t *channel) {
-  return (channel->answers & LINK_SAY_MISSING) && channel->u.in.hole_to == 0;
-}
-
 bool link_in_is_checking(const link_t *link, uint8_t index) {
   const link_channel_plan_t *plan = link_plan(link, index);
   const link_channel_t *channel = link_at(link, index);
@@ -142,23 +176,6 @@ void link_in_check(link_t *link, uint8_t index) {
   } else {
     ask_for_everything(link, index);
   }
-}
-
-/* Names all that is missing; at the end of what the sender has to say. */
-static void report(link_t *link, uint8_t index) {
-  const link_channel_plan_t *plan = link_plan(link, index);
-  link_channel_t *channel = link_at(link, index);
-  if (channel->state != LINK_GRANTED || asks_for_everything(channel)) return;
-  uint32_t blocks = link_blocks_of(plan->bytes);
-  if (channel->position == plan->bytes) link_set_bit(plan->blocks, blocks - 1); /* its CRC did not arrive */
-  uint32_t hole = link_find_bit(plan->blocks, 0, blocks);
-  if (hole == blocks) {
-    link_say(link, channel, LINK_SAY_WAIT); /* still checking */
-    return;
-  }
-  channel->u.in.hole = (uint16_t)hole;
-  channel->u.in.hole_to = (uint16_t)blocks;
-  link_say(link, channel, LINK_SAY_MISSING);
 }
 
 static void take_data(link_t *link, link_channel_t *channel, uint32_t bytes) {
@@ -187,10 +204,12 @@ static void take_data(link_t *link, link_channel_t *channel, uint32_t bytes) {
 }
 
 static void refuse_data(link_t *link, link_channel_t *channel, uint32_t bytes) {
-  channel->u.in.damaged = link->parser.header.offset;
-  channel->u.in.damaged_blocks = (uint8_t)link_blocks_of(bytes);
-  channel->flags |= AWAITS_CONFIRM;
-  link_say(link, channel, LINK_SAY_DAMAGED);
+  const link_header_t *header = &link->parser.header;
+  if (link_work_begin(link, LINK_MAKE_ANSWER, link->hearing, header->offset, link_blocks_of(bytes))) {
+    channel->flags |= AWAITS_CONFIRM;
+  } else if (header->type == LINK_DATA_END) {
+    report(link, link->hearing);
+  }
 }
 
 void link_in_end_frame(link_t *link, bool is_good) {
@@ -206,23 +225,26 @@ void link_in_end_frame(link_t *link, bool is_good) {
 /* Frames without data */
 
 static void take_confirm(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note) {
-  const link_channel_plan_t *plan = link_plan(link, index);
   link_channel_t *channel = link_at(link, index);
   uint32_t blocks = note[0];
-  if (blocks == 0 || blocks > LINK_MAX_BLOCKS || header->offset + blocks > link_blocks_of(plan->bytes)) return;
-  uint32_t bits = link_get_u16(note + 1);
-  link_units_t units = link_units(header->offset, blocks, plan->bytes);
+  if (blocks == 0 || blocks > LINK_MAX_BLOCKS) return;
+  if (header->offset + blocks > link_blocks_of(link_plan(link, index)->bytes)) return;
   channel->flags = (uint8_t)(channel->flags & ~AWAITS_CONFIRM);
-  uint32_t crc = 0;
-  for (uint8_t i = 0; i < units.count; i++) {
-    if (bits >> i & 1u) crc = link_unit_add(crc, link_unit_crc(&units, channel->data.to, i));
-  }
-  if (crc != link_get_u32(note + 3)) return;
+  if (!link_work_begin(link, LINK_CHECK, index, header->offset, blocks)) return;
+  link->work.bits = link_get_u16(note + 1);
+  link->work.confirmed = link_get_u32(note + 3);
+}
+
+void link_in_checked(link_t *link) {
+  const link_work_t *work = &link->work;
+  const link_channel_plan_t *plan = link_plan(link, work->index);
+  link_units_t units = link_units(work->first, work->blocks, plan->bytes);
   uint32_t unit_blocks = units.unit_bytes / LINK_BLOCK_BYTES;
-  for (uint32_t i = 0; i < blocks; i++) {
-    if (bits >> (i / unit_blocks) & 1u) link_clear_bit(plan->blocks, header->offset + i);
+  for (uint32_t i = 0; i < work->blocks && work->crc == work->confirmed; i++) {
+    if ((uint32_t)work->bits >> (i / unit_blocks) & 1u) link_clear_bit(plan->blocks, work->first + i);
   }
-  link_in_check(link, index);
+  link_in_check(link, work->index);
+  if (work->is_report_due && !link_in_is_checking(link, work->index)) report(link, work->index);
 }
 
 static void take_offer(link_t *link, uint8_t index, uint8_t number) {
@@ -279,14 +301,12 @@ uint16_t link_in_missing_note(link_t *link, uint8_t index, uint16_t *offset, uin
   return (uint16_t)bytes;
 }
 
-uint16_t link_in_damaged_note(const link_t *link, uint8_t index, uint16_t *offset, uint8_t *note) {
-  const link_channel_t *channel = link_at(link, index);
-  uint32_t blocks = channel->u.in.damaged_blocks;
-  link_units_t units = link_units(channel->u.in.damaged, blocks, link_plan(link, index)->bytes);
-  *offset = channel->u.in.damaged;
-  note[0] = (uint8_t)blocks;
-  for (uint8_t i = 0; i < units.count; i++) {
-    link_put_u16(note + 1 + 2u * i, link_unit_crc(&units, channel->data.to, i));
-  }
+uint16_t link_in_damaged_note(link_t *link, uint8_t index, uint16_t *offset, uint8_t *note) {
+  link_work_t *work = &link->work;
+  link_units_t units = link_units(work->first, work->blocks, link_plan(link, index)->bytes);
+  *offset = work->first;
+  note[0] = work->blocks;
+  for (uint8_t i = 0; i < units.count; i++) link_put_u16(note + 1 + 2u * i, work->crcs[i]);
+  work->job = LINK_NO_JOB;
   return (uint16_t)(1u + 2u * units.count);
 }

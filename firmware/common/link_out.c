@@ -237,27 +237,28 @@ static void take_damaged(link_t *link, uint8_t index, const link_header_t *heade
   if (blocks == 0 || blocks > LINK_MAX_BLOCKS || header->offset + blocks > link_blocks_of(channel->position)) return;
   link_units_t units = link_units(header->offset, blocks, link_plan(link, index)->bytes);
   if (header->length != 1u + 2u * units.count) return;
+  if (!link_work_begin(link, LINK_COMPARE, index, header->offset, blocks)) return; /* it is asked for again */
+  for (uint8_t i = 0; i < units.count; i++) link->work.crcs[i] = link_get_u16(note + 1 + 2u * i);
+}
+
+void link_out_compared(link_t *link) {
+  const link_work_t *work = &link->work;
+  uint8_t index = work->index;
+  link_channel_t *channel = link_at(link, index);
+  link_units_t units = link_units(work->first, work->blocks, link_plan(link, index)->bytes);
   uint32_t unit_blocks = units.unit_bytes / LINK_BLOCK_BYTES;
-  uint32_t bits = 0;
-  uint32_t crc = 0;
-  for (uint8_t i = 0; i < units.count; i++) {
-    uint32_t unit_crc = link_unit_crc(&units, channel->data.from, i);
-    uint32_t first = header->offset + i * unit_blocks;
-    if ((unit_crc & 0xFFFFu) == link_get_u16(note + 1 + 2u * i)) {
-      bits |= 1u << i;
-      crc = link_unit_add(crc, unit_crc);
-    } else {
-      repeat_blocks(link, index, first, first + unit_blocks);
-    }
+  uint32_t end = work->first + (uint32_t)work->blocks;
+  for (uint32_t i = 0; i < units.count; i++) {
+    uint32_t first = work->first + i * unit_blocks;
+    if (!((uint32_t)work->bits >> i & 1u)) repeat_blocks(link, index, first, link_smaller(first + unit_blocks, end));
   }
-  channel->u.out.confirmed = header->offset;
-  channel->u.out.confirmed_blocks = (uint8_t)blocks;
-  channel->u.out.confirmed_bits = (uint16_t)bits;
-  channel->u.out.confirmed_crc = crc;
+  channel->u.out.confirmed = work->first;
+  channel->u.out.confirmed_blocks = work->blocks;
+  channel->u.out.confirmed_bits = work->bits;
+  channel->u.out.confirmed_crc = work->crc;
   link_say(link, channel, LINK_SAY_CONFIRM);
-  if (!link_out_has_data(link, index)) { /* the end of the tensor is said again, with its CRC */
-    repeat_blocks(link, index, header->offset + blocks - 1u, header->offset + blocks);
-  }
+  if (!link_out_has_data(link, index)) repeat_blocks(link, index, end - 1u, end); /* the end is said again, with its CRC */
+  await_answer(link, index);
 }
 
 void link_out_note(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note) {

@@ -39,7 +39,7 @@ enum {
 
 #define LINK_BITS_PER_BYTE 10u /* with start and stop bit */
 
-enum { LINK_MAX_BLOCKS = LINK_MAX_PAYLOAD / LINK_BLOCK_BYTES, LINK_MAX_UNITS = 16, LINK_CONFIRM_BYTES = 7 };
+enum { LINK_MAX_BLOCKS = LINK_MAX_PAYLOAD / LINK_BLOCK_BYTES, LINK_CONFIRM_BYTES = 7 };
 
 /* A range of blocks in DAMAGED and CONFIRM is divided into at most 16 units of one or two blocks. */
 typedef struct {
@@ -90,7 +90,20 @@ void link_frame_damaged(link_t *link);
 /* link_speak.c */
 void link_begin_data(link_t *link, uint8_t index, link_header_t *header, const uint8_t *data);
 
+/* link_work.c */
+typedef enum {
+  LINK_NO_JOB,
+  LINK_MAKE_ANSWER, /* the receiver makes the CRCs of DAMAGED */
+  LINK_ANSWER_MADE, /* until DAMAGED leaves */
+  LINK_COMPARE,     /* the sender compares them with its own */
+  LINK_CHECK        /* the receiver checks what CONFIRM says of them */
+} link_job_t;
+
+/* False if another job is under way. */
+bool link_work_begin(link_t *link, link_job_t job, uint8_t index, uint32_t first, uint32_t blocks);
+
 /* link_in.c */
+void link_in_checked(link_t *link);
 void link_in_begin_frame(link_t *link);
 void link_in_next_segment(link_t *link);
 void link_in_end_frame(link_t *link, bool is_good);
@@ -98,9 +111,10 @@ void link_in_note(link_t *link, uint8_t index, const link_header_t *header, cons
 bool link_in_is_checking(const link_t *link, uint8_t index);
 void link_in_check(link_t *link, uint8_t index);
 uint16_t link_in_missing_note(link_t *link, uint8_t index, uint16_t *offset, uint8_t *note);
-uint16_t link_in_damaged_note(const link_t *link, uint8_t index, uint16_t *offset, uint8_t *note);
+uint16_t link_in_damaged_note(link_t *link, uint8_t index, uint16_t *offset, uint8_t *note);
 
 /* link_out.c */
+void link_out_compared(link_t *link);
 void link_out_note(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note);
 bool link_out_has_data(const link_t *link, uint8_t index);
 bool link_out_next_data(link_t *link, uint8_t index);

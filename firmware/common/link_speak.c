@@ -89,7 +89,7 @@ bool link_is_busy(const link_t *link) {
   if (link->hello_ms || link->ahead || !link_parser_is_hunting(&link->parser)) return true;
   for (uint8_t i = 0; i < link->settings->channel_count; i++) {
     const link_channel_plan_t *plan = link_plan(link, i);
-    if (plan->is_out ? link_at(link, i)->due_ms > 0 : link_in_is_checking(link, i)) return true;
+    if (plan->is_out && link_at(link, i)->due_ms > 0) return true;
   }
   return false;
 }
@@ -107,10 +107,6 @@ void link_tick(link_t *link) {
   link_peer_tick(link);
   if (link->state == LINK_STOPPED) return;
   for (uint8_t i = 0; i < link->settings->channel_count; i++) {
-    if (link_plan(link, i)->is_out) {
-      link_out_tick(link, i);
-    } else {
-      link_in_check(link, i);
-    }
+    if (link_plan(link, i)->is_out) link_out_tick(link, i);
   }
 }

@@ -11,6 +11,7 @@ enum {
   LINK_CRC_BYTES = 4,
   LINK_BLOCK_BYTES = 64,
   LINK_MAX_PAYLOAD = 2048, /* of a tensor in one frame */
+  LINK_MAX_UNITS = 16,     /* of DAMAGED */
   LINK_NOTE_BYTES = 36     /* payload of a frame without data, at most */
 };
 

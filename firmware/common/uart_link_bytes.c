@@ -55,9 +55,11 @@ static void receive(uart_link_t *port) {
   if (count) link_receive_bytes(port->link, bytes, count);
 }
 
-static void serve(uart_link_t *port) {
+/* Returns whether there is more to do at once. */
+static bool serve(uart_link_t *port) {
   receive(port);
   if (port->is_sending) send(port);
+  return link_work(port->link);
 }
 
 void uart_link_wake(void *owner) {
@@ -66,7 +68,9 @@ void uart_link_wake(void *owner) {
   if (has_interrupts(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt); /* also without TXEIE (QEMU 7.2) */
 }
 
-void uart_link_interrupt(uart_link_t *port) { serve(port); }
+void uart_link_interrupt(uart_link_t *port) {
+  if (serve(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt);
+}
 
 static bool has_received(const uart_link_t *port) {
   return (uart_status(port->uart.registers) & UART_RECEIVED) != 0;
@@ -77,6 +81,6 @@ bool uart_link_poll(uart_link_t *port) {
     if (has_received(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt);
     return false;
   }
-  serve(port);
-  return has_received(port);
+  bool is_left = serve(port);
+  return is_left || has_received(port);
 }

@@ -115,6 +115,7 @@ void uart_link_interrupt(uart_link_t *port) {
   if (dma_take_complete(port->settings->send)) send_next(port); /* at once: the UART has one or two bytes left */
   receive(port);
   send(port);
+  if (link_work(port->link)) uart_link_wake(port);
 }
 
 bool uart_link_poll(uart_link_t *port) {

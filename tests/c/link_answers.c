@@ -96,6 +96,8 @@ static void obey(const char *command, const char *text, const unsigned long *num
     drain();
     if (link_is_busy(&link)) link_tick(&link);
   }
+  while (link_work(&link)) {
+  }
 }
 
 int main(void) {

@@ -350,6 +350,9 @@ static void step(void) {
       if (sides[s].is_on && link_is_busy(&sides[s].link)) link_tick(&sides[s].link);
     }
   }
+  for (int s = 0; s < SIDES; s++) {
+    if (sides[s].is_on) (void)link_work(&sides[s].link);
+  }
   act(&sides[A]);
   act(&sides[B]);
 }

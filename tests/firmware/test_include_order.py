@@ -71,6 +71,7 @@ PARTS = {
     "link_out": "link",
     "link_parts": "link",
     "link_peer": "link",
+    "link_work": "link",
     "link_speak": "link",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_driver import DRIVINGS, LinkDriver, LinkDriving, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
 from uart_firmware import ENDS_MAIN, Traffic, build, build_main
@@ -16,6 +16,7 @@ from virtual_firmware import address_of
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
 PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))
 RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
+DMA, SMALL_DMA, *_ = DRIVINGS
 BYTES = 600  # more than two turns of the ring
 MS = 10**9
 RESULTS = ("wrong", "received", "sent", "is_done")
@@ -27,15 +28,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def elf(folder: Path, name: str, driver: LinkDriver, baud: int) -> Path:
-    traffic = Traffic(BYTES, is_polled=driver is LinkDriver.POLLING)
-    return build(folder / f"{name}_{driver}_{baud}", load_board(name), driver, baud, traffic)
+def elf(folder: Path, name: str, driving: LinkDriving, baud: int) -> Path:
+    traffic = Traffic(BYTES, is_polled=driving.driver is LinkDriver.POLLING)
+    own = folder / f"{name}_{driving.driver}_{driving.ring_bytes}_{baud}"
+    return build(own, load_board(name), driving, baud, traffic)
 
 
-def exchange(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> list[list[int]]:
+def exchange(folder: Path, names: tuple[str, str], driving: LinkDriving, baud: int) -> list[list[int]]:
     """Return wrong bytes, received and sent bytes, and whether it is done, of both boards."""
     boards = [load_board(name) for name in names]
-    elfs = [elf(folder, name, driver, baud) for name in names]
+    elfs = [elf(folder, name, driving, baud) for name in names]
     wire = Wire((0, boards[0].link_uarts[0].name), (1, boards[1].link_uarts[0].name))
     rig = VirtualRig([VirtualBoard(board, path) for board, path in zip(boards, elfs, strict=True)], [wire])
     addresses = [[address_of(name, path) for name in RESULTS] for path in elfs]
@@ -46,20 +48,25 @@ def exchange(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -> None:
-    assert exchange(folder, names, LinkDriver.DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
+    assert exchange(folder, names, DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("names", RING, ids="-".join)
+def test_dma_with_small_buffers_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -> None:
+    assert exchange(folder, names, SMALL_DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
 
 
 @pytest.mark.parametrize("names", RING, ids="-".join)
 @pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
-    assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
+    assert exchange(folder, names, DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_end_of_a_transfer_is_missed(folder: Path, name: str) -> None:
     """Also one between a look at the flags and their clearing: the link would send nothing any more."""
     board = load_board(name)
-    path = build_main(folder / f"{name}_ends", board, LinkDriver.DMA, 4_000_000, ENDS_MAIN)
+    path = build_main(folder / f"{name}_ends", board, DMA, 4_000_000, ENDS_MAIN)
     rig = VirtualRig([VirtualBoard(board, path)])
     rig.run_until(200 * MS)
     assert [rig.read_word(0, address_of(each, path)) for each in ("missed", "is_done")] == [0, 1]
@@ -70,12 +77,12 @@ def test_no_end_of_a_transfer_is_missed(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 @pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
 def test_the_core_moves_every_byte(folder: Path, names: tuple[str, str], driver: LinkDriver, baud: int) -> None:
-    assert exchange(folder, names, driver, baud) == [[0, BYTES, BYTES, 1]] * 2
+    assert exchange(folder, names, usual_driving(driver), baud) == [[0, BYTES, BYTES, 1]] * 2
 
 
 @pytest.mark.parametrize("name", ["nucleo_g071rb", "nucleo_l4r5zi"])
 def test_8_mbaud_by_oversampling_by_8(folder: Path, name: str) -> None:
-    assert exchange(folder, (name, "nucleo_l452re"), LinkDriver.DMA, 8_000_000) == [[0, BYTES, BYTES, 1]] * 2
+    assert exchange(folder, (name, "nucleo_l452re"), DMA, 8_000_000) == [[0, BYTES, BYTES, 1]] * 2
 
 
 def source(name: str, driver: LinkDriver) -> str:

@@ -16,6 +16,7 @@ from rich.console import Console
 from onnx_builder import OnnxBuilder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
@@ -41,7 +42,9 @@ ENDLESS_LOOP = b"\xfe\xe7"  # b .
 Strike = Callable[[], None]
 
 
-def build_small_network(out: Path, *board_names: str, baud: int = 921600, seed: int = 1) -> Project:
+def build_small_network(
+    out: Path, *board_names: str, baud: int = 921600, seed: int = 1, driver: LinkDriver | None = None
+) -> Project:
     """Build three layers of a few milliseconds; `seed` is that of the weights. Every cut has 2304 bytes, two frames."""
     out.mkdir(parents=True)
     numbers = np.random.default_rng(seed)
@@ -54,7 +57,7 @@ def build_small_network(out: Path, *board_names: str, baud: int = 921600, seed: 
     builder.node("Gemm", builder.constant(numbers.normal(size=(2304, 10)) / 16), builder.constant(np.zeros(10)))
     onnx.save(builder.model(), out / "small.onnx")
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
-    settings = CostSettings(baud=baud, use_all=True)
+    settings = CostSettings(baud=baud, use_all=True, link_driver=driver)
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")

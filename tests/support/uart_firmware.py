@@ -6,7 +6,7 @@ from pathlib import Path
 
 from firmware_build import FLAGS, LINKING, WARNINGS
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_driver import LinkDriving
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 
 # Every board sends and receives `BYTES` bytes, at the same time if `sends` and `receives` are both set.
@@ -56,6 +56,11 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {{
   for (uint32_t i = 0; IS_CHECKING && i < count; i++) bytes[i] = pattern(at + i);
   sent = at + count;
   return count;
+}}
+
+bool link_work(link_t *link) {{
+  (void)link;
+  return false;
 }}
 
 static bool is_moved(void) {{ return (!RECEIVES || received >= BYTES) && (!SENDS || sent >= BYTES); }}
@@ -132,6 +137,10 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
   (void)link; (void)bytes; (void)room;
   return 0;
 }
+bool link_work(link_t *link) {
+  (void)link;
+  return false;
+}
 
 int main(void) {
   __disable_irq();
@@ -180,16 +189,16 @@ class Traffic:
     is_checking: bool = True  # makes and compares every byte
 
 
-def build(folder: Path, board: Board, driver: LinkDriver, baud: int, traffic: Traffic) -> Path:
-    """Return the ELF of a board whose first link UART has `driver` at `baud`."""
+def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: Traffic) -> Path:
+    """Return the ELF of a board whose first link UART is driven by `driving` at `baud`."""
     values = {name: int(value) for name, value in vars(traffic).items()}
-    return build_main(folder, board, driver, baud, MAIN.format(**values))
+    return build_main(folder, board, driving, baud, MAIN.format(**values))
 
 
-def build_main(folder: Path, board: Board, driver: LinkDriver, baud: int, main: str) -> Path:
-    """Return the ELF of a board whose first link UART has `driver` at `baud`, and whose program is `main`."""
-    texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, usual_driving(driver))
-    write_project_files(folder, board, texts, driver)
+def build_main(folder: Path, board: Board, driving: LinkDriving, baud: int, main: str) -> Path:
+    """Return the ELF of a board whose first link UART is driven by `driving` at `baud`, and whose program is `main`."""
+    texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, driving)
+    write_project_files(folder, board, texts, driving.driver)
     (folder / "src" / "test_main.c").write_text(main)
     sources = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
     flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)

@@ -37,6 +37,11 @@ class LinkDriving:
     chunk_bytes: int
 
     @property
+    def polls(self) -> bool:
+        """Whether bytes move only while the board waits."""
+        return self.driver is LinkDriver.POLLING
+
+    @property
     def buffer_bytes(self) -> int:
         """All buffers of a link."""
         return self.ring_bytes + self.chunk_bytes * (2 if self.driver is LinkDriver.DMA else 1)

@@ -11,7 +11,6 @@ from tinysplit.split.problem import Problem
 def planned_period_s(plan: Plan, problem: Problem) -> float:
     """Return the period of the generated firmware in seconds; `problem` has the costs of its layers."""
     stages = {board.index: board.stages for board in plan.boards}
-    overlaps = problem.handoff_parts.overlaps
 
     def is_staged(step: BoardStep) -> bool:
         own = stages[step.device]
@@ -19,7 +18,7 @@ def planned_period_s(plan: Plan, problem: Problem) -> float:
             return own.input is not None
         if step.kind is Kind.OUTPUT:
             return own.output is not None
-        return overlaps and step.transfer in own.cuts
+        return step.transfer in own.cuts
 
     found = program(problem, plan.assignment)
     steps = (step if step.kind is Kind.RUN else step._replace(is_staged=is_staged(step)) for step in found.steps)

@@ -135,7 +135,7 @@ def make_plan(
         free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
         _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
-        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
+        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends, polls=driving.polls)
         own = index, boards[index], tuple(steps), memory, stages, own_links
         return BoardPlan(*own, driving, link_bytes, named, optimize)
 

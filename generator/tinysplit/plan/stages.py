@@ -29,13 +29,17 @@ def place_stages(
     free_bytes: int,
     input_bytes: int,
     output_bytes: int,
+    *,
+    polls: bool = False,
 ) -> StageBuffers:
     """Return the buffers of a board in `free_bytes` of RAM behind its arena.
 
-    `input_bytes` and `output_bytes` are those of the network, 0 where another board has them.
+    `input_bytes` and `output_bytes` are those of the network, 0 where another board has them. A board that `polls` its
+    links has none for its transfers: what comes while a layer runs would be lost.
     """
     received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
-    in_bytes, out_bytes = ([cuts[number].payload_bytes for number in numbers] for numbers in (received, sent))
+    sizes = [0 if polls else cut.payload_bytes for cut in cuts]
+    in_bytes, out_bytes = ([sizes[number] for number in numbers] for numbers in (received, sent))
     stages = choose_stages(free_bytes, in_bytes, out_bytes, input_bytes, output_bytes)
     flat = (*in_bytes, *out_bytes, input_bytes, output_bytes)
     staged = (*stages.in_tensors, *stages.out_tensors, stages.input, stages.output)

@@ -1,0 +1,23 @@
+"""A generated project of two virtual boards that poll their links."""
+
+from pathlib import Path
+
+from faulty_boards import build_small_network, faulty_boards
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit_hil.stream import stream
+
+SAMPLES = 5
+
+
+def test_boards_that_poll_receive_into_their_arenas_and_compute_right(tmp_path: Path) -> None:
+    """A buffer beside the arena would be granted while layers run: all that came then would be lost."""
+    names = ("nucleo_g071rb", "nucleo_g071rb")
+    folder = tmp_path / "out" / "project"
+    project = build_small_network(tmp_path / "out", *names, baud=230_400, driver=LinkDriver.POLLING)
+    sources = [(folder / own.directory / "src" / "network.c").read_text() for own in project.boards]
+    assert all(".offset = 0, .stage = 0, .bytes = 2304" in source for source in sources)
+    with faulty_boards(project, folder) as boards:
+        outcome = boards.infer(0)
+        assert (outcome.error, outcome.is_right) == (None, True)
+        streamed = stream(project, boards.rig, boards.inputs[:SAMPLES], fail_fast=True)
+        assert (streamed.outputs == boards.expected[:SAMPLES]).all()
