@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #define DMA_FLAGS_PER_CHANNEL 4u
-#define DMA_EVENT_FLAGS (DMA_ISR_TCIF1 | DMA_ISR_HTIF1 | DMA_ISR_TEIF1)
 
 typedef struct {
   DMA_TypeDef *controller;
@@ -26,12 +25,12 @@ static inline void dma_begin_ring(const dma_channel_t *dma, uint32_t from, const
 /* Bytes to the end of the ring, or of what is sent. */
 static inline uint32_t dma_left(const dma_channel_t *dma) { return dma->registers->CNDTR; }
 
-/* Returns whether the transfer has been complete since the last call. Clears the flags that it has seen, and no others:
- * a transfer may end at any time.
+/* Returns whether the transfer has been complete since the last call. Clears the flags that it has read, not those of
+ * a transfer that ends meanwhile.
  */
 static inline bool dma_take_complete(const dma_channel_t *dma) {
   uint32_t shift = dma->number * DMA_FLAGS_PER_CHANNEL;
-  uint32_t flags = dma->controller->ISR & (DMA_EVENT_FLAGS << shift);
+  uint32_t flags = dma->controller->ISR & (DMA_ISR_TCIF1 | DMA_ISR_HTIF1 | DMA_ISR_TEIF1) << shift;
   dma->controller->IFCR = flags;
   return (flags >> shift & DMA_ISR_TCIF1) != 0;
 }

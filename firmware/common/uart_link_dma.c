@@ -74,16 +74,18 @@ static uint8_t *chunk(const uart_link_t *port, uint32_t number) {
 static void fill_next(uart_link_t *port, uint32_t room) {
   uint8_t *bytes = chunk(port, port->leaving ^ 1u);
   uint32_t before = port->filled;
-  uint32_t filled = before;
-  while (filled < room) {
-    uint32_t left = room - filled;
-    uint32_t count = link_fill(port->link, bytes + filled, left < PIECE_BYTES ? left : PIECE_BYTES);
+  while (port->filled < room) {
+    uint32_t left = room - port->filled;
+    uint32_t count = link_fill(port->link, bytes + port->filled, left < PIECE_BYTES ? left : PIECE_BYTES);
     if (count == 0) break;
-    filled += count;
+    port->filled = (uint16_t)(port->filled + count);
     receive(port);
   }
-  if (filled > before) write_back(bytes, filled);
-  port->filled = (uint16_t)filled;
+  if (port->filled > before) write_back(bytes, port->filled);
+}
+
+uint32_t uart_link_left(const uart_link_t *port) {
+  return (port->is_sending ? dma_left(port->settings->send) : 0) + port->filled;
 }
 
 static void send_next(uart_link_t *port) {

@@ -111,56 +111,6 @@ int main(void) {{
   }}
 }}
 """
-# Sends pieces of two bytes by DMA, and counts those whose end it never hears of.
-ENDS_MAIN = """
-#include "board.h"
-#include "clock.h"
-
-#define TRIES 200u
-#define POLLS 2000u /* longer than two bytes take */
-
-extern volatile uint32_t missed, is_done;
-__attribute__((used)) volatile uint32_t missed, is_done;
-
-void faults_handler(void);
-void SysTick_Handler(void);
-void host_interrupt(void);
-void transfers_interrupt(uint32_t link);
-int main(void);
-
-void faults_handler(void) { for (;;) {} }
-void SysTick_Handler(void) {}
-void host_interrupt(void) {}
-void transfers_interrupt(uint32_t link) { (void)link; }
-void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count) { (void)link; (void)bytes; (void)count; }
-uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
-  (void)link; (void)bytes; (void)room;
-  return 0;
-}
-bool link_work(link_t *link) {
-  (void)link;
-  return false;
-}
-
-int main(void) {
-  __disable_irq();
-  clock_begin();
-  board_begin();
-  uart_link_t *port = &board_link_uarts[0];
-  uart_link_begin(port, port->uart.clock_hz, &board_links[0]);
-  const uart_link_settings_t *settings = port->settings;
-  for (uint32_t i = 0; i < TRIES; i++) {
-    dma_send(settings->send, uart_send_address(port->uart.registers), settings->chunks, 2);
-    for (volatile uint32_t delay = 0; delay < i % 7u; delay++) {
-    }
-    uint32_t polls = POLLS;
-    while (polls && !dma_take_complete(settings->send)) polls--;
-    missed += polls == 0;
-  }
-  is_done = 1;
-  for (;;) {}
-}
-"""
 _SOURCES = {
     "board.c",
     "clock.c",
@@ -191,15 +141,10 @@ class Traffic:
 
 def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: Traffic) -> Path:
     """Return the ELF of a board whose first link UART is driven by `driving` at `baud`."""
-    values = {name: int(value) for name, value in vars(traffic).items()}
-    return build_main(folder, board, driving, baud, MAIN.format(**values))
-
-
-def build_main(folder: Path, board: Board, driving: LinkDriving, baud: int, main: str) -> Path:
-    """Return the ELF of a board whose first link UART is driven by `driving` at `baud`, and whose program is `main`."""
     texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, driving)
     write_project_files(folder, board, texts, driving.driver)
-    (folder / "src" / "test_main.c").write_text(main)
+    values = {name: int(value) for name, value in vars(traffic).items()}
+    (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
     sources = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
     flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
     command = ["arm-none-eabi-gcc", *flags, "-Tlinker.ld", "-o", "firmware.elf", "src/test_main.c", *sources]

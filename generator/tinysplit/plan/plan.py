@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, Memory, board_title
-from tinysplit.boards.link_driver import LinkDriving, choose_driver
+from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
@@ -128,37 +128,48 @@ def make_plan(
     links = wire(boards, cuts, settings)
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
-        core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
-        memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
-        own_links = links_of_board(links, index)
-        driving, link_bytes = _drive_links(boards[index], own_links, steps, cuts, memory, ram_bytes, settings)
-        free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
-        _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
+        board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
+        link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
+        limit_bytes = ram_bytes - link_memory.least_bytes
+        memory = plan_memory(graph, widths, board.device.core, steps, limit_bytes, optimize, named)
+        driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
+        free_bytes = _check_arena(memory, ram_bytes, link_bytes, board_title(index + 1, board.name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends, polls=driving.polls)
-        own = index, boards[index], tuple(steps), memory, stages, own_links
-        return BoardPlan(*own, driving, link_bytes, named, optimize)
+        return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
 
 
-def _drive_links(
-    board: Board,
-    links: Sequence[BoardLink],
-    steps: Sequence[Step],
-    cuts: Sequence[Cut],
-    memory: BoardMemory,
-    ram_bytes: int,
-    settings: LinkSettings,
-) -> tuple[LinkDriving, int]:
-    """Return how a board's links are driven, and the RAM that they take with it."""
-    tensors = [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
-    link_bytes = link_ram_bytes(len(links), tensors)
-    free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
-    driving = choose_driver(board, [(link.uart, link.baud) for link in links], settings.driver, free_bytes)
-    return driving, link_bytes + driving.ram_bytes(board, len(links))
+def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:
+    return [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
+
+
+@dataclass(frozen=True)
+class _LinkMemory:
+    """RAM of a board's links, which carry tensors of `tensor_bytes`."""
+
+    board: Board
+    links: Sequence[BoardLink]
+    tensor_bytes: Sequence[int]
+    requested: LinkDriver | None
+
+    @property
+    def _own_bytes(self) -> int:
+        return link_ram_bytes(len(self.links), self.tensor_bytes)
+
+    @property
+    def least_bytes(self) -> int:
+        """What the links take at least."""
+        return self.choose(0)[1]
+
+    def choose(self, free_bytes: int) -> tuple[LinkDriving, int]:
+        """Return how the links are driven, and their RAM, of `free_bytes` beside the arena."""
+        links = [(link.uart, link.baud) for link in self.links]
+        driving = choose_driver(self.board, links, self.requested, free_bytes - self._own_bytes)
+        return driving, self._own_bytes + driving.ram_bytes(self.board, len(links))
 
 
 def _input_and_output_bytes(graph: Graph, widths: BitWidths, memory: BoardMemory, *, is_last: bool) -> tuple[int, int]:
@@ -192,11 +203,13 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(memory: BoardMemory, ram_bytes: int, free_bytes: int, board: str) -> None:
+def _check_arena(memory: BoardMemory, ram_bytes: int, link_bytes: int, board: str) -> int:
+    """Return the bytes that arena and links leave free. Raises CheckFailedError if they do not fit."""
+    free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
     if free_bytes < 0:
-        links = ram_bytes - aligned(memory.arena.size_bytes) - free_bytes
-        of_links = f" and {links} bytes for its links" if links else ""
+        of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {memory.arena.size_bytes}"
             f"{of_links}: split over more boards"
         )
+    return free_bytes
