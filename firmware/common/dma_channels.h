@@ -25,12 +25,14 @@ static inline void dma_begin_ring(const dma_channel_t *dma, uint32_t from, const
 /* Bytes to the end of the ring, or of what is sent. */
 static inline uint32_t dma_left(const dma_channel_t *dma) { return dma->registers->CNDTR; }
 
-/* Returns whether the transfer has been complete since the last call, and clears all flags. */
+/* Returns whether the transfer has been complete since the last call, and clears the flags that it has seen: one that is
+ * set meanwhile is left to the next call. CGIF would clear all.
+ */
 static inline bool dma_take_complete(const dma_channel_t *dma) {
   uint32_t shift = dma->number * DMA_FLAGS_PER_CHANNEL;
-  bool is_complete = (dma->controller->ISR >> shift & DMA_ISR_TCIF1) != 0;
-  dma->controller->IFCR = DMA_IFCR_CGIF1 << shift;
-  return is_complete;
+  uint32_t flags = dma->controller->ISR >> shift & (DMA_ISR_TCIF1 | DMA_ISR_HTIF1 | DMA_ISR_TEIF1);
+  dma->controller->IFCR = flags << shift;
+  return (flags & DMA_ISR_TCIF1) != 0;
 }
 
 /* Sends `bytes` to a data register, with an interrupt at their end; the transfer before has to be complete. */

@@ -191,7 +191,8 @@ typedef struct {
 #define DMA_CCR_MINC (1u << 7)
 #define DMA_ISR_GIF1 (1u << 0)
 #define DMA_ISR_TCIF1 (1u << 1)
-#define DMA_IFCR_CGIF1 (1u << 0)
+#define DMA_ISR_HTIF1 (1u << 2)
+#define DMA_ISR_TEIF1 (1u << 3)
 
 #define USART_CR1_UE (1u << 0)
 #define USART_CR1_RE (1u << 2)
