@@ -25,14 +25,14 @@ static inline void dma_begin_ring(const dma_channel_t *dma, uint32_t from, const
 /* Bytes to the end of the ring, or of what is sent. */
 static inline uint32_t dma_left(const dma_channel_t *dma) { return dma->registers->CNDTR; }
 
-/* Returns whether the transfer has been complete since the last call, and clears the flags that it has seen: one that is
- * set meanwhile is left to the next call. CGIF would clear all.
+/* Returns whether the transfer has been complete since the last call. Clears the flags that it has read, not those of
+ * a transfer that ends meanwhile.
  */
 static inline bool dma_take_complete(const dma_channel_t *dma) {
   uint32_t shift = dma->number * DMA_FLAGS_PER_CHANNEL;
-  uint32_t flags = dma->controller->ISR >> shift & (DMA_ISR_TCIF1 | DMA_ISR_HTIF1 | DMA_ISR_TEIF1);
-  dma->controller->IFCR = flags << shift;
-  return (flags & DMA_ISR_TCIF1) != 0;
+  uint32_t flags = dma->controller->ISR & (DMA_ISR_TCIF1 | DMA_ISR_HTIF1 | DMA_ISR_TEIF1) << shift;
+  dma->controller->IFCR = flags;
+  return (flags >> shift & DMA_ISR_TCIF1) != 0;
 }
 
 /* Sends `bytes` to a data register, with an interrupt at their end; the transfer before has to be complete. */

@@ -42,15 +42,15 @@ static inline void dma_begin_ring(const dma_channel_t *dma, uint32_t from, const
 /* Bytes to the end of the ring, or of what is sent. */
 static inline uint32_t dma_left(const dma_channel_t *dma) { return dma->registers->NDTR; }
 
-/* Returns whether the transfer has been complete since the last call, and clears the flags that it has seen: one that is
- * set meanwhile is left to the next call.
+/* Returns whether the transfer has been complete since the last call. Clears the flags that it has read, not those of
+ * a transfer that ends meanwhile.
  */
 static inline bool dma_take_complete(const dma_channel_t *dma) {
   uint32_t shift = dma_flags_shift(dma);
   bool is_high = dma->number > 3u;
-  uint32_t flags = is_high ? dma->controller->HISR : dma->controller->LISR;
+  uint32_t flags = (is_high ? dma->controller->HISR : dma->controller->LISR) & DMA_ALL_FLAGS << shift;
   volatile uint32_t *clear = is_high ? &dma->controller->HIFCR : &dma->controller->LIFCR;
-  *clear = flags & DMA_ALL_FLAGS << shift;
+  *clear = flags;
   return (flags >> shift & DMA_LISR_TCIF0) != 0;
 }
 

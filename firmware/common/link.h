@@ -19,6 +19,8 @@ enum {
   LINK_NO_CHANNEL = 255 /* in events that concern the whole link */
 };
 
+#define LINK_BITS_PER_BYTE 10u /* with start and stop bit */
+
 /* One bit for each block of a tensor. */
 #define LINK_BITMAP_BYTES(bytes) (((bytes) + 8u * LINK_BLOCK_BYTES - 1u) / (8u * LINK_BLOCK_BYTES))
 
@@ -37,7 +39,7 @@ typedef enum {
 typedef enum {
   LINK_EVENT_RECEIVED, /* channel: its tensor is whole and checked */
   LINK_EVENT_OFFERED,  /* channel: the peer has a tensor for which there is no memory yet */
-  LINK_EVENT_STARTED,  /* channel: its tensor is granted and begins to leave */
+  LINK_EVENT_STARTED,  /* channel: its tensor begins to leave; detail: bytes before it in the present link_fill */
   LINK_EVENT_SENT,     /* channel: its tensor is acknowledged; detail: frames sent again, at most 255 */
   LINK_EVENT_FAILED,   /* channel or LINK_NO_CHANNEL; detail: link_failure_t */
   LINK_EVENT_ANSWERED, /* after LINK_NO_ANSWER: the peer answers, transfers go on */
@@ -140,6 +142,7 @@ struct link {
   uint32_t wanted;        /* run that the peer asked for, while `is_joining` */
   uint32_t peer_boot;     /* boot count of the peer */
   uint32_t ahead;         /* bits times 1000 that were filled and have not left the UART */
+  uint32_t filling;       /* bytes filled before the frame that leaves, in the present link_fill */
   uint16_t quiet_ms;      /* since the last byte */
   uint16_t deaf_ms;       /* since the last good frame */
   uint16_t hello_ms;      /* until the next HELLO, 0: none */
@@ -152,7 +155,7 @@ struct link {
   uint8_t refusals;       /* HELLO replies of a peer that does not join */
   uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
   uint8_t speaking;       /* index of the channel of the frame that leaves */
-  uint8_t turn;           /* index of the channel whose data left last */
+  uint8_t turn;           /* index of the channel whose data leaves, until it has no more */
   uint8_t frame_blocks;   /* longest frame at present */
   uint8_t good_frames;    /* since one was lost */
   link_counters_t counters;

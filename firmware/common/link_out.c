@@ -7,6 +7,7 @@ enum {
   HAS_GRANT = 1,      /* for tensor `granted` */
   HAS_REPEATS = 2,    /* blocks to send again */
   IS_FIRST = 4,       /* the frame that leaves is no repetition */
+  HAS_STARTED = 8,    /* some of the tensor has left */
   SMALLEST_FRAME = 2, /* blocks */
   STREAM_BLOCKS = 4,  /* of a frame, whatever its share */
   GOOD_FRAMES = 16,   /* before frames grow again */
@@ -41,8 +42,8 @@ static void start(link_t *link, uint8_t index) {
   channel->answers = 0;
   channel->attempts = 0;
   channel->due_ms = 0;
+  channel->flags = (uint8_t)(channel->flags & ~HAS_STARTED);
   channel->state = LINK_MOVING;
-  link_tell(link, LINK_EVENT_STARTED, index, 0);
   link_wake(link);
 }
 
@@ -121,6 +122,8 @@ bool link_out_next_data(link_t *link, uint8_t index) {
   uint32_t first;
   uint32_t blocks = choose_blocks(link, index, &first);
   if (blocks == 0) return false;
+  if (!(channel->flags & HAS_STARTED)) link_tell(link, LINK_EVENT_STARTED, index, link->filling);
+  channel->flags |= HAS_STARTED;
   uint32_t at = first * LINK_BLOCK_BYTES;
   uint32_t bytes = link_smaller(blocks * LINK_BLOCK_BYTES, plan->bytes - at);
   bool is_end = bytes < plan->bytes && channel->position == plan->bytes && !(channel->flags & HAS_REPEATS);

@@ -37,8 +37,6 @@ enum {
   LINK_ATTEMPTS = 5 /* questions without an answer, then as many HELLOs */
 };
 
-#define LINK_BITS_PER_BYTE 10u /* with start and stop bit */
-
 enum { LINK_MAX_BLOCKS = LINK_MAX_PAYLOAD / LINK_BLOCK_BYTES, LINK_MAX_UNITS = 16, LINK_CONFIRM_BYTES = 7 };
 
 /* A range of blocks in DAMAGED and CONFIRM is divided into at most 16 units of one or two blocks. */

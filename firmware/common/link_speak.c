@@ -1,4 +1,4 @@
-/* What leaves next: HELLO, then frames without data, then data, the channels in turn. */
+/* What leaves next: HELLO, then frames without data, then data, tensor after tensor. */
 #include "link_parts.h"
 
 static uint8_t addresses(const link_t *link) {
@@ -56,10 +56,9 @@ static bool begin_frame(link_t *link) {
   }
   uint8_t index = link->turn;
   for (uint8_t i = 0; i < count; i++) {
-    index = (uint8_t)(index + 1u) < count ? (uint8_t)(index + 1u) : 0;
-    if (!link_out_has_data(link, index) || !link_out_next_data(link, index)) continue;
     link->turn = index;
-    return true;
+    if (link_out_has_data(link, index) && link_out_next_data(link, index)) return true;
+    index = (uint8_t)(index + 1u) < count ? (uint8_t)(index + 1u) : 0;
   }
   return false;
 }
@@ -74,10 +73,12 @@ static void frame_left(link_t *link) {
 
 uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
   uint32_t filled = 0;
+  link->filling = 0;
   while (filled < room && (!link_writer_is_idle(&link->writer) || begin_frame(link))) {
     link_written_t what;
     uint32_t written = link_write(&link->writer, bytes + filled, room - filled, &what);
     filled += written;
+    link->filling = filled;
     link->ahead += written * LINK_BITS_PER_BYTE * 1000u;
     if (what == LINK_WRITTEN_DATA) link_out_data_left(link);
     if (what == LINK_WRITTEN_FRAME) frame_left(link);

@@ -20,7 +20,7 @@ static uint32_t input_run;              /* the run that it belongs to */
 static volatile bool input_has_ended;   /* it is whole, checked, and in its place */
 static volatile uint32_t taken;         /* bytes of it in their place */
 static uint32_t wanted;                 /* bytes of it that are awaited */
-static uint64_t copying;                /* ticks of its copies */
+static volatile uint64_t copying;       /* ticks of its copies */
 
 static bool is_queued; /* the output is on its way */
 static uint32_t given; /* bytes of it that may leave */
@@ -40,10 +40,12 @@ static uint32_t received_locked(void) {
 /* Copies up to `end`: whole words, as it is the end of a block or of the tensor. */
 static void take_locked(uint32_t end) {
   const network_tensor_t *tensor = &input->tensor;
+  uint64_t start = cycle_counter_now();
   if (network_is_staged(tensor) && end > taken) {
     words_copy(network_arena + tensor->offset + taken, network_arena + tensor->stage + taken, end - taken);
   }
   taken = end;
+  copying += cycle_counter_now() - start;
 }
 
 /* The tensor is whole. Its last rows leave the buffer at once, so that the next tensor does not wait for the layer.
@@ -87,7 +89,6 @@ static bool has_arrived(const void *unused) {
 
 /* Copies all that has arrived. */
 static void take(void) {
-  uint64_t start = cycle_counter_now();
   for (bool is_left = true; is_left;) {
     uint32_t lock = interrupts_lock();
     uint32_t received = received_locked();
@@ -95,7 +96,6 @@ static void take(void) {
     take_locked(is_left ? taken + PIECE_BYTES : received);
     interrupts_unlock(lock);
   }
-  copying += cycle_counter_now() - start;
 }
 
 static void await(uint32_t bytes) {

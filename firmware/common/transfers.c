@@ -150,7 +150,14 @@ static const network_transfer_t *transfer_of(uint8_t channel) {
   return transfer;
 }
 
-static void note_started(const network_transfer_t *transfer) { sending_of(transfer)->started = cycle_counter_now(); }
+/* The tensor's first byte leaves behind those that the driver still has, and behind `bytes_before` of the present
+ * link_fill. */
+static void note_started(const network_transfer_t *transfer, uint32_t bytes_before) {
+  const uart_link_t *port = &board_link_uarts[transfer->link];
+  uint32_t bits = (uart_link_left(port) + bytes_before) * LINK_BITS_PER_BYTE;
+  uint64_t ticks = (uint64_t)bits * cycle_counter_hz(clock_core_hz) / board_links[transfer->link].settings->baud;
+  sending_of(transfer)->started = cycle_counter_now() + ticks;
+}
 
 static void note_sent(const network_transfer_t *transfer, uint32_t repeats) {
   const network_sending_t *sending = sending_of(transfer);
@@ -180,7 +187,7 @@ __attribute__((weak)) void transfers_on_received(const network_transfer_t *trans
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
     case LINK_EVENT_RECEIVED: transfers_on_received(transfer_of(channel)); break;
-    case LINK_EVENT_STARTED: note_started(transfer_of(channel)); break;
+    case LINK_EVENT_STARTED: note_started(transfer_of(channel), detail); break;
     case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;
     case LINK_EVENT_ANSWERED: run_warn(ERROR_NONE, 0); break;

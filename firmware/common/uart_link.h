@@ -42,6 +42,9 @@ typedef struct {
 /* Enables the UART; `clock_hz` is its present kernel clock. */
 void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link);
 
+/* Bytes that were filled, all but those of a link_fill that runs, and have not left. */
+uint32_t uart_link_left(const uart_link_t *port);
+
 /* There is something to send. `port` is the uart_link_t. */
 void uart_link_wake(void *port);
 

@@ -30,7 +30,7 @@ static void set_sending(uart_link_t *port, bool is_sending) {
 static void send(uart_link_t *port) {
   while (uart_status(port->uart.registers) & UART_SENDABLE) {
     if (port->position == port->filled) {
-      port->position = 0;
+      port->position = port->filled = 0;
       port->filled = (uint16_t)link_fill(port->link, port->settings->chunks, port->settings->chunk_bytes);
       if (port->filled == 0) {
         set_sending(port, false);
@@ -40,6 +40,8 @@ static void send(uart_link_t *port) {
     uart_put(port->uart.registers, port->settings->chunks[port->position++]);
   }
 }
+
+uint32_t uart_link_left(const uart_link_t *port) { return (uint32_t)port->filled - port->position; }
 
 static void receive(uart_link_t *port) {
   USART_TypeDef *registers = port->uart.registers;

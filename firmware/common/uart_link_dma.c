@@ -73,14 +73,16 @@ static uint8_t *chunk(const uart_link_t *port, uint32_t number) {
 static void fill_next(uart_link_t *port, uint32_t room) {
   uint8_t *bytes = chunk(port, port->leaving ^ 1u);
   uint32_t before = port->filled;
-  uint32_t filled = before;
-  while (filled < room) {
-    uint32_t count = link_fill(port->link, bytes + filled, room - filled);
+  while (port->filled < room) {
+    uint32_t count = link_fill(port->link, bytes + port->filled, room - port->filled);
     if (count == 0) break;
-    filled += count;
+    port->filled = (uint16_t)(port->filled + count);
   }
-  if (filled > before) write_back(bytes, filled);
-  port->filled = (uint16_t)filled;
+  if (port->filled > before) write_back(bytes, port->filled);
+}
+
+uint32_t uart_link_left(const uart_link_t *port) {
+  return (port->is_sending ? dma_left(port->settings->send) : 0) + port->filled;
 }
 
 static void send_next(uart_link_t *port) {

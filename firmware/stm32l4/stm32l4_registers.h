@@ -242,7 +242,6 @@ typedef struct {
 #define DMA_CCR_DIR (1u << 4)
 #define DMA_CCR_CIRC (1u << 5)
 #define DMA_CCR_MINC (1u << 7)
-#define DMA_ISR_GIF1 (1u << 0)
 #define DMA_ISR_TCIF1 (1u << 1)
 #define DMA_ISR_HTIF1 (1u << 2)
 #define DMA_ISR_TEIF1 (1u << 3)

@@ -10,6 +10,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
+from tinysplit_hil.virtual.peripherals.dma.controller import Channel
 from uart_firmware import Traffic, build
 from virtual_firmware import address_of
 
@@ -53,6 +54,22 @@ def test_dma_moves_every_byte_at_4_mbaud(folder: Path, names: tuple[str, str]) -
 @pytest.mark.parametrize("baud", [pytest.param(115_200, marks=pytest.mark.nightly), 921_600])
 def test_dma_moves_every_byte(folder: Path, names: tuple[str, str], baud: int) -> None:
     assert exchange(folder, names, LinkDriver.DMA, baud) == [[0, BYTES, BYTES, 1]] * 2
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_transfer_may_end_between_reading_and_clearing_flags(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, reads = Channel.shown, dict[int, int]()
+
+    def late(channel: Channel, *, half: int, complete: int) -> int:
+        """Show COMPLETE in the third read: the register has flags of both directions, and is read for each."""
+        is_complete = channel.flags & Channel.COMPLETE
+        reads[id(channel)] = reads.get(id(channel), 0) + 1 if is_complete else 0
+        return shown(channel, half=half, complete=complete if reads[id(channel)] > 2 else 0)
+
+    monkeypatch.setattr(Channel, "shown", late)
+    assert exchange(folder, (name, name), LinkDriver.DMA, 4_000_000) == [[0, BYTES, BYTES, 1]] * 2
 
 
 # At 4 Mbaud in both directions a Cortex-M4 without FIFO has 200 cycles for two bytes: it loses some.

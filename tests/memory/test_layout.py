@@ -10,6 +10,7 @@ import pytest
 
 from profiles import cases
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
@@ -29,6 +30,7 @@ from tinysplit.split.problem import Problem
 BOARDS = (load_board("nucleo_f401re"), load_board("nucleo_g071rb"))
 M4 = BOARDS[0].device.core
 PLENTY_BYTES = 1 << 20
+DRIVER = LinkDriver.INTERRUPT  # given, so that its RAM is none that the arena could have
 
 
 def random_network(rng: np.random.Generator) -> Graph:
@@ -65,12 +67,12 @@ def with_ram(problem: Problem, ram_bytes: Sequence[int]) -> Problem:
 @pytest.mark.parametrize("optimize", Optimize)
 def test_the_arena_fits_the_estimate_of_the_split(seed: int, optimize: Optimize) -> None:
     rng = np.random.default_rng(seed)
-    graph, settings = random_network(rng), CostSettings(optimize=optimize)
+    graph, settings = random_network(rng), CostSettings(optimize=optimize, link_driver=DRIVER)
     problem = make_problem(graph, BOARDS, settings)
     assignment = tuple(rng.integers(0, 2, len(graph.layers)).tolist()) if seed % 3 else (0,) * len(graph.layers)
     arenas = evaluate(problem, assignment).ram_bytes
     promised = with_ram(problem, list(map(add, arenas, link_bytes(problem, assignment, arenas))))
-    plan = make_plan(graph, 8, BOARDS, promised, assignment, LinkSettings(115200), optimize=optimize)
+    plan = make_plan(graph, 8, BOARDS, promised, assignment, LinkSettings(115200, driver=DRIVER), optimize=optimize)
     for board in plan.boards:
         assert board.arena.size_bytes <= arenas[board.index]
         memory = board.memory

@@ -128,37 +128,51 @@ def make_plan(
     links = wire(boards, cuts, settings)
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
-        core, ram_bytes = boards[index].device.core, problem.devices[index].ram_bytes
-        memory = plan_memory(graph, widths, core, steps, ram_bytes, optimize, named)
-        own_links = links_of_board(links, index)
-        driver, link_bytes = _drive_links(boards[index], own_links, steps, cuts, memory, ram_bytes, settings)
-        free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
-        _check_arena(memory, ram_bytes, free_bytes, board_title(index + 1, boards[index].name))
+        board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
+        link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
+        limit_bytes = ram_bytes - link_memory.least_bytes
+        memory = plan_memory(graph, widths, board.device.core, steps, limit_bytes, optimize, named)
+        driver, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
+        free_bytes = _check_arena(memory, ram_bytes, link_bytes, board_title(index + 1, board.name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends)
-        own = index, boards[index], tuple(steps), memory, stages, own_links
-        return BoardPlan(*own, driver, link_bytes, named, optimize)
+        return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driver, link_bytes, named, optimize)
 
     plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
 
 
-def _drive_links(
-    board: Board,
-    links: Sequence[BoardLink],
-    steps: Sequence[Step],
-    cuts: Sequence[Cut],
-    memory: BoardMemory,
-    ram_bytes: int,
-    settings: LinkSettings,
-) -> tuple[LinkDriver, int]:
-    """Return the driver of a board's links, and the RAM that they take with it."""
-    tensors = [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
-    link_bytes = link_ram_bytes(len(links), tensors)
-    uarts = [link.uart for link in links]
-    driver = choose_driver(board, uarts, settings.driver, ram_bytes - aligned(memory.arena.size_bytes) - link_bytes)
-    return driver, link_bytes + driver_ram_bytes(board, driver, len(uarts))
+def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:
+    return [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
+
+
+@dataclass(frozen=True)
+class _LinkMemory:
+    """RAM of a board's links, which carry tensors of `tensor_bytes`."""
+
+    board: Board
+    links: Sequence[BoardLink]
+    tensor_bytes: Sequence[int]
+    requested: LinkDriver | None
+
+    @property
+    def _own_bytes(self) -> int:
+        return link_ram_bytes(len(self.links), self.tensor_bytes)
+
+    def _bytes(self, driver: LinkDriver) -> int:
+        return self._own_bytes + driver_ram_bytes(self.board, driver, len(self.links))
+
+    @property
+    def least_bytes(self) -> int:
+        """What the links take at least."""
+        return self._bytes(self.requested or LinkDriver.INTERRUPT)
+
+    def choose(self, free_bytes: int) -> tuple[LinkDriver, int]:
+        """Return the driver, and the RAM of the links, of `free_bytes` beside the arena."""
+        uarts = [link.uart for link in self.links]
+        driver = choose_driver(self.board, uarts, self.requested, free_bytes - self._own_bytes)
+        return driver, self._bytes(driver)
 
 
 def _input_and_output_bytes(graph: Graph, widths: BitWidths, memory: BoardMemory, *, is_last: bool) -> tuple[int, int]:
@@ -192,11 +206,13 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(memory: BoardMemory, ram_bytes: int, free_bytes: int, board: str) -> None:
+def _check_arena(memory: BoardMemory, ram_bytes: int, link_bytes: int, board: str) -> int:
+    """Return the bytes that arena and links leave free. Raises CheckFailedError if they do not fit."""
+    free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
     if free_bytes < 0:
-        links = ram_bytes - aligned(memory.arena.size_bytes) - free_bytes
-        of_links = f" and {links} bytes for its links" if links else ""
+        of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {memory.arena.size_bytes}"
             f"{of_links}: split over more boards"
         )
+    return free_bytes
