@@ -19,7 +19,7 @@ COMMAND = "test the wiring with `tinysplit wiring -b nucleo_g071rb -b nucleo_f40
         (("-b", "nucleo_g071rb"), USAGE, "a wiring test needs at least two boards: repeat --board"),
         ((*TWO, "--baud", "fast"), USAGE, "--baud fast: expected a number above zero, or auto"),
         ((*TWO, "--baud", "0"), USAGE, "--baud 0: expected a number above zero, or auto"),
-        ((*TWO, "--baud", "8000000"), USAGE, "nucleo_f401re: USART1 with its clock of 84 MHz cannot make 8000000 baud"),
+        ((*TWO, "--baud", "8000000"), USAGE, "link 1-2: nucleo_f401re: USART1 with its clock of 84 MHz cannot make"),
         ((*TWO, "--link", "1-2:none"), BAD_INPUT, "no route from board 1 (nucleo_g071rb) to board 2 (nucleo_f401re)"),
         ((*TWO, "--rig", "nowhere.toml"), BAD_INPUT, "rig nowhere.toml not found"),
         (

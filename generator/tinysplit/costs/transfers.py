@@ -5,7 +5,7 @@ from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
 from tinysplit.common.alignment import aligned
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     FRAME_OVERHEAD_BYTES,
@@ -20,7 +20,7 @@ from tinysplit.common.protocol_limits import (
     frames_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.split.topology import Links, Table, pair_of
+from tinysplit.split.topology import Links, Pair, Table, pair_of
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -112,10 +112,18 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
 
 
 def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
-    """Raise UsageError if the first link UART of a board cannot generate the baud rate of one of its links."""
+    """Raise UsageError, which names the link, if the first link UART of a board cannot generate its baud rate."""
     pairs = {pair_of(i, h) for i in range(len(boards)) for h in range(i)}
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud
         if baud is not None:
-            for index in pair:
-                check_baud(boards[index], boards[index].link_uarts[0], baud)
+            check_link_baud(boards, pair, [boards[index].link_uarts[0] for index in pair], baud)
+
+
+def check_link_baud(boards: Sequence[Board], pair: Pair, uarts: Sequence[Uart], baud: int) -> None:
+    """Raise UsageError, which names the link, if a UART of the link between two boards cannot generate `baud`."""
+    try:
+        for index, uart in zip(pair, uarts, strict=True):
+            check_baud(boards[index], uart, baud)
+    except UsageError as error:
+        raise UsageError(f"link {pair[0] + 1}-{pair[1] + 1}: {error}") from None

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tinysplit.boards.board import Board, Uart, board_title, check_baud
+from tinysplit.boards.board import Board, Uart, board_title
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.costs.transfers import check_link_baud
 from tinysplit.split.topology import Cut, Pair, pair_of
 
 
@@ -66,9 +67,10 @@ def _wire(boards: Sequence[Board], pairs: Iterable[Pair], settings: LinkSettings
         setting = _setting(pair, settings)
         names = setting.uarts or (None, None)
         first, second = (_uart(boards, index, name, used[index]) for index, name in zip(pair, names, strict=True))
-        links.append(Link(pair, (first, second), setting.baud or settings.baud))
-        for index, uart in zip(pair, (first, second), strict=True):
-            check_baud(boards[index], uart, links[-1].baud)
+        link = Link(pair, (first, second), setting.baud or settings.baud)
+        check_link_baud(boards, pair, link.uarts, link.baud)
+        links.append(link)
+        for index, uart in zip(pair, link.uarts, strict=True):
             used[index].append(uart)
     return tuple(links)
 
