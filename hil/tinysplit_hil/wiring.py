@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tinysplit.boards.board import Board, Uart, board_title
+from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import agree, common_rates
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.wiring_projects import generate_wiring_test
@@ -102,10 +102,10 @@ def find_rates(
     request: WiringRequest, candidates: Candidates, project: Project, rig: Rig, messages: Console
 ) -> WiringFile:
     """Find the wiring and the highest rate of every link, on boards that run the wiring test. Errors as above."""
-    client = WiringClient(project, candidates.links, rig)
+    client = WiringClient(project, rig)
     client.begin()
     with steps(messages, f"finding the links between {rig.kind} boards"):
-        _check_wiring(request.boards, candidates, client)
+        _check_wiring(request.boards, candidates.links, min(own[-1] for own in candidates.rates), client)
     trials = _try_rates(request, candidates, client, request.frames(rig.kind), messages)
     return WiringFile(
         tinysplit_version=version("tinysplit"),
@@ -129,48 +129,47 @@ def find_rates(
 # Wiring
 
 
-def _check_wiring(boards: Sequence[Board], candidates: Candidates, client: WiringClient) -> None:
+def _check_wiring(boards: Sequence[Board], links: Sequence[Link], lowest_baud: int, client: WiringClient) -> None:
     """Raise CheckFailedError with all faults unless every link connects its two ends in both directions."""
-    baud = min(FINDING_BAUD, *(own[-1] for own in candidates.rates))
-    counts = client.exchange([baud] * len(candidates.links), FINDING_FRAMES, FINDING_BYTES)
-    faults = [fault for link in range(len(candidates.links)) for fault in _faults(boards, candidates, link, counts)]
+    uarts = [End(board, uart) for board, own in enumerate(boards) for uart in range(len(own.link_uarts))]
+    baud = min(FINDING_BAUD, lowest_baud)
+    counts = client.exchange(dict.fromkeys(uarts, baud), FINDING_FRAMES, FINDING_BYTES)
+    faults = [
+        fault
+        for link, ends in zip(links, ends_of(boards, links), strict=True)
+        for fault in _faults(boards, link, ends, counts)
+    ]
     if faults:
         raise CheckFailedError(f"{'; '.join(faults)}: check these wires, and ground, and test again")
 
 
-def _faults(boards: Sequence[Board], candidates: Candidates, index: int, counts: Mapping[End, Count]) -> Iterator[str]:
-    link, ends = candidates.links[index], ends_of(candidates.links)[index]
-    if not any(counts[end].is_anything for end in ends):
+def _faults(boards: Sequence[Board], link: Link, ends: tuple[End, End], counts: Mapping[End, Count]) -> Iterator[str]:
+    heard = {count.sender for count in counts.values()}
+    if not any(counts[end].is_anything or end in heard for end in ends):
         yield f"nothing arrives in either direction of the {_title(link, boards)}"
         return
-    for here, there in (ends, ends[::-1]):
-        text = _fault(counts[here], there)
-        if text:
-            receiver, sender = (_pin(boards, candidates.links, *each) for each in ((here, "RX"), (there, "TX")))
-            found = counts[here].sender
-            other = _pin(boards, candidates.links, found, "TX") if found else ""
-            yield text.format(receiver=receiver, sender=sender, other=other)
+    for receiver, sender in (ends, ends[::-1]):
+        if counts[receiver].sender != sender:
+            yield _fault(boards, receiver, sender, counts)
 
 
-def _fault(count: Count, peer: End) -> str:
-    if count.sender is None:
-        return "{receiver} hears only noise from {sender}" if count.is_anything else "{receiver} does not hear {sender}"
-    return "" if count.sender == peer else "{receiver} is connected to {other}, not to {sender}"
+def _fault(boards: Sequence[Board], receiver: End, sender: End, counts: Mapping[End, Count]) -> str:
+    """Return what a receiver hears in place of `sender`, or else where `sender` is heard."""
+    here, there = _pin(boards, receiver, "RX"), _pin(boards, sender, "TX")
+    count = counts[receiver]
+    if count.sender is not None:
+        return f"{here} is connected to {_pin(boards, count.sender, 'TX')}, not to {there}"
+    if count.is_anything:
+        return f"{here} hears only noise from {there}"
+    others = [_pin(boards, end, "RX") for end, each in counts.items() if each.sender == sender]
+    return f"{here} does not hear {there}{f', which is connected to {others[0]}' if others else ''}"
 
 
-def _pin(boards: Sequence[Board], links: Sequence[Link], end: End, direction: str) -> str:
-    uart = _uart(links, end)
+def _pin(boards: Sequence[Board], end: End, direction: str) -> str:
+    board = boards[end.board]
+    uart = board.link_uarts[end.uart]
     pin = uart.tx if direction == "TX" else uart.rx
-    return f"{board_title(end.board + 1, boards[end.board].name)} {uart.name} {direction} ({pin.name})"
-
-
-def _uart(links: Sequence[Link], end: End) -> Uart:
-    return next(
-        uart
-        for ends, link in zip(ends_of(links), links, strict=True)
-        for each, uart in zip(ends, link.uarts, strict=True)
-        if each == end
-    )
+    return f"{board_title(end.board + 1, board.name)} {uart.name} {direction} ({pin.name})"
 
 
 def _title(link: Link, boards: Sequence[Board]) -> str:
@@ -188,13 +187,15 @@ def _try_rates(
     request: WiringRequest, candidates: Candidates, client: WiringClient, frames: int, messages: Console
 ) -> Sequence[Sequence[Trial]]:
     """Return the trials of each link. All links are busy at once; each with an error takes its next lower rate."""
+    links = ends_of(request.boards, candidates.links)
     left = [list(own) for own in candidates.rates]
     trials: list[list[Trial]] = [[] for _ in left]
     while True:
         bauds = [own[0] for own in left]
         with steps(messages, f"testing at {', '.join(map(str, bauds))} baud"):
-            counts = client.exchange(bauds, frames)
-        for own, ends, baud in zip(trials, ends_of(candidates.links), bauds, strict=True):
+            of_ends = {end: baud for ends, baud in zip(links, bauds, strict=True) for end in ends}
+            counts = client.exchange(of_ends, frames)
+        for own, ends, baud in zip(trials, links, bauds, strict=True):
             own.append(_trial(baud, ends, frames, counts))
         failed = [index for index, own in enumerate(trials) if not own[-1].passed]
         if not failed:

@@ -126,6 +126,18 @@ def test_links_that_are_swapped() -> None:
     assert len(faults) == 4  # the third link is right
 
 
+def test_wires_at_another_uart_of_the_right_board() -> None:
+    first, second = failure(CheckFailedError, *TWO, wires=[((0, "USART3"), SECOND)]).split("; ")
+    assert first == (
+        "board 1 (nucleo_g071rb) USART1 RX (PA10) does not hear board 2 (nucleo_f401re) USART1 TX (PA9), which is "
+        "connected to board 1 (nucleo_g071rb) USART3 RX (PC11)"
+    )
+    assert second == (
+        "board 2 (nucleo_f401re) USART1 RX (PA10) is connected to board 1 (nucleo_g071rb) USART3 TX (PC10), not to "
+        "board 1 (nucleo_g071rb) USART1 TX (PA9): check these wires, and ground, and test again"
+    )
+
+
 @pytest.mark.slow
 def test_a_missing_link_beside_good_ones() -> None:
     text = failure(CheckFailedError, G0, F4, L4, wires=[(FIRST, SECOND), ((0, "USART3"), (2, "USART3"))])

@@ -63,7 +63,7 @@ def _planned(candidates: Candidates) -> list[tuple[End, End]]:
 
 
 def _built(boards: Sequence[Board], candidates: Candidates) -> Path:
-    """Return the folder of the programs, which tests share: they do not depend on the rates that are tried."""
+    """Return the folder of the programs, which tests share. Its manifest has the links and their first rates."""
 
     def make(folder: Path) -> None:
         project = generate_wiring_test(boards, candidates.links, None, folder)

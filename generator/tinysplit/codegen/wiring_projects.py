@@ -13,10 +13,11 @@ from tinysplit.codegen.projects import checksum_script, write_project_hash
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
-from tinysplit.plan.wiring import BoardLink, Link, links_of_board
+from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import Project, ProjectBoard, ProjectLink, ProjectModel
 
 NAME = "wiring test"
+FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
 
 
 @dataclass(frozen=True)
@@ -32,30 +33,25 @@ def generate_wiring_test(
 ) -> Project:
     """Write the folder `out` completely or not at all, and return its manifest, which has no layers.
 
-    Links start at their baud rates; the test changes them. Without a `requested` driver it is DMA, or interrupts where
-    the DMA channels do not suffice.
+    The programs serve all link UARTs, so that wires at a wrong one are found. Without a `requested` driver it is DMA,
+    or interrupts where the DMA channels do not suffice.
 
-    Raises InputError when `out` holds something other than a folder generated before, UsageError where the driver or a
-    baud rate is out of reach.
+    Raises InputError when `out` holds something other than a folder generated before, UsageError where the DMA channels
+    do not suffice for the driver.
     """
-    ends = [links_of_board(links, index) for index in range(len(boards))]
-    drivers = [_driver(*each, requested) for each in zip(boards, ends, strict=True)]
+    drivers = [choose_driver(each, each.link_uarts, requested, each.near_memory.size_bytes) for each in boards]
     project = _manifest(boards, links, drivers)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         for index, directory in enumerate(directories):
-            _write_board(directory, index, boards[index], ends[index], drivers[index])
+            _write_board(directory, index, boards[index], drivers[index])
         project = project.model_copy(update={"project_hash": write_project_hash(directories)})
         project.write(folder)
     return project
 
 
-def _driver(board: Board, ends: Sequence[BoardLink], requested: LinkDriver | None) -> LinkDriver:
-    return choose_driver(board, [end.uart for end in ends], requested, board.near_memory.size_bytes)
-
-
-def _write_board(directory: Path, index: int, board: Board, ends: Sequence[BoardLink], driver: LinkDriver) -> None:
-    links = [(end.uart, end.baud) for end in ends]
+def _write_board(directory: Path, index: int, board: Board, driver: LinkDriver) -> None:
+    links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
     texts = {
         "platformio.ini": render_platformio_ini(board),
         "checksum.py": checksum_script(),
