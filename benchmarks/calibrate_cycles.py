@@ -4,9 +4,9 @@
 
 Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers give
 the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
-and built for two boards of each family: a transfer's time beyond that of its bits and copies is the overhead of the
-boards, the remainder of the ELF files is the firmware. What hand-offs take from the cores is fitted to periods of
-streams (handoff_costs.py; --handoff: only this). At the end it prints the errors of estimates, also for networks that
+and built for two boards of each family: the remainder of the ELF files is the firmware. What the ends of a link add to
+a transfer is fitted to transfers between all cores (link_costs.py), what hand-offs take from the cores to periods of
+streams (handoff_costs.py; --handoff: only both). At the end it prints the errors of estimates, also for networks that
 were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
@@ -20,13 +20,15 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from configparser import ConfigParser
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import onnx
 from rich.console import Console
 
 from calibration_networks import RANDOM_NETWORKS, calibration_networks, random_network
 from estimate_errors import print_kinds, print_networks, unseen_layers
-from handoff_costs import COPYING, fit_handoffs, measure_handoffs
+from handoff_costs import fit_handoffs, measure_handoffs
+from link_costs import fit_links, measure_links
 from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
@@ -36,7 +38,6 @@ from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.codegen.projects import generate
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import KERNELS, Direct
 from tinysplit.kernels.cost_table import (
     TABLE_NAME,
@@ -44,16 +45,13 @@ from tinysplit.kernels.cost_table import (
     FirmwareBytes,
     HandoffCosts,
     KernelCosts,
+    LinkCosts,
     fit,
     load_cycle_table,
 )
-from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import make_plan
-from tinysplit.project.manifest import Project
-from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import open_rig
 
 COMMAND = "benchmarks/calibrate_cycles.py"
 TABLE = Path(__file__).parent.parent / "generator" / "tinysplit" / "kernels" / TABLE_NAME
@@ -67,11 +65,17 @@ FIRMWARE_NETWORKS = 3  # number of small networks
 DIGITS = 4  # significant digits of a cost
 
 
+class Handoffs(TypedDict):
+    """Parts of the cost table that belong to links."""
+
+    link: dict[str, LinkCosts]
+    handoff: dict[str, HandoffCosts]
+
+
 @dataclass
 class Firmware:
     """Measurements on pairs of boards."""
 
-    link_cycles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     flags: set[str] = field(default_factory=set)
 
@@ -96,8 +100,8 @@ def _network_layers(graph: Graph, bits: int, names: Sequence[str]) -> list[Measu
     return [layer for core in BOARDS for name in (None, *names) for layer in measure_layers(quantized, x, core, name)]
 
 
-def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findings: Firmware) -> None:
-    """Run a network on two boards of a type and add the measurements."""
+def measure_firmware(quantized: QuantizedGraph, board: Board, findings: Firmware) -> None:
+    """Build a network for two boards of a type and add the sizes."""
     graph, settings = quantized.graph, CostSettings(bits=quantized.bits, baud=BAUD)
     middle = len(graph.layers) // 2
     assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
@@ -108,7 +112,6 @@ def measure_firmware(quantized: QuantizedGraph, x: IntArray, board: Board, findi
         project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         _add_sizes(BuildReport.read(project, elfs), board, findings)
-        _add_link(project, folder, x, board, findings)
         ini = ConfigParser(interpolation=None)
         ini.read(folder / project.boards[0].directory / "platformio.ini", encoding="utf-8")
         findings.flags.update(flag for flag in ini["env"]["build_flags"].split() if flag.startswith("-O"))
@@ -120,16 +123,6 @@ def _add_sizes(report: BuildReport, board: Board, findings: Firmware) -> None:
         kernels = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
         own = (sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes)
         findings.sizes[board.device.family].append(own)
-
-
-def _add_link(project: Project, folder: Path, x: IntArray, board: Board, findings: Firmware) -> None:
-    with open_rig("virtual", project, folder) as rig:
-        measured = measure(project, rig, x)
-    uart = board.link_uarts[0]
-    for cut, time in zip(project.cuts, measured.cuts, strict=True):
-        beyond_s = time.seconds.mean - link_seconds(cut.payload_bytes, uart, uart, BAUD)
-        each = beyond_s * board.clock.core_hz / 2 - COPYING * cut.payload_bytes  # of two boards
-        findings.link_cycles[board.device.core].append(max(0.0, each))
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
@@ -149,15 +142,17 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
             )
             for family, sizes in sorted(firmware.sizes.items())
         },
-        link={core: round(sum(cycles) / len(cycles)) for core, cycles in sorted(firmware.link_cycles.items())},
-        handoff=handoff_costs(),
+        **handoffs(),
     )
 
 
-def handoff_costs() -> dict[str, HandoffCosts]:
-    """Return what hand-offs take from each core, measured on a board with it."""
-    boards = ((core, load_board(name)) for core, name in sorted(HANDOFF_BOARDS.items()))
-    return {core: fit_handoffs(measure_handoffs(board)) for core, board in boards}
+def handoffs() -> Handoffs:
+    """Return what links and hand-offs take from each core, measured on a board with it."""
+    boards = {core: load_board(name) for core, name in sorted(HANDOFF_BOARDS.items())}
+    return {
+        "link": fit_links(measure_links(boards)),
+        "handoff": {core: fit_handoffs(measure_handoffs(board)) for core, board in boards.items()},
+    }
 
 
 def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> dict[str, KernelCosts]:
@@ -186,7 +181,7 @@ def calibrate(console: Console) -> CycleTable:
         for bits in (8, 16):
             for graph in calibration_networks()[:FIRMWARE_NETWORKS]:
                 console.print(f"{graph.name}, {bits} bits, two {board.name}", highlight=False)
-                measure_firmware(*quantize_randomly(graph, bits), board, firmware)
+                measure_firmware(quantize_randomly(graph, bits)[0], board, firmware)
     table = make_table(measured, firmware)
     print_kinds(console, table, measured)
     return table
@@ -207,7 +202,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=140)
     if options.handoff:
-        _write(load_cycle_table().model_copy(update={"handoff": handoff_costs()}))
+        _write(load_cycle_table().model_copy(update=handoffs()))
         return
     table = load_cycle_table() if options.check else calibrate(console)
     if not options.check:

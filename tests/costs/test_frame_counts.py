@@ -19,7 +19,7 @@ def test_a_frame_on_a_link_holds_2048_bytes(n_bytes: int, n_frames: int, crc_byt
     uart = G0.link_uarts[0]
     one_way = 10 * (n_bytes + n_frames * (11 + 4) + crc_bytes) / BAUD
     assert wire_seconds(n_bytes, uart, 115200) == pytest.approx(one_way, rel=1e-12)
-    assert link_seconds(n_bytes, uart, uart, 115200) == pytest.approx(one_way + 10 * 11 / BAUD, rel=1e-12)
+    assert link_seconds(n_bytes, uart, uart, 115200) == pytest.approx(one_way + 10 * 12 / BAUD, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n_bytes", "n_loads"), [(1, 1), (1015, 1), (1016, 1), (1017, 2), (2032, 2), (2033, 3)])

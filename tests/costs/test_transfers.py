@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from networks import tiny_cnn
+from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
@@ -61,12 +62,16 @@ def test_a_link_of_its_own_is_faster() -> None:
 def test_each_end_sends_at_its_own_rate() -> None:
     problem, table = make_problem(GRAPH, (G0, F4), CostSettings()), load_cycle_table()
     n_bytes = problem.layers[1].out_bytes
-    cycles = {b: table.link[b.device.core] + n_bytes * table.handoff[b.device.core].copying for b in (G0, F4)}
-    ends_s = sum(count / board.clock.core_hz for board, count in cycles.items())
+    copies_s = sum(n_bytes * table.handoff[b.device.core].copying / b.clock.core_hz for b in (G0, F4))
+
+    def ends_s(sender: Board, receiver: Board) -> float:
+        own, other = table.link[sender.device.core], table.link[receiver.device.core]
+        return own.sending / sender.clock.core_hz + other.received(n_bytes) / receiver.clock.core_hz + copies_s
+
     g0, f4 = (board.link_uarts[0] for board in (G0, F4))
     there_s, back_s = problem.transfer_seconds[1][0][1], problem.transfer_seconds[1][1][0]
-    assert there_s == pytest.approx(link_seconds(n_bytes, g0, f4, 115200) + ends_s, rel=1e-9)
-    assert back_s == pytest.approx(link_seconds(n_bytes, f4, g0, 115200) + ends_s, rel=1e-9)
+    assert there_s == pytest.approx(link_seconds(n_bytes, g0, f4, 115200) + ends_s(G0, F4), rel=1e-9)
+    assert back_s == pytest.approx(link_seconds(n_bytes, f4, g0, 115200) + ends_s(F4, G0), rel=1e-9)
 
 
 @pytest.mark.parametrize("driver", LinkDriver)

@@ -53,6 +53,8 @@ def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None
 def test_two_measurements_agree_to_the_cycle() -> None:
     project, out = shared_example("nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
     first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
+    # Each run has a number of its own, and CRCs that start from another value are joined in another time.
+    assert first.pop("measured_i_s") == pytest.approx(second.pop("measured_i_s"), rel=1e-5)
     assert first == second
 
 

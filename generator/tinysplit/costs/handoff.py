@@ -6,7 +6,7 @@ from math import inf
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.transfers import check_bauds, host_line_seconds, reply_seconds, wire_seconds
+from tinysplit.costs.transfers import answer_seconds, check_bauds, host_line_seconds, reply_seconds, wire_seconds
 from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
@@ -54,20 +54,32 @@ def handoff_of(
     )
 
 
-def direct_seconds(parts: Handoff, boards: Sequence[Board], table: CycleTable) -> Table:
+def direct_seconds(
+    parts: Handoff,
+    out_bytes: Sequence[int],
+    boards: Sequence[Board],
+    settings: LinkSettings,
+    bits_per_byte: int,
+    table: CycleTable,
+) -> Table:
     """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
 
     They end with the acknowledgement, and with the copies between buffers and arenas.
     """
-    turnaround_s = [table.link[board.device.core] / board.clock.core_hz for board in boards]
+    answer_s = _by_pair(boards, settings, lambda uart, baud: answer_seconds(uart, baud, bits_per_byte))
     numbers = range(len(boards))
 
+    def cpu_s(layer: int, i: int, h: int) -> float:
+        sender, receiver = (table.link[boards[end].device.core] for end in (i, h))
+        sending_s = sender.sending / boards[i].clock.core_hz
+        receiving_s = receiver.received(out_bytes[layer]) / boards[h].clock.core_hz
+        return sending_s + receiving_s + parts.copy_s[layer][i] + parts.copy_s[layer][h]
+
     def seconds(layer: int, i: int, h: int) -> float:
-        ends_s = sum(parts.copy_s[layer][end] + turnaround_s[end] for end in (i, h))
-        return 0.0 if i == h else parts.wire_s[layer][i][h] + parts.reply_s[h][i] + ends_s
+        return 0.0 if i == h else parts.wire_s[layer][i][h] + answer_s[h][i] + cpu_s(layer, i, h)
 
     return tuple(
-        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(parts.wire_s))
+        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(out_bytes))
     )
 
 

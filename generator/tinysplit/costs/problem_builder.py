@@ -98,7 +98,7 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
     check_connected(boards, settings.link_settings)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     handoff = handoff_of(out_bytes, in_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
-    direct = direct_seconds(handoff, boards, table)
+    direct = direct_seconds(handoff, out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)

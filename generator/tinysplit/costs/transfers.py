@@ -39,12 +39,20 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
     return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
 
 
+def answer_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds from the last bit of a tensor to the last bit of its acknowledgement.
+
+    The receiver, which may sleep, learns of the end by an idle line of one byte.
+    """
+    return reply_seconds(sender, baud, bits_per_byte) + bits_per_byte / sender.actual_baud(baud)
+
+
 def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
     """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement.
 
     They are the same on a half-duplex link: nothing comes back before the end of the tensor (docs/protocol.md, Links).
     """
-    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + reply_seconds(receiver, baud, bits_per_byte)
+    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + answer_seconds(receiver, baud, bits_per_byte)
 
 
 def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:

@@ -78,6 +78,21 @@ class HandoffCosts(FileModel):
         return self.output + self.reading * n_bytes
 
 
+class LinkCosts(FileModel):
+    """Cycles of a core between the bits of a tensor on a link and those of its acknowledgement.
+
+    At the sender; at the receiver; there also for the check of a tensor of several frames.
+    """
+
+    sending: NonNegativeFloat
+    receiving: NonNegativeFloat
+    joining: NonNegativeFloat
+
+    def received(self, n_bytes: int) -> float:
+        """Return the cycles at the receiver of a tensor."""
+        return self.receiving + self.joining * (frames_of(n_bytes) > 1)
+
+
 class CycleTable(FileModel):
     """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
@@ -87,7 +102,7 @@ class CycleTable(FileModel):
     flags: str
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, NonNegativeFloat]  # by core: cycles that a board adds to a transfer at each end
+    link: dict[str, LinkCosts]  # by core
     handoff: dict[str, HandoffCosts]  # by core
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:

@@ -1,0 +1,84 @@
+"""Cycles that both ends add to a transfer on a link: what its time is longer than the bits on the wire.
+
+A tensor of one frame and one of two cross a link between boards of every pair of cores, each whole.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from measured_layers import quantize_randomly
+from tinysplit.boards.board import Board
+from tinysplit.build.platformio import build_projects
+from tinysplit.codegen.projects import generate
+from tinysplit.common.protocol_limits import frames_of
+from tinysplit.costs.link_options import HandOffMode
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.transfers import link_seconds
+from tinysplit.kernels.cost_table import LinkCosts
+from tinysplit.network.layers import Shape
+from tinysplit.plan.plan import make_plan
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit_hil.measure import measure
+from tinysplit_hil.rig import open_rig
+
+SIDE = 8  # maps of 64 values
+CHANNELS = (13, 29, 61)  # of the tensor: 832 to 3904 bytes, which end anywhere in the receiver's ring
+BAUD = 921_600
+COPYING = 1.0  # cycles of a byte that is copied word by word
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class TransferExcess:
+    """Seconds of a transfer beyond those of its bits, its acknowledgement's and its copies."""
+
+    sender: Board
+    receiver: Board
+    n_bytes: int
+    seconds: float
+
+
+def measure_links(boards: Mapping[str, Board]) -> Iterator[TransferExcess]:
+    """Yield transfers of all sizes between all pairs of `boards`, which are named by their cores."""
+    for sender, receiver in product(boards.values(), repeat=2):
+        for channels in CHANNELS:
+            yield _measure(sender, receiver, channels)
+
+
+def _measure(sender: Board, receiver: Board, channels: int) -> TransferExcess:
+    quantized, x = quantize_randomly(NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(channels).conv(1).graph(), 8)
+    boards, settings = (sender, receiver), CostSettings(baud=BAUD, hand_off=HandOffMode.WHOLE)
+    problem = make_problem(quantized.graph, boards, settings)
+    plan = make_plan(quantized.graph, quantized.bits, boards, problem, (0, 1), settings.link_settings)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
+        build_projects([folder / own.directory for own in project.boards])
+        with open_rig("virtual", project, folder) as rig:
+            measured = measure(project, rig, x[:1])
+    n_bytes = project.cuts[0].payload_bytes
+    copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
+    wire_s = link_seconds(n_bytes, sender.link_uarts[0], receiver.link_uarts[0], BAUD)
+    return TransferExcess(sender, receiver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
+
+
+def fit_links(measured: Iterable[TransferExcess]) -> dict[str, LinkCosts]:
+    """Return the cycles of each core at both ends that fit the measurements best."""
+    found = list(measured)
+    cores = sorted({each.sender.device.core for each in found})
+    names = [(core, part) for core in cores for part in ("sending", "receiving", "joining")]
+    rows = np.zeros((len(found), len(names)))
+    for row, each in zip(rows, found, strict=True):
+        sender, receiver = each.sender, each.receiver
+        row[names.index((sender.device.core, "sending"))] = 1 / sender.clock.core_hz
+        row[names.index((receiver.device.core, "receiving"))] = 1 / receiver.clock.core_hz
+        row[names.index((receiver.device.core, "joining"))] = (frames_of(each.n_bytes) > 1) / receiver.clock.core_hz
+    fitted, *_ = np.linalg.lstsq(rows, np.array([each.seconds for each in found]), rcond=None)
+    costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
+    return {core: LinkCosts(**{part: cost for (own, part), cost in costs.items() if own == core}) for core in cores}
