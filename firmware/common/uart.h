@@ -22,6 +22,9 @@ typedef struct {
  */
 void uart_begin(uart_t *uart, uint32_t clock_hz, uint32_t control_1, uint32_t control_3);
 
+/* Changes the baud rate of an enabled UART that sends nothing. */
+void uart_set_baud(uart_t *uart, uint32_t clock_hz, uint32_t baud);
+
 /* Clears the flags of the receiver that `status` has, and counts line errors. */
 static inline void uart_take_flags(uart_t *uart, uint32_t status) {
   if (!(status & (UART_LINE_ERRORS | UART_IDLE))) return;

@@ -46,8 +46,7 @@ static inline uint8_t uart_data(const USART_TypeDef *registers) { return (uint8_
 static inline void uart_put(USART_TypeDef *registers, uint8_t byte) { registers->TDR = byte; }
 
 static inline void uart_clear_flags(USART_TypeDef *registers, uint32_t status) {
-  (void)status;
-  registers->ICR = USART_ICR_IDLECF | USART_ICR_ORECF | USART_ICR_NECF | USART_ICR_FECF;
+  registers->ICR = status & (USART_ICR_IDLECF | USART_ICR_ORECF | USART_ICR_NECF | USART_ICR_FECF);
 }
 
 #endif

@@ -114,7 +114,7 @@ class Boards:
 
     def _reset(self) -> None:
         self.current_run = self._next_run()
-        longest_layer_s = max(layer.estimated_s for layer in self.project.layers)
+        longest_layer_s = max((layer.estimated_s for layer in self.project.layers), default=0.0)
         timeout_s = REPLY_TIMEOUT_S + FLASH_CHECK_S + TIMEOUT_FACTOR * longest_layer_s
         run_tasks(self.clock, self._poll, [c.reset(self.current_run, timeout_s) for c in self.clients.values()])
 

@@ -58,9 +58,9 @@ def test_links_are_written_and_read_again(tmp_path: Path) -> None:
     links = ("--link", "1-2:1000000", "--link", "2-3:500000:half", "--link", "1-3:none")
     printed, _ = split(tmp_path, *G0, *G0, *G0, *links, "--host-transfers", "--use-all")
     assert printed["links"] == [
-        {"boards": [1, 2], "baud": 1000000, "half_duplex": False},
-        {"boards": [2, 3], "baud": 500000, "half_duplex": True},
-        {"boards": [1, 3], "baud": None, "half_duplex": False},
+        {"boards": [1, 2], "baud": 1000000, "half_duplex": False, "uarts": None},
+        {"boards": [2, 3], "baud": 500000, "half_duplex": True, "uarts": None},
+        {"boards": [1, 3], "baud": None, "half_duplex": False, "uarts": None},
     ]
     assert printed["host_transfers"]
     assert all({cut["from_board"], cut["to_board"]} != {1, 3} or len(cut["route"]) == 3 for cut in printed["cuts"])

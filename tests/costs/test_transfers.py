@@ -109,7 +109,7 @@ def test_a_board_without_ram_does_not_relay() -> None:
 
 
 def test_every_link_has_a_rate_that_both_ends_can_make() -> None:
-    with pytest.raises(UsageError, match=r"nucleo_g071rb: USART1 .* cannot make 10000000 baud"):
+    with pytest.raises(UsageError, match=r"^link 2-3: nucleo_g071rb: USART1 .* cannot make 10000000 baud"):
         make_problem(GRAPH, (F4, G0, G0), CostSettings(links=(LinkSetting((1, 2), 10_000_000),)))
 
 

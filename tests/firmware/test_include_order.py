@@ -41,6 +41,7 @@ ORDER = (
     "exchange",
     "schedule",
     "row_stream",
+    "wiring",
     "host",
     "faults",
     "startup",

@@ -250,6 +250,10 @@ class Uart:
         low, high = self.divider_range
         return self._scaled_clock_hz / min(max(self.divider(baud), low), high)
 
+    def makes(self, baud: int) -> bool:
+        """Whether the UART can be set to `baud` within 2 %."""
+        return abs(self.nearest_baud(baud) - baud) <= BAUD_TOLERANCE * baud
+
 
 @dataclass(frozen=True)
 class Board:
@@ -334,9 +338,8 @@ def check_baud(board: Board, uart: Uart, baud: int) -> None:
     """Raise UsageError with the nearest possible baud rate unless `uart` can be set to `baud` within 2 %."""
     if baud <= 0:
         raise UsageError(f"{baud} baud is no baud rate: it has to be positive")
-    nearest = uart.nearest_baud(baud)
-    if abs(nearest - baud) > BAUD_TOLERANCE * baud:
+    if not uart.makes(baud):
         raise UsageError(
             f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
-            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {nearest:.0f}"
+            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {uart.nearest_baud(baud):.0f}"
         )

@@ -18,6 +18,7 @@ from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
 from tinysplit.cli.quantize import quantize
 from tinysplit.cli.run import build, generate, measure, run
 from tinysplit.cli.split import arrivals, pareto, split
+from tinysplit.cli.wiring import wiring
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.analyze import analyze as analyze_graph
@@ -97,6 +98,7 @@ def analyze(model: Model, bits: Bits = CostSettings.bits, as_json: Json = False)
     emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
 
 
+app.command()(wiring)
 app.command()(split)
 app.command()(pareto)
 app.command()(explore)

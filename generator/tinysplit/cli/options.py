@@ -16,6 +16,8 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 
 AUTO_BITS = "auto"
+AUTO_BAUD = "auto"
+WIRING_PATH = Path("wiring.json")
 
 messages = Console(stderr=True)
 
@@ -113,6 +115,13 @@ def check_bits(bits: int) -> int:
     if bits not in {8, 16}:
         raise UsageError(f"--bits {bits}: weights and activations have 8 or 16 bits")
     return bits
+
+
+def parse_baud(text: str) -> int:
+    """Return the baud rate of --baud. Raises UsageError unless it is a whole number above zero."""
+    if not text.isdecimal() or int(text) == 0:
+        raise UsageError(f"--baud {text}: expected a number above zero, or {AUTO_BAUD}")
+    return int(text)
 
 
 def bits_or_goal(bits: str, max_accuracy_drop: float | None, min_sqnr_db: float | None) -> int | Goal:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.build.report import print_build
 from tinysplit.cli.options import (
+    AUTO_BAUD,
     BitsOrAuto,
     CalibrationCount,
     CalibrationSamples,
@@ -36,6 +38,7 @@ from tinysplit.cli.options import (
     parse_kernels,
 )
 from tinysplit.cli.search_options import Replicate, SplitOptions, copies_to_search, flattened
+from tinysplit.cli.wiring import wiring_request
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -45,6 +48,7 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit_hil.tables import print_measurement
+from tinysplit_hil.wiring import run_wiring_test
 
 Calibration = Annotated[
     Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
@@ -137,15 +141,15 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build and measure."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
-    goal = chosen if isinstance(chosen, Goal) else None
-    bits_of_costs = CostSettings.bits if isinstance(chosen, Goal) else chosen
+    goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
     request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=samples,
         out=out,
-        settings=replace(options.settings(), bits=bits_of_costs, objective=objective, kernels=parse_kernels(kernel)),
+        settings=replace(
+            _costs(options, clock, rig), bits=cost_bits, objective=objective, kernels=parse_kernels(kernel)
+        ),
         search=_search(options, replicate, goal),
         clock=clock,
         calibration=calibration,
@@ -156,6 +160,24 @@ def run(
     report = pipeline.run(request, messages)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()
+
+
+def _goal_and_bits(bits: str, max_accuracy_drop: float | None, min_sqnr: float | None) -> tuple[Goal | None, int]:
+    """Return the goal of mixed precision, if any, and the bits of the costs."""
+    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    return (chosen, CostSettings.bits) if isinstance(chosen, Goal) else (None, chosen)
+
+
+def _costs(options: SplitOptions, clock: ClockSource, rig: str) -> CostSettings:
+    """Return the settings of the costs. With --baud auto, links between virtual boards are tested first.
+
+    Real boards have to be flashed for that, so there --wiring names the result.
+    """
+    if not options.is_auto or rig != pipeline.VIRTUAL_RIG:
+        return options.settings(clock)
+    request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
+    with TemporaryDirectory() as folder:
+        return options.settings(clock, run_wiring_test(request, rig, Path(folder), messages))
 
 
 def _search(options: SplitOptions, replicate: bool | None, goal: Goal | None) -> pipeline.Search:

@@ -9,16 +9,20 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter
 from math import inf
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import check_seconds
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, check_seconds, messages, parse_baud
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
+from tinysplit.project.wiring_file import WiringFile, read_wiring
 from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
@@ -26,6 +30,30 @@ from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
 from tinysplit.split.solvers.dispatch import AUTO, SOLVERS, check_solver
 
 COSTS, SEARCH = "Costs and limits", "Search"  # headings of --help
+
+BoardNames = Annotated[
+    list[str],
+    typer.Option(
+        "--board",
+        "-b",
+        help="Name of a board (see `tinysplit boards`). Repeat it for every board, in the order of their numbers.",
+    ),
+]
+LinkOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Override the link between two boards: 1-2:921600 sets its baud rate, 1-2:921600:half makes it half "
+        "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
+    ),
+]
+LinkDriverOption = Annotated[
+    LinkDriver | None,
+    typer.Option(
+        help="How boards drive their links: dma, interrupt (for every byte, or a few with a FIFO), or polling (a "
+        "board then receives only while it waits). By default dma where DMA channels and RAM suffice, else "
+        "interrupt.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,36 +133,25 @@ class SearchOptions:
 class SplitOptions(SearchOptions):
     """Options of a search on given boards."""
 
-    board: Annotated[
-        list[str],
-        typer.Option(
-            "--board",
-            "-b",
-            help="Name of a board (see `tinysplit boards`). Repeat it for every board, in the order of their numbers.",
-        ),
-    ]
+    board: BoardNames
     use_all: Annotated[
         bool | None,
         typer.Option(
             help="Run at least one layer on every board. By default boards may be left out.",
         ),
     ] = None
-    baud: Annotated[int, typer.Option(help="Baud rate of the links between boards.", min=1)] = CostSettings.baud
-    link: Annotated[
-        list[str] | None,
+    baud: Annotated[
+        str,
         typer.Option(
-            help="Override the link between two boards: 1-2:921600 sets its baud rate, 1-2:921600:half makes it half "
-            "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
+            help="Baud rate of the links between boards, or auto: for each link the highest one that has passed the "
+            "wiring test.",
         ),
-    ] = None
-    link_driver: Annotated[
-        LinkDriver | None,
-        typer.Option(
-            help="How boards drive their links: dma, interrupt (for every byte, or a few with a FIFO), or polling (a "
-            "board then receives only while it waits). By default dma where DMA channels and RAM suffice, else "
-            "interrupt.",
-        ),
-    ] = None
+    ] = str(CostSettings.baud)
+    wiring: Annotated[
+        Path, typer.Option(help="With --baud auto: file of the wiring test, written by `tinysplit wiring`.")
+    ] = WIRING_PATH
+    link: LinkOption = None
+    link_driver: LinkDriverOption = None
     hand_off: Annotated[
         HandOffMode | None,
         typer.Option(
@@ -156,17 +173,25 @@ class SplitOptions(SearchOptions):
         """Solver and time limit."""
         return Search(solver=self.solver, time_limit_s=self.time_limit_s)
 
-    def settings(self) -> CostSettings:
-        """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
-        links = parse_links(self.link or (), len(self.board))
-        return replace(
-            super().settings(),
-            baud=self.baud,
-            links=links,
-            link_driver=self.link_driver,
-            hand_off=self.hand_off,
-            use_all=bool(self.use_all),
-        )
+    @property
+    def is_auto(self) -> bool:
+        """Whether the baud rates are those of a wiring test."""
+        return self.baud == AUTO_BAUD
+
+    def settings(self, clock: ClockSource = ClockSource.HSI, tested: WiringFile | None = None) -> CostSettings:
+        """Return the settings of the costs. With --baud auto, `tested` has the links, else the file --wiring.
+
+        Raises UsageError for a value that makes no sense, InputError for a file that is missing or of other boards.
+        """
+        named = parse_links(self.link or (), len(self.board))
+        settings = replace(super().settings(), hand_off=self.hand_off, use_all=bool(self.use_all))
+        if not self.is_auto:
+            return replace(settings, baud=parse_baud(self.baud), links=named, link_driver=self.link_driver)
+        boards = [board.with_clock(clock) for board in load_all(self.board)]
+        wiring = tested or read_wiring(self.wiring, boards)
+        messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
+        links, driver = wiring.links_with(named), wiring.driver_with(self.link_driver)
+        return replace(settings, baud=wiring.lowest_baud, links=links, link_driver=driver)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ def split(
     if paper:
         _check_paper(options, bits_per_byte, replicate)
     settings = replace(
-        options.settings(),
+        options.settings(clock),
         bits=check_bits(bits),
         objective=objective,
         bits_per_byte=bits_per_byte or BITS_PER_BYTE,
@@ -66,10 +66,11 @@ def split(
 def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
     if replicate:
         raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
-    if options.use_all is False or bits_per_byte is not None or options.link or options.host_transfers:
+    other_links = options.link or options.is_auto
+    if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
         raise UsageError(
             "--paper uses all boards, 8 bit times per byte, equal links and no host transfers: it cannot be combined "
-            "with --no-use-all, --bits-per-byte, --link or --host-transfers"
+            "with --no-use-all, --bits-per-byte, --link, --baud auto or --host-transfers"
         )
 
 

@@ -1,7 +1,7 @@
 """The files of a project that follow from its board: UARTs and clock, vector table and linker script."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,9 +133,14 @@ def write_project_files(folder: Path, board: Board, texts: Mapping[str, str], dr
 
     `driver` is that of its links, None if it has no links.
     """
+    write_files(folder, texts, firmware_sources(board, driver))
+
+
+def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
+    """Write `texts` by their paths in `folder`, and copies of `sources` by their paths in the firmware library."""
     for name, text in texts.items():
         _with_parent(folder / name).write_text(text, encoding="utf-8")
-    for name, source in firmware_sources(board, driver):
+    for name, source in sources:
         shutil.copyfile(source, _with_parent(folder / FIRMWARE_LIBRARY / name))
 
 
@@ -168,6 +173,26 @@ def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str,
         if file.name not in unused and (driver or not file.name.startswith(LINK_SOURCES))
     ]
     return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in used)]
+
+
+# What takes part in the transfers of a network: wiring.c stands in its place.
+_TRANSFER_SOURCES = (
+    "transfers.c",
+    "link.c",
+    "link_in",
+    "link_out",
+    "link_peer",
+    "link_parts",
+    "link_speak",
+    "row_stream",
+)
+
+
+def wiring_test_sources(board: Board, driver: LinkDriver) -> list[tuple[str, Path]]:
+    """Return the files of the firmware library of a wiring test: path in the library and file to copy."""
+    wiring = package_files.firmware() / "wiring" / "wiring.c"
+    used = (each for each in firmware_sources(board, driver) if not each[1].name.startswith(_TRANSFER_SOURCES))
+    return [*used, (f"src/{wiring.name}", wiring)]
 
 
 def _handlers(board: Board, links: Sequence[LinkPort], driver: LinkDriver) -> Handlers:

@@ -58,10 +58,7 @@ def generate(
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories)
-        project = project.model_copy(update={"project_hash": _hash(directories)})
-        for directory in directories:
-            text = render("project/project_hash.c.j2", ProjectHashContext(project.project_hash))
-            (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
+        project = project.model_copy(update={"project_hash": write_project_hash(directories)})
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
@@ -116,7 +113,7 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
     links = [(link.uart, link.baud) for link in board_plan.links]
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
-        "checksum.py": (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8"),
+        "checksum.py": checksum_script(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
         **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driving),
@@ -125,6 +122,20 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
             for number, source in sources.items()
         },
     }
+
+
+def checksum_script() -> str:
+    """Return the script that PlatformIO runs after linking."""
+    return (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8")
+
+
+def write_project_hash(directories: Sequence[Path]) -> int:
+    """Return the hash of the projects of all boards, after it is written into each of them."""
+    project_hash = _hash(directories)
+    for directory in directories:
+        text = render("project/project_hash.c.j2", ProjectHashContext(project_hash))
+        (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
+    return project_hash
 
 
 def _hash(directories: Sequence[Path]) -> int:

@@ -23,12 +23,14 @@ class HandOffMode(StrEnum):
 class LinkSetting:
     """The link between two boards, 0-based, the smaller first; `baud` None means no link.
 
-    On a half-duplex link the two directions take turns, acknowledgements included.
+    On a half-duplex link the two directions take turns, acknowledgements included. `uarts` are those that the wiring
+    test has found at both boards; without them, each link gets the next free UARTs.
     """
 
     boards: Pair
     baud: int | None
     half_duplex: bool = False
+    uarts: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
-from tinysplit.boards.link_driver import check_rate
+from tinysplit.boards.link_driver import LinkDriver, check_rate
 from tinysplit.common.alignment import aligned
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     FRAME_OVERHEAD_BYTES,
@@ -21,7 +21,7 @@ from tinysplit.common.protocol_limits import (
     frames_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
-from tinysplit.split.topology import Links, Table, pair_of
+from tinysplit.split.topology import Links, Pair, Table, pair_of
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -121,12 +121,25 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
 
 
 def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
-    """Raise UsageError unless the first link UART of each board generates the rates of its links and keeps up."""
+    """Raise UsageError, which names the link, if the first link UART of a board cannot have the rate of its link."""
     pairs = {pair_of(i, h) for i in range(len(boards)) for h in range(i)}
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud
         if baud is not None:
-            link = f"link {pair[0] + 1}-{pair[1] + 1}"
-            for board in (boards[index] for index in pair):
-                check_baud(board, board.link_uarts[0], baud)
-                check_rate(link, board, board.link_uarts[0], settings.driver, baud)
+            check_link_baud(boards, pair, [boards[index].link_uarts[0] for index in pair], baud, settings.driver)
+
+
+def check_link_baud(
+    boards: Sequence[Board], pair: Pair, uarts: Sequence[Uart], baud: int, driver: LinkDriver | None
+) -> None:
+    """Raise UsageError, which names the link, if a UART between two boards cannot generate `baud` or loses bytes.
+
+    `driver` is that of all links, None to choose it for each board.
+    """
+    link = f"link {pair[0] + 1}-{pair[1] + 1}"
+    for index, uart in zip(pair, uarts, strict=True):
+        try:
+            check_baud(boards[index], uart, baud)
+        except UsageError as error:
+            raise UsageError(f"{link}: {error}") from None
+        check_rate(link, boards[index], uart, driver, baud)

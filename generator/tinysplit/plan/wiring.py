@@ -1,11 +1,13 @@
 """Wiring: the UARTs of both boards that each link uses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
-from tinysplit.boards.board import Board, Uart, board_title, check_baud
+from tinysplit.boards.board import Board, Uart, board_title
 from tinysplit.common.errors import UsageError
-from tinysplit.costs.link_options import LinkSettings
+from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.costs.transfers import check_link_baud
 from tinysplit.split.topology import Cut, Pair, pair_of
 
 
@@ -28,19 +30,48 @@ class BoardLink:
 
 
 def wire(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings) -> tuple[Link, ...]:
-    """Return a link for each pair of boards with a cut, on the next free link UART of both boards.
+    """Return a link for each pair of boards with a cut, on the UARTs that the settings name.
 
-    `cuts` are single hops. Raises UsageError if a board has too few link UARTs, a UART cannot generate the baud rate,
-    or the settings have no full-duplex link between a pair.
+    Where they name none, it is the next free link UART of both boards. `cuts` are single hops. Raises UsageError if a
+    board has too few link UARTs, a UART cannot generate the baud rate, or the settings have no full-duplex link between
+    a pair.
     """
-    used = [0] * len(boards)
+    return _wire(boards, dict.fromkeys(pair_of(cut.sender, cut.receiver) for cut in cuts), settings)
+
+
+def wire_all(boards: Sequence[Board], settings: LinkSettings) -> tuple[Link, ...]:
+    """Return the links of a wiring test: those that the settings name, and all others for which UARTs are left.
+
+    UARTs are given to neighbours first. The errors are those of `wire`.
+    """
+    named = {link.boards for link in settings.named}
+    free = [len(board.link_uarts) for board in boards]
+    wired = []
+    for pair in sorted(combinations(range(len(boards)), 2), key=lambda pair: (pair not in named, _distance(pair))):
+        has_uarts = all(free[index] > 0 for index in pair)
+        if settings.between(*pair).baud is not None and (pair in named or has_uarts):
+            wired.append(pair)
+            for index in pair:
+                free[index] -= 1
+    return _wire(boards, sorted(wired, key=_distance), settings)
+
+
+def _distance(pair: Pair) -> int:
+    return pair[1] - pair[0]
+
+
+def _wire(boards: Sequence[Board], pairs: Iterable[Pair], settings: LinkSettings) -> tuple[Link, ...]:
+    used: list[list[Uart]] = [[] for _ in boards]
     links = []
-    for pair in dict.fromkeys(pair_of(cut.sender, cut.receiver) for cut in cuts):
-        baud = _baud(pair, settings)
-        first, second = (_next_uart(boards, index, used[index], baud) for index in pair)
-        for index in pair:
-            used[index] += 1
-        links.append(Link(pair, (first, second), baud))
+    for pair in pairs:
+        setting = _setting(pair, settings)
+        names = setting.uarts or (None, None)
+        first, second = (_uart(boards, index, name, used[index]) for index, name in zip(pair, names, strict=True))
+        link = Link(pair, (first, second), setting.baud or settings.baud)
+        check_link_baud(boards, pair, link.uarts, link.baud, settings.driver)
+        links.append(link)
+        for index, uart in zip(pair, link.uarts, strict=True):
+            used[index].append(uart)
     return tuple(links)
 
 
@@ -54,20 +85,21 @@ def links_of_board(links: Sequence[Link], board: int) -> tuple[BoardLink, ...]:
     )
 
 
-def _baud(pair: Pair, settings: LinkSettings) -> int:
+def _setting(pair: Pair, settings: LinkSettings) -> LinkSetting:
     link = settings.between(*pair)
     if link.baud is None or link.half_duplex:
         numbers = "-".join(str(index + 1) for index in pair)
         raise UsageError(f"boards {numbers} need a full-duplex link, which --link removes: split again")
-    return link.baud
+    return link
 
 
-def _next_uart(boards: Sequence[Board], index: int, n_used: int, baud: int) -> Uart:
+def _uart(boards: Sequence[Board], index: int, name: str | None, used: Sequence[Uart]) -> Uart:
+    """Return the UART with this name, or the next one that is not used."""
     board = boards[index]
-    if n_used >= len(board.link_uarts):
+    left = [uart for uart in board.link_uarts if uart not in used and name in (None, uart.name)]
+    if not left:
         raise UsageError(
-            f"{board_title(index + 1, board.name)} has {n_used} link UARTs, and this split needs more: use fewer "
-            "boards, or a board with more UARTs"
+            f"{board_title(index + 1, board.name)} has {len(board.link_uarts)} link UARTs, and this split needs more: "
+            "use fewer boards, or a board with more UARTs"
         )
-    check_baud(board, board.link_uarts[n_used], baud)
-    return board.link_uarts[n_used]
+    return left[0]

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
-from tinysplit.project.manifest import Pipeline, Project, ProjectCut
+from tinysplit.project.manifest import Pipeline, Project, ProjectCut, ProjectLink
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -28,15 +28,16 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         _print_reasons(pipeline, console)
     _print_hand_offs(project, console)
     for link in project.links:
-        ends = [
-            f"board {board} {uart} ({connector})"
-            for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
-        ]
-        console.print(
-            f"wiring: {ends[0]} to {ends[1]}, TX to RX in both directions, and ground; {link.baud} baud",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
+
+
+def wiring_text(link: ProjectLink) -> str:
+    """Return how a link is to be wired."""
+    ends = [
+        f"board {board} {uart} ({connector})"
+        for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
+    ]
+    return f"wiring: {ends[0]} to {ends[1]}, TX to RX in both directions, and ground"
 
 
 def _print_hand_offs(project: Project, console: Console) -> None:

@@ -87,21 +87,26 @@ class SplitCut(FileModel):
 
 
 class SplitLink(FileModel):
-    """A link between two boards that differs from the others; `baud` is None if there is no link."""
+    """A link between two boards that differs from the others; `baud` is None if there is no link.
+
+    `uarts` are those of a wiring test.
+    """
 
     boards: tuple[Number, Number]
     baud: Number | None
     half_duplex: bool
+    uarts: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, link: LinkSetting) -> Self:
         """Return a link as the file has it."""
-        return cls(boards=(link.boards[0] + 1, link.boards[1] + 1), baud=link.baud, half_duplex=link.half_duplex)
+        first, second = link.boards
+        return cls(boards=(first + 1, second + 1), baud=link.baud, half_duplex=link.half_duplex, uarts=link.uarts)
 
     @property
     def setting(self) -> LinkSetting:
         """The link, boards counted from 0."""
-        return LinkSetting((self.boards[0] - 1, self.boards[1] - 1), self.baud, self.half_duplex)
+        return LinkSetting((self.boards[0] - 1, self.boards[1] - 1), self.baud, self.half_duplex, self.uarts)
 
 
 class SplitWidths(FileModel):

@@ -4,6 +4,7 @@ import math
 import random
 from dataclasses import dataclass
 
+from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, FE, ORE
 
 _STOP_BIT = BITS_PER_BYTE - 1
@@ -27,6 +28,7 @@ class LineFaults:
     overrun_rate: float = 0.0  # a byte: the receiver loses it and sets ORE
     burst_rate: float = 0.0  # of beginning at a byte
     burst_bytes: int = 16
+    highest_baud: float = math.inf  # of the wire: bytes at a higher one become random ones
     cuts_ps: tuple[tuple[int, int], ...] = ()  # begin and end of each in picoseconds; a byte that overlaps one is lost
     lost_bytes: frozenset[int] = frozenset()  # by their positions on this line, from 0
     flipped_bits: frozenset[tuple[int, int]] = frozenset()  # (position of the byte, data bit from 0)
@@ -126,7 +128,8 @@ class FaultyLine:
             errors |= ORE
         if self._bursts.next():
             self._burst_left = self._faults.burst_bytes
-        if self._burst_left:
-            self._burst_left -= 1
+        is_too_fast = byte.byte_ps * self._faults.highest_baud < BITS_PER_BYTE * PS_PER_S
+        if self._burst_left or is_too_fast:
+            self._burst_left = max(0, self._burst_left - 1)
             value, errors = self._random.randrange(_BYTE_VALUES), errors | self._random.choice((0, FE))
         return LineByte(byte.arrival_ps, byte.byte_ps, value, errors)

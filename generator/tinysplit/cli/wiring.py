@@ -1,0 +1,68 @@
+"""`tinysplit wiring`: test the links between boards, and find their baud rates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinysplit import pipeline
+from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, Clock, Json, Rig, emit, messages, parse_baud
+from tinysplit.cli.search_options import BoardNames, LinkDriverOption, LinkOption
+from tinysplit.common.errors import UsageError
+from tinysplit.costs.link_options import LinkSettings, parse_links
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.wiring_file import write_wiring
+from tinysplit_hil.wiring import WiringRequest, run_wiring_test
+from tinysplit_hil.wiring_report import print_wiring
+
+
+def wiring(
+    board: BoardNames,
+    baud: Annotated[
+        str, typer.Option(help="auto: find the highest baud rate of each link. A number: test this rate only.")
+    ] = AUTO_BAUD,
+    link: LinkOption = None,
+    link_driver: LinkDriverOption = None,
+    clock: Clock = ClockSource.HSI,
+    rig: Rig = pipeline.VIRTUAL_RIG,
+    test_bytes: Annotated[
+        int | None,
+        typer.Option(
+            help="Bytes that have to cross each link without an error, in both directions at once; by default 16384 on "
+            "virtual boards, whose lines have no noise, and 262144 on real ones.",
+            min=1,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = Path(
+        "wiring_test"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Test the links between boards: name wrong connections, and find the highest baud rate of each link."""
+    request = wiring_request(board, link, baud, link_driver, clock, test_bytes)
+    found = run_wiring_test(request, rig, folder, messages)
+    write_wiring(out, found)
+    emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
+
+
+def wiring_request(
+    names: Sequence[str],
+    links: Sequence[str] | None,
+    baud: str,
+    driver: LinkDriver | None,
+    clock: ClockSource,
+    test_bytes: int | None = None,
+) -> WiringRequest:
+    """Return what is to be tested. Raises UsageError for a value that makes no sense."""
+    if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
+        raise UsageError("a wiring test needs at least two boards: repeat --board")
+    is_auto = baud == AUTO_BAUD
+    named = parse_links(links or (), len(names))
+    settings = LinkSettings(CostSettings.baud if is_auto else parse_baud(baud), named, driver)
+    boards = tuple(board.with_clock(clock) for board in load_all(names))
+    return WiringRequest(boards, settings, is_auto, test_bytes)

@@ -1,0 +1,107 @@
+"""The projects of a wiring test: for each board a program that sends frames on all its links, without a network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from tinysplit.boards.board import Board
+from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
+from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
+from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.projects import checksum_script, write_project_hash
+from tinysplit.common.output_folder import whole_folder
+from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.templates import render
+from tinysplit.plan.wiring import Link
+from tinysplit.project.manifest import Project, ProjectBoard, ProjectLink, ProjectModel
+
+NAME = "wiring test"
+FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
+
+
+@dataclass(frozen=True)
+class WiringBoardContext:
+    """The names of `project/wiring_board.c.j2`."""
+
+    number: int
+    title: str
+
+
+def wiring_drivings(boards: Sequence[Board], requested: LinkDriver | None) -> Sequence[LinkDriving]:
+    """Return how each board drives all its link UARTs. Raises UsageError where DMA is requested and cannot."""
+    ends = [[(uart, FIRST_BAUD) for uart in board.link_uarts] for board in boards]
+    return [choose_driver(*each, requested, each[0].near_memory.size_bytes) for each in zip(boards, ends, strict=True)]
+
+
+def generate_wiring_test(
+    boards: Sequence[Board], links: Sequence[Link], requested: LinkDriver | None, out: Path
+) -> Project:
+    """Write the folder `out` completely or not at all, and return its manifest, which has no layers.
+
+    The programs serve all link UARTs, so that wires at a wrong one are found. Without a `requested` driver it is DMA,
+    or interrupts where the DMA channels do not suffice.
+
+    Raises InputError when `out` holds something other than a folder generated before, UsageError where the DMA channels
+    do not suffice for the driver.
+    """
+    drivings = wiring_drivings(boards, requested)
+    project = _manifest(boards, links, [each.driver for each in drivings])
+    with whole_folder(out) as folder:
+        directories = [folder / board.directory for board in project.boards]
+        for index, directory in enumerate(directories):
+            _write_board(directory, index, boards[index], drivings[index])
+        project = project.model_copy(update={"project_hash": write_project_hash(directories)})
+        project.write(folder)
+    return project
+
+
+def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving) -> None:
+    links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
+    texts = {
+        "platformio.ini": render_platformio_ini(board),
+        "checksum.py": checksum_script(),
+        "src/board_index.c": render("project/wiring_board.c.j2", WiringBoardContext(index + 1, board.title)),
+        **render_board_files(board, links, HOST_BAUD, board.near_memory, driving),
+    }
+    write_files(directory, texts, wiring_test_sources(board, driving.driver))
+
+
+def _manifest(boards: Sequence[Board], links: Sequence[Link], drivers: Sequence[LinkDriver]) -> Project:
+    return Project(
+        tinysplit_version=version("tinysplit"),
+        model=ProjectModel(name=NAME, sha256="", copy_sha256="", parameters_sha256=""),
+        bits=8,
+        baud=min(link.baud for link in links),
+        host_baud=HOST_BAUD,
+        calibration_samples=0,
+        project_hash=0,
+        estimated_period_s=0.0,
+        one_board_period_s=None,
+        copies=(),
+        boards=tuple(_board(number, board) for number, board in enumerate(boards, 1)),
+        links=tuple(_link(link, drivers) for link in links),
+        layers=(),
+        cuts=(),
+    )
+
+
+def _board(number: int, board: Board) -> ProjectBoard:
+    return ProjectBoard(
+        number=number,
+        name=board.name,
+        directory=f"board{number}_{board.name}",
+        weights_bytes=0,
+        arena_bytes=0,
+        core_hz=board.clock.core_hz,
+    )
+
+
+def _link(link: Link, drivers: Sequence[LinkDriver]) -> ProjectLink:
+    return ProjectLink(
+        boards=(link.boards[0] + 1, link.boards[1] + 1),
+        uarts=(link.uarts[0].name, link.uarts[1].name),
+        connectors=(link.uarts[0].connector, link.uarts[1].connector),
+        drivers=(drivers[link.boards[0]], drivers[link.boards[1]]),
+        baud=link.baud,
+    )

@@ -1,0 +1,44 @@
+"""Baud rates that two UARTs have in common."""
+
+from itertools import combinations_with_replacement
+
+import pytest
+
+from tinysplit.boards.board import Uart
+from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.boards.link_rates import agree, common_rates
+
+
+def uart(name: str, index: int = 0) -> Uart:
+    return load_board(name).link_uarts[index]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "highest"),
+    [
+        ("nucleo_g071rb", "nucleo_g071rb", 8_000_000),  # 64 MHz / 8
+        ("nucleo_g071rb", "nucleo_f401re", 5_000_000),  # 64 MHz / 13, 84 MHz / 17: 0.4 % apart
+        ("nucleo_g071rb", "nucleo_f446re", 3_000_000),  # 90 MHz / 18 is 1.6 % from 64 MHz / 13, and 13 is by 8
+        ("nucleo_f401re", "nucleo_f401re", 6_000_000),  # 84 MHz / 14
+        ("nucleo_l452re", "nucleo_h743zi", 8_000_000),  # 80 MHz / 10, 120 MHz / 15
+    ],
+)
+def test_the_highest_rate_of_two_boards(first: str, second: str, highest: int) -> None:
+    assert common_rates(uart(first), uart(second))[0] == highest
+    assert common_rates(uart(second), uart(first))[0] == highest
+
+
+def test_all_boards_have_a_rate_from_3_mbaud_on_and_115200_in_common() -> None:
+    uarts = [board.link_uarts[0] for board in load_boards()]
+    for pair in combinations_with_replacement(uarts, 2):
+        rates = common_rates(*pair)
+        assert rates[-1] == 115_200
+        assert rates[0] >= 3_000_000
+
+
+def test_both_may_make_a_rate_and_differ_too_much() -> None:
+    low, high = uart("nucleo_g071rb"), uart("nucleo_l452re")  # 64 MHz / 21 and 80 MHz / 27
+    assert low.makes(3_000_000)
+    assert high.makes(3_000_000)
+    assert not agree(low, high, 3_000_000)
+    assert 3_000_000 not in common_rates(low, high)

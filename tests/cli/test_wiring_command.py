@@ -1,0 +1,91 @@
+"""`tinysplit wiring`, and `--baud auto`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import example
+from command_line import BAD_INPUT, USAGE, run
+
+TWO = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
+MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
+COMMAND = "test the wiring with `tinysplit wiring -b nucleo_g071rb -b nucleo_f401re`"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("-b", "nucleo_g071rb"), USAGE, "a wiring test needs at least two boards: repeat --board"),
+        ((*TWO, "--baud", "fast"), USAGE, "--baud fast: expected a number above zero, or auto"),
+        ((*TWO, "--baud", "0"), USAGE, "--baud 0: expected a number above zero, or auto"),
+        ((*TWO, "--baud", "8000000"), USAGE, "link 1-2: nucleo_f401re: USART1 with its clock of 84 MHz cannot make"),
+        ((*TWO, "--link", "1-2:none"), BAD_INPUT, "no route from board 1 (nucleo_g071rb) to board 2 (nucleo_f401re)"),
+        ((*TWO, "--rig", "nowhere.toml"), BAD_INPUT, "rig nowhere.toml not found"),
+        (
+            ("-b", "nucleo_g071rb", "-b", "nucleo_l452re", "--baud", "3000000"),
+            USAGE,
+            "link between board 1 (nucleo_g071rb) USART1 (TX PA9, RX PA10) and board 2 (nucleo_l452re) USART1 (TX PA9,",
+        ),
+    ],
+)
+def test_a_test_that_cannot_be_made(
+    arguments: tuple[str, ...], code: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("wiring", *arguments, expect=code).startswith(f"error: {text}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_rate_on_which_two_uarts_do_not_agree_is_named_with_what_they_make() -> None:
+    line = run("wiring", "-b", "nucleo_g071rb", "-b", "nucleo_l452re", "--baud", "3000000", expect=USAGE)
+    assert "at 3000000 baud the two UARTs make 3047619 and 2962963, which differ too much: choose another rate" in line
+
+
+@pytest.mark.parametrize("command", [("split",), ("pareto", "--second-objective", "energy")])
+def test_auto_without_a_wiring_file_names_the_command(command: tuple[str, ...], tmp_path: Path) -> None:
+    path = str(tmp_path / "wiring.json")
+    line = run(command[0], MODEL, *TWO, *command[1:], "--baud", "auto", "--wiring", path, expect=BAD_INPUT)
+    assert line == f"error: {path} cannot be read (No such file or directory): {COMMAND}"
+
+
+def test_real_boards_are_not_tested_by_run(tmp_path: Path) -> None:
+    rig = tmp_path / "rig.toml"
+    rig.write_text('[[board]]\nport = "/dev/null"\n[[board]]\nport = "/dev/zero"\n')
+    options = ("-s", SAMPLES, "-o", str(tmp_path / "out"), "--rig", str(rig), "--wiring", str(tmp_path / "w.json"))
+    line = run("run", MODEL, *TWO, "--baud", "auto", *options, expect=BAD_INPUT)
+    assert line.endswith(COMMAND)
+
+
+def test_auto_excludes_the_published_model() -> None:
+    assert "--baud auto" in run("split", MODEL, *TWO, "--paper", "--baud", "auto", expect=USAGE)
+
+
+@pytest.mark.slow
+def test_a_split_has_uarts_and_rates_of_the_wiring_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "board 1 USART1 to board 2 USART1" in run("wiring", *TWO, "--test-bytes", "2048")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["wiring.json", "wiring_test"]
+    found = json.loads(run("wiring", *TWO, "--test-bytes", "2048", "--baud", "2000000", "--json"))
+    assert found == json.loads((tmp_path / "wiring.json").read_text())
+    assert [(link["uarts"], link["baud"]) for link in found["links"]] == [(["USART1", "USART1"], 2_000_000)]
+    split = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--use-all", "--json"))
+    assert split["links"] == [
+        {"boards": [1, 2], "baud": 2_000_000, "half_duplex": False, "uarts": ["USART1", "USART1"]}
+    ]
+    assert split["link_driver"] == "dma"
+    slower = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--link", "1-2:9600", "--use-all", "--json"))
+    assert slower["figures"]["T"] > 50 * split["figures"]["T"]
+    assert "tested with dma" in run("split", MODEL, *TWO, "--baud", "auto", "--link-driver", "interrupt", expect=USAGE)
+    line = run("split", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_g071rb", "--baud", "auto", expect=BAD_INPUT)
+    assert "wiring.json is of nucleo_g071rb, nucleo_f401re, not of nucleo_g071rb, nucleo_g071rb: test the wir" in line
+
+
+@pytest.mark.slow
+def test_run_tests_virtual_boards_first(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("-s", SAMPLES, "-o", str(out), "--sample-count", "2", "--use-all", "--baud", "auto", "--json")
+    report = json.loads(run("run", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_h743zi", *options))
+    assert [link["baud"] for link in report["split"]["links"]] == [8_000_000]
+    manifest = json.loads((out / "tinysplit.json").read_text())
+    assert [(link["uarts"], link["baud"]) for link in manifest["links"]] == [(["USART1", "USART2"], 8_000_000)]

@@ -1,0 +1,73 @@
+"""Virtual boards that run the wiring test, with any wires and faults between them."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import serial
+from rich.console import Console
+
+from shared_folder import made_once
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_all
+from tinysplit.build.platformio import build_projects
+from tinysplit.codegen.wiring_projects import generate_wiring_test
+from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.project.manifest import Project
+from tinysplit.project.wiring_file import WiringFile
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.virtual import LineFaults, VirtualBoard, VirtualRig, Wire, open_registered
+from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.wiring import Candidates, WiringRequest, candidates_of, find_rates
+
+TEST_BYTES = 4096
+
+End = tuple[int, str]  # index of a board, and a UART
+
+
+def wiring_of(
+    *names: str,
+    wires: Sequence[tuple[End, End]] | None = None,
+    faults: Mapping[End, LineFaults] | None = None,
+    baud: int | None = None,
+    named: tuple[LinkSetting, ...] = (),
+    test_bytes: int = TEST_BYTES,
+) -> WiringFile:
+    """Test boards that are wired as planned, or as `wires` says, with `faults` of what arrives at some UARTs.
+
+    Without a `baud` the highest rates are searched for.
+    """
+    boards = load_all(names)
+    request = WiringRequest(boards, LinkSettings(baud or 115_200, named), is_auto=baud is None, test_bytes=test_bytes)
+    candidates = candidates_of(boards, request.links, is_auto=request.is_auto)
+    folder = _built(boards, candidates)
+    project = Project.read(folder)
+    connected = [Wire(*wire) for wire in (_planned(candidates) if wires is None else wires)]
+    elfs = [board.elf(folder) for board in project.boards]
+    virtual = VirtualRig([VirtualBoard(*each) for each in zip(boards, elfs, strict=True)], connected)
+    for target, each in (faults or {}).items():
+        virtual.set_faults(target, each)
+    name = f"wiring-{project.project_hash:08x}"
+    with ExitStack() as stack:
+        stack.enter_context(open_registered(name, virtual))
+        ports = {
+            number: stack.enter_context(serial.serial_for_url(f"virtual://{name}/{number - 1}", project.host_baud))
+            for number in range(1, len(boards) + 1)
+        }
+        rig = Rig("virtual", "", ports, VirtualClock(virtual))
+        return find_rates(request, candidates, project, rig, Console(quiet=True))
+
+
+def _planned(candidates: Candidates) -> list[tuple[End, End]]:
+    return [((link.boards[0], link.uarts[0].name), (link.boards[1], link.uarts[1].name)) for link in candidates.links]
+
+
+def _built(boards: Sequence[Board], candidates: Candidates) -> Path:
+    """Return the folder of the programs, which tests share. Its manifest has the links and their first rates."""
+
+    def make(folder: Path) -> None:
+        project = generate_wiring_test(boards, candidates.links, None, folder)
+        build_projects([folder / board.directory for board in project.boards])
+
+    links = (f"{link.boards}{link.baud}" for link in candidates.links)
+    return made_once("-".join(("wiring", *(board.name for board in boards), *links)).replace(" ", ""), make)
