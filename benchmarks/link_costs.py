@@ -16,7 +16,7 @@ from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
-from tinysplit.common.protocol_limits import frames_of
+from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
@@ -28,7 +28,7 @@ from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig
 
 SIDE = 8  # maps of 64 values
-CHANNELS = (13, 29, 61)  # of the tensor: 832 to 3904 bytes, which end anywhere in the receiver's ring
+CHANNELS = (7, 13, 29, 61)  # of the tensor: 448 to 3904 bytes
 BAUD = 921_600
 COPYING = 1.0  # cycles of a byte that is copied word by word
 DIGITS = 3
@@ -72,12 +72,13 @@ def fit_links(measured: Iterable[TransferExcess]) -> dict[str, LinkCosts]:
     """Return the cycles of each core at both ends that fit the measurements best."""
     found = list(measured)
     cores = sorted({each.sender.device.core for each in found})
-    names = [(core, part) for core in cores for part in ("sending", "receiving", "joining")]
+    names = [(core, part) for core in cores for part in ("sending", "receiving", "last_frame", "joining")]
     rows = np.zeros((len(found), len(names)))
     for row, each in zip(rows, found, strict=True):
         sender, receiver = each.sender, each.receiver
         row[names.index((sender.device.core, "sending"))] = 1 / sender.clock.core_hz
         row[names.index((receiver.device.core, "receiving"))] = 1 / receiver.clock.core_hz
+        row[names.index((receiver.device.core, "last_frame"))] = last_frame_of(each.n_bytes) / receiver.clock.core_hz
         row[names.index((receiver.device.core, "joining"))] = (frames_of(each.n_bytes) > 1) / receiver.clock.core_hz
     fitted, *_ = np.linalg.lstsq(rows, np.array([each.seconds for each in found]), rcond=None)
     costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}

@@ -260,7 +260,8 @@ void link_out_compared(link_t *link) {
   channel->u.out.confirmed_bits = work->bits;
   channel->u.out.confirmed_crc = work->crc;
   link_say(link, channel, LINK_SAY_CONFIRM);
-  if (!link_out_has_data(link, index)) repeat_blocks(link, index, end - 1u, end); /* the end is said again, with its CRC */
+  /* The end is said again, with its CRC. */
+  if (!link_out_has_data(link, index)) repeat_blocks(link, index, end - 1u, end);
   await_answer(link, index);
 }
 

@@ -1,8 +1,8 @@
 #include "uart_link.h"
 
 /* Bytes that are filled at a time: between two pieces what has arrived is handed over, as the ring is small. While
- * nothing is sent the first piece leaves at once: it lasts longer than filling a whole chunk behind it (25 cycles a byte
- * on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
+ * nothing is sent the first piece leaves at once: it lasts longer than filling a whole chunk behind it (25 cycles a
+ * byte on a Cortex-M0+ at 64 MHz; a byte at 4 Mbaud has 160).
  */
 #define PIECE_BYTES 32u
 

@@ -184,6 +184,7 @@ _TRANSFER_SOURCES = (
     "link_peer",
     "link_parts",
     "link_speak",
+    "link_work",
     "row_stream",
 )
 

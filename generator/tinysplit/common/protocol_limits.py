@@ -21,3 +21,8 @@ READ_BYTES = 1024  # of the output in one READ_OUTPUT
 def frames_of(tensor_bytes: int) -> int:
     """Return the frames of a tensor on a link that loses nothing."""
     return -(-tensor_bytes // LINK_PAYLOAD_BYTES)
+
+
+def last_frame_of(tensor_bytes: int) -> int:
+    """Return the bytes of a tensor in its last frame."""
+    return (tensor_bytes - 1) % LINK_PAYLOAD_BYTES + 1

@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
-from tinysplit.common.protocol_limits import frames_of
+from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window, layer_window
 
@@ -81,16 +81,18 @@ class HandoffCosts(FileModel):
 class LinkCosts(FileModel):
     """Cycles of a core between the bits of a tensor on a link and those of its acknowledgement.
 
-    At the sender; at the receiver; there also for the check of a tensor of several frames.
+    At the sender; at the receiver, there also for each byte of the last frame, and for the check of a tensor of several
+    frames.
     """
 
     sending: NonNegativeFloat
     receiving: NonNegativeFloat
+    last_frame: NonNegativeFloat
     joining: NonNegativeFloat
 
     def received(self, n_bytes: int) -> float:
         """Return the cycles at the receiver of a tensor."""
-        return self.receiving + self.joining * (frames_of(n_bytes) > 1)
+        return self.receiving + self.last_frame * last_frame_of(n_bytes) + self.joining * (frames_of(n_bytes) > 1)
 
 
 class CycleTable(FileModel):
