@@ -14,7 +14,7 @@ import onnx
 
 from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
@@ -28,10 +28,11 @@ from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.stream import stream
 
-BAUD = 2_000_000  # the line is never the slowest
+BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values
 WIDE = 128  # channels of the layers that keep the board busy
 BUSY_LAYERS = {"cortex-m0plus": 1, "cortex-m4": 3, "cortex-m7": 12}
+SLOWER = 4  # times the layers beside a link of a lower rate
 SAMPLES = 8
 COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once
 DIGITS = 3
@@ -78,19 +79,20 @@ def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
 
 
 def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> HandoffCycles:
-    busy = BUSY_LAYERS[board.device.core]
+    baud = min(BAUD, usual_driving(driver).highest_baud(board, board.link_uarts[0]))
+    busy = BUSY_LAYERS[board.device.core] * (1 if baud == BAUD else SLOWER)
     net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))
     for channels in (*[WIDE] * (busy * sends), sizes.cut, *[WIDE] * (busy * (not sends)), sizes.outputs):
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
-    settings = CostSettings(baud=BAUD, link_driver=driver)
+    settings = CostSettings(baud=baud, link_driver=driver)
     graph, boards = quantized.graph, (board, board)
     assignment = (0,) * (1 + busy * sends) + (1,) * (1 + busy * (not sends))
     problem = make_problem(graph, boards, settings)
     plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), baud, 0, onnx.ModelProto(), folder)
         build_projects([folder / own.directory for own in project.boards])
         cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number=1 if sends else 2)
     pixels = SIDE * SIDE
