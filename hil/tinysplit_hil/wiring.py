@@ -114,7 +114,7 @@ def find_rates(
     client = WiringClient(project, rig)
     client.begin()
     with steps(messages, f"finding the links between {rig.kind} boards"):
-        _check_wiring(request.boards, candidates.links, min(own[-1] for own in candidates.rates), client)
+        _check_wiring(request.boards, candidates.links, min(own[0] for own in candidates.rates), client)
     trials = _try_rates(request, candidates, client, request.frames(rig.kind), messages)
     return WiringFile(
         tinysplit_version=version("tinysplit"),
@@ -138,10 +138,10 @@ def find_rates(
 # Wiring
 
 
-def _check_wiring(boards: Sequence[Board], links: Sequence[Link], lowest_baud: int, client: WiringClient) -> None:
+def _check_wiring(boards: Sequence[Board], links: Sequence[Link], possible_baud: int, client: WiringClient) -> None:
     """Raise CheckFailedError with all faults unless every link connects its two ends in both directions."""
     uarts = [End(board, uart) for board, own in enumerate(boards) for uart in range(len(own.link_uarts))]
-    baud = min(FINDING_BAUD, lowest_baud)
+    baud = min(FINDING_BAUD, possible_baud)
     counts = client.exchange(dict.fromkeys(uarts, baud), FINDING_FRAMES, FINDING_BYTES)
     faults = [
         fault

@@ -70,7 +70,7 @@ def test_a_line_that_is_always_bad_is_named() -> None:
     text = failure(CheckFailedError, *TWO, faults={SECOND: LineFaults(seed=1, bit_error_rate=1e-3)})
     assert text.startswith(
         "link between board 1 (nucleo_g071rb) USART1 (TX PA9, RX PA10) and board 2 (nucleo_f401re) USART1 "
-        "(TX PA9, RX PA10) fails at 115200 baud (of 2 frames to board 2 "
+        "(TX PA9, RX PA10) fails at 57600 baud (of 2 frames to board 2 "
     )
     assert text.endswith("use shorter wires, check ground, or choose a lower rate")
     assert "to board 1" not in text

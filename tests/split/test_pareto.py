@@ -50,12 +50,13 @@ def copies(problem: Problem) -> Iterator[Pair]:
     relaxed = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0)
     n_devices, n_layers = len(problem.devices), len(problem.layers)
     alone = dict(BruteForce(relaxed).feasible())
-    seconds = sorted(alone[(d,) * n_layers].latency_s for d in range(n_devices) if (d,) * n_layers in alone)
-    for count in range(2, len(seconds) + 1):
-        if seconds[0] > 0 and (count == n_devices or not problem.must_use_all):
-            period_s = 1 / sum(1 / s for s in seconds[:count])
+    wholes = [alone[(d,) * n_layers] for d in range(n_devices) if (d,) * n_layers in alone]
+    figures = sorted((whole.latency_s, whole.period_s) for whole in wholes)
+    for count in range(2, len(figures) + 1):
+        if figures[0][1] > 0 and (count == n_devices or not problem.must_use_all):
+            period_s = 1 / sum(1 / own_period_s for _, own_period_s in figures[:count])
             if period_s <= min(problem.max_period_s, problem.frame_period_s or inf):
-                yield seconds[count - 1], period_s
+                yield figures[count - 1][0], period_s
 
 
 @pytest.mark.parametrize("against", SecondObjective)

@@ -5,7 +5,7 @@ from tinysplit.boards.board import Uart
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
 RATES = (
     *(8_000_000, 6_000_000, 5_000_000, 4_000_000, 3_000_000, 2_000_000, 1_500_000, 1_000_000),
-    *(460_800, 230_400, 115_200),
+    *(460_800, 230_400, 115_200, 57_600),
 )
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
+from tinysplit.boards.link_rates import RATES
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import checksum_script, write_project_hash
@@ -29,8 +30,11 @@ class WiringBoardContext:
 
 
 def wiring_drivings(boards: Sequence[Board], requested: LinkDriver | None) -> Sequence[LinkDriving]:
-    """Return how each board drives all its link UARTs. Raises UsageError where DMA is requested and cannot."""
-    ends = [[(uart, FIRST_BAUD) for uart in board.link_uarts] for board in boards]
+    """Return how each board drives all its link UARTs, at the lowest rate of a test.
+
+    Raises UsageError where DMA is requested and cannot.
+    """
+    ends = [[(uart, RATES[-1]) for uart in board.link_uarts] for board in boards]
     return [choose_driver(*each, requested, each[0].near_memory.size_bytes) for each in zip(boards, ends, strict=True)]
 
 
