@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from handoff_costs import COPYING
 from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.build.platformio import build_projects
@@ -30,7 +31,6 @@ from tinysplit_hil.rig import open_rig
 SIDE = 8  # maps of 64 values
 CHANNELS = (7, 13, 29, 61)  # of the tensor: 448 to 3904 bytes
 BAUD = 921_600
-COPYING = 1.0  # cycles of a byte that is copied word by word
 DIGITS = 3
 
 

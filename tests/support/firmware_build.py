@@ -220,6 +220,11 @@ def build(
 ) -> Path:
     """Return the ELF of a project."""
     write_project(folder, board, links, network, link_baud, driver)
+    return linked_elf(folder, board)
+
+
+def linked_elf(folder: Path, board: Board) -> Path:
+    """Return the ELF of a project whose files are written."""
     linked = link_project(folder, board)
     assert linked.returncode == 0, linked.stderr
     return folder / "firmware.elf"
