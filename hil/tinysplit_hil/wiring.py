@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
-from tinysplit.boards.link_rates import agree, common_rates
+from tinysplit.boards.link_rates import common_rates
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import LinkSettings
@@ -77,15 +77,7 @@ def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: b
         highest = min(drivings[index].highest_baud(boards[index], uart) for index, uart in ends)
         return tuple(baud for baud in common_rates(*link.uarts) if baud <= highest)
 
-    rates = tuple(map(rates_of, links))
-    for link, own in zip(links, rates, strict=True):
-        if not all(agree(*link.uarts, baud) for baud in own):
-            first, second = (f"{uart.actual_baud(own[0]):.0f}" for uart in link.uarts)
-            raise UsageError(
-                f"{_title(link, boards)}: at {own[0]} baud the two UARTs make {first} and {second}, which differ too "
-                "much: choose another rate, or auto"
-            )
-    return Candidates(links, rates)
+    return Candidates(links, tuple(map(rates_of, links)))
 
 
 def run_wiring_test(request: WiringRequest, rig: str, folder: Path, messages: Console) -> WiringFile:

@@ -5,6 +5,7 @@ from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
 from tinysplit.boards.link_driver import LinkDriver, check_rate
+from tinysplit.boards.link_rates import agree
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
@@ -134,7 +135,8 @@ def check_link_baud(
 ) -> None:
     """Raise UsageError, which names the link, if a UART between two boards cannot generate `baud` or loses bytes.
 
-    `driver` is that of all links, None to choose it for each board.
+    The rates that the two make may not differ too much, either. `driver` is that of all links, None to choose it for
+    each board.
     """
     link = f"link {pair[0] + 1}-{pair[1] + 1}"
     for index, uart in zip(pair, uarts, strict=True):
@@ -143,3 +145,8 @@ def check_link_baud(
         except UsageError as error:
             raise UsageError(f"{link}: {error}") from None
         check_rate(link, boards[index], uart, driver, baud)
+    if not agree(uarts[0], uarts[1], baud):
+        rates = " and ".join(
+            f"{boards[index].name} {uart.actual_baud(baud):.0f}" for index, uart in zip(pair, uarts, strict=True)
+        )
+        raise UsageError(f"{link}: at {baud} baud {rates} differ too much: choose another rate, or --baud auto")

@@ -1,18 +1,17 @@
 """The split file that `split` writes and `generate` and `arrivals` read: JSON; layers and boards count from 1."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.file_schema import FileModel, read_json, validate
 from tinysplit.common.output_folder import write_whole_file
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
@@ -309,22 +308,14 @@ def write_split(path: Path, split_file: SplitFile) -> None:
 
 def read_split(path: Path) -> SplitFile:
     """Read a split file. Raises InputError when it is missing, unreadable or of another schema version."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): make it with `tinysplit split`") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON: make it with `tinysplit split`") from None
+    data = read_json(path, "make it with `tinysplit split`")
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != SCHEMA_VERSION:
         raise InputError(
             f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {version!r}): "
             "make it again with `tinysplit split`"
         )
-    try:
-        return SplitFile.model_validate_json(json.dumps(data))
-    except ValidationError as error:
-        raise InputError(f"{path}: {first_mistake(error)}: make it again with `tinysplit split`") from None
+    return validate(path, data, SplitFile, "make it again with `tinysplit split`")
 
 
 def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:

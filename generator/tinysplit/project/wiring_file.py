@@ -1,18 +1,17 @@
 """The file that `wiring` writes and `--baud auto` reads: the links of a set of boards and their baud rates, as JSON."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
-from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.file_schema import FileModel, read_json, validate
 from tinysplit.common.output_folder import write_whole_file
 from tinysplit.costs.link_options import LinkSetting
 
@@ -131,17 +130,8 @@ def write_wiring(path: Path, wiring: WiringFile) -> None:
 
 def read_wiring(path: Path, boards: Sequence[Board]) -> WiringFile:
     """Read the wiring file of `boards`. Raises InputError when there is none, or one of other boards."""
-    command = wiring_command(boards)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): test the wiring with `{command}`") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON: test the wiring with `{command}`") from None
-    try:
-        wiring = WiringFile.model_validate_json(json.dumps(data))
-    except ValidationError as error:
-        raise InputError(f"{path}: {first_mistake(error)}: test the wiring with `{command}`") from None
+    remedy = f"test the wiring with `{wiring_command(boards)}`"
+    wiring = validate(path, read_json(path, remedy), WiringFile, remedy)
     _check_boards(path, wiring, boards)
     return wiring
 
