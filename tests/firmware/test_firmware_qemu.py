@@ -54,13 +54,15 @@ class Host:
 
     def receive(self) -> Frame | None:
         self.port.timeout = REPLY_TIMEOUT_S
-        head = self.port.read(6)
-        if len(head) < 6:
+        sync = self.port.read(1)
+        if not sync:
             return None
-        sync, kind, tag, sequence, length = struct.unpack("<BBBBH", head)
+        self.port.timeout = TIMEOUT_S  # what has begun comes whole, with pauses on a busy machine
+        head = self.port.read(5)
+        kind, tag, sequence, length = struct.unpack("<BBBH", head)
         payload, crc = self.port.read(length), self.port.read(2)
-        assert (sync, tag) == (0xA5, 0)
-        assert struct.unpack("<H", crc)[0] == binascii.crc_hqx(head[1:] + payload, 0xFFFF)
+        assert (sync, tag) == (b"\xa5", 0)
+        assert struct.unpack("<H", crc)[0] == binascii.crc_hqx(head + payload, 0xFFFF)
         return kind, sequence, payload
 
     def answer(self, kind: int, sequence: int, payload: bytes = b"") -> tuple[int, bytes]:
