@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import compiler_cache
 import onnx_builder
 import profiles
 import shared_folder
@@ -15,6 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
     if shared_folder.begin():
         config.add_cleanup(shared_folder.end)
+        compiler_cache.use(shared_folder.path())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -65,7 +65,7 @@ def test_only_the_link_with_errors_gets_a_lower_rate() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_line_that_is_always_bad_is_named() -> None:
     text = failure(CheckFailedError, *TWO, faults={SECOND: LineFaults(seed=1, bit_error_rate=1e-3)})
     assert text.startswith(

@@ -26,6 +26,13 @@ from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
 
+BOARDS_AND_BITS = [
+    ("nucleo_f401re", 8),
+    ("nucleo_g071rb", 16),
+    pytest.param("nucleo_f401re", 16, marks=pytest.mark.nightly),
+    pytest.param("nucleo_g071rb", 8, marks=pytest.mark.nightly),
+]
+
 QUIET = Console(quiet=True)
 SAME = [1, 1, 1, 1]
 SHORT = 10_000  # cycles
@@ -51,8 +58,7 @@ def run(
     return plan.boards[0].memory, report
 
 
-@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
-@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize(("board", "bits"), BOARDS_AND_BITS)
 def test_the_example_runs_fused(board: str, bits: int, tmp_path: Path) -> None:
     x = np.load(SAMPLES)["x"][:3].astype(np.float32)
     memory, report = run(MODEL, board, x, tmp_path, CostSettings(bits=bits))
@@ -85,8 +91,7 @@ def shrinking(pads: list[int]) -> OnnxBuilder:
     return builder
 
 
-@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
-@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize(("board", "bits"), BOARDS_AND_BITS)
 @pytest.mark.parametrize("pads", [SAME, [0, 0, 1, 1]])
 def test_a_depthwise_layer_is_fused_with_its_producer(board: str, bits: int, pads: list[int], tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(2, 4, 24, 20)).astype(np.float32)
@@ -109,7 +114,7 @@ def test_padding_of_a_tile_is_the_zero_point(board: str, tmp_path: Path) -> None
     assert report.outputs.bit_exact
 
 
-@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("board", [pytest.param("nucleo_f401re", marks=pytest.mark.nightly), "nucleo_g071rb"])
 @pytest.mark.parametrize("optimize", Optimize)
 def test_tensors_move_for_the_least_ram(board: str, optimize: Optimize, tmp_path: Path) -> None:
     builder = OnnxBuilder(["n", 3, 11, 9])

@@ -79,10 +79,17 @@ SPLITS = {
     "to and fro": (0, 1) * 5,
     "three boards": (0, 1, 2, 1, 0, 1, 2, 0, 2, 1),
 }
+ALWAYS = {("three boards", HandOffMode.WHOLE), ("to and fro", HandOffMode.STREAMED)}
 
 
-@pytest.mark.parametrize("mode", HandOffMode)
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(
+    ("split", "mode"),
+    [
+        pytest.param(split, mode, marks=() if (split, mode) in ALWAYS else pytest.mark.nightly)
+        for split in SPLITS
+        for mode in HandOffMode
+    ],
+)
 def test_every_split_gives_the_same_bits(split: str, mode: HandOffMode, tmp_path: Path) -> None:
     model, x = branches(tmp_path)
     assignment = SPLITS[split]
@@ -121,7 +128,11 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("boards", "samples"), [(("nucleo_f446re",), 20), (("nucleo_f446re", "nucleo_l4r5zi"), 3)], ids=["whole", "split"]
+    ("boards", "samples"),
+    [
+        pytest.param(("nucleo_f446re",), 20, marks=pytest.mark.nightly, id="whole"),
+        pytest.param(("nucleo_f446re", "nucleo_l4r5zi"), 3, id="split"),
+    ],
 )
 def test_resnet8(boards: tuple[str, ...], samples: int, tmp_path: Path) -> None:
     """The last block's shortcut is computed on one board, its two convolutions on the other."""

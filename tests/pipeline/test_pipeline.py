@@ -40,8 +40,14 @@ def assert_as_estimated(report: MeasureReport) -> None:
     assert report.measured.l_s == pytest.approx(report.estimated.l_s, rel=0.15)
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("boards", PAIRS, ids="+".join)
+@pytest.mark.parametrize(
+    ("boards", "bits"),
+    [
+        pytest.param(pair, bits, marks=() if bits == (8, 16)[number % 2] else pytest.mark.nightly)
+        for number, pair in enumerate(PAIRS)
+        for bits in (8, 16)
+    ],
+)
 def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None:
     project, out = shared_example(*boards, bits=bits)
     report = measure_folder(project, out, SAMPLES, 3)
@@ -89,7 +95,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     assert_as_estimated(report)
 
 
-@pytest.mark.parametrize("board", ["nucleo_f401re", "nucleo_g071rb"])
+@pytest.mark.parametrize("board", [pytest.param("nucleo_f401re", marks=pytest.mark.nightly), "nucleo_g071rb"])
 def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
     model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     settings = CostSettings(use_all=True)

@@ -60,8 +60,15 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     return pipeline.measure_folder(project, out, folder / "samples.npz", asked, QUIET)
 
 
-@pytest.mark.parametrize("boards", BOARDS)
-@pytest.mark.parametrize("cut", [1, 3])  # to fused layers; from fused layers
+@pytest.mark.parametrize(
+    ("cut", "boards"),  # to fused layers; from fused layers
+    [
+        (1, "M4 to M0+"),
+        (3, "M0+"),
+        pytest.param(1, "M0+", marks=pytest.mark.nightly),
+        pytest.param(3, "M4 to M0+", marks=pytest.mark.nightly),
+    ],
+)
 def test_streamed_hand_offs_are_right_and_as_fast_as_estimated(boards: str, cut: int, tmp_path: Path) -> None:
     assignment = (0,) * cut + (1,) * (5 - cut)
     whole, streamed = (run(tmp_path / mode, BOARDS[boards], assignment, mode) for mode in HandOffMode)

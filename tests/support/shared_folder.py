@@ -23,9 +23,14 @@ def end() -> None:
     shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
 
 
+def path() -> Path:
+    """Return the folder of this session."""
+    return Path(os.environ[VARIABLE])
+
+
 def made_once(name: str, make: Callable[[Path], object]) -> Path:
     """Return the folder of that name; `make` fills it if no test of this session, in any worker, has done so before."""
-    folder = Path(os.environ[VARIABLE]) / name
+    folder = path() / name
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = folder.with_suffix(".done")
