@@ -68,7 +68,7 @@ PARTS = {
     "clock_source": "clock",
     "pins": "board",
     "no_transfers": "transfers",
-    "link_ports": "transfers",
+    "transfers_status": "transfers",
     "link_in": "link",
     "link_out": "link",
     "link_parts": "link",

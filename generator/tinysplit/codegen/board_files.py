@@ -156,6 +156,7 @@ _DRIVER_SOURCES = {
 }
 
 
+_TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
 
 
@@ -166,7 +167,7 @@ def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str,
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
-    unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else {"transfers.c"}
+    unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     used = [
         file
         for file in sorted(sources)
