@@ -303,8 +303,8 @@ class Machine:
 
     def _run_ended(self, reason: Reason) -> bool:
         """Handle the end of a run; return whether the horizon has ended it."""
-        if reason == Reason.IN_TIME:
-            return self.cycles < int(self.state.deadline)
+        if reason == Reason.IN_TIME:  # beyond the horizon bytes may begin that are not announced yet: no IDLE
+            return not self.state.horizon >= self.cycles >= self.state.deadline
         if reason == Reason.LOOPING:
             self._loop_period = int(self.state.period)
         elif reason == Reason.SLEEPING:
