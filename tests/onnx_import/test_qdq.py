@@ -108,7 +108,7 @@ def assert_weights_are_those_of_the_file(graph: Graph, path: Path, constants: li
     stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
     wanted = [np.sort(values.ravel()) for values in stored.values() if values.dtype == np.int8 and values.ndim > 1]
     found = [np.sort(own["weights"].ravel()) for own in constants if "weights" in own]
-    assert len(wanted) == len(found) == len(graph.qdq_weight_scales)
+    assert len(wanted) == len(found) == sum(layer.qdq_scales is not None for layer in graph.layers)
     assert sorted(map(bytes, wanted)) == sorted(map(bytes, found))
 
 

@@ -52,8 +52,8 @@ def test_weights_that_take_the_errors_of_others_stay_within_127(sign: int, large
 
 def kept(integers: ArrayLike, bias: float = 0.0, bounds: tuple[int, int] = FROM_0_TO_127) -> LayerFormats | None:
     weights = np.array([integers], np.float64) * 0.25
-    layer = dense(weights, [bias])
-    return keep(layer, BYTES, replace(BYTES, scale=64.0), bounds, np.array([0.25]))
+    layer = replace(dense(weights, [bias]), qdq_scales=np.array([0.25]))
+    return keep(layer, BYTES, replace(BYTES, scale=64.0), bounds)
 
 
 @pytest.mark.parametrize("integers", [[127, -127], [1, 0], [-127, 5]])

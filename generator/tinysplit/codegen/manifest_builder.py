@@ -99,7 +99,8 @@ def _layer(
     graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
     core, own = board_plan.board.device.core, planned.layer(graph, index)
-    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, planned.calls(graph, index))
+    times = planned.calls(graph, index)
+    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times, layer)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
     return ProjectLayer(
         number=index + 1,

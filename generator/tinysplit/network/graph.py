@@ -55,7 +55,6 @@ class Graph:
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
     qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
-    qdq_weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of its weights, by layer name
 
     @classmethod
     def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:

@@ -101,15 +101,15 @@ def _graph(
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
+    layers = [replace(layer, qdq_scales=own.weight_scales.get(layer.name)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=with_clamps(small_memory_order(builder.layers, builder.input_name), own.values),
+        layers=with_clamps(small_memory_order(layers, builder.input_name), own.values),
         input_name=builder.input_name,
         sample_shape=shape[1:],
         input_order=builder.input_order,
         output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
         output_order=order.ravel(),
         qdq_formats=own.values,
-        qdq_weight_scales=own.weight_scales,
     )

@@ -43,7 +43,7 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
         model = layer if reference is None else reference.layers[index]
         better = layer
         if reference is not None or few_weight_bits(layer):
-            keeps_weights = layer.layer.name in graph.qdq_weight_scales
+            keeps_weights = layer.layer.qdq_scales is not None
             inputs = own.inputs(index)[0], exact.inputs(index)[0]
             better = _calibrated(layer, *inputs, model.formats.x, keeps_weights=keeps_weights)
         layers.append(better)

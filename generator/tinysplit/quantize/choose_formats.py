@@ -9,7 +9,6 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
@@ -46,9 +45,8 @@ def choose_formats(
     chosen = []
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
-        steps = graph.qdq_weight_scales.get(layer.name)
         weight_bits = widths.weights.get(layer.output)
-        quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits, steps)
+        quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits)
         chosen.append(quantized.formats)
         values[layer.output] = quantized.formats.y
         bounds[layer.output] = _output_bounds(quantized)
@@ -117,7 +115,6 @@ def _fit(
     wanted: ValueFormat,
     bounds: Sequence[Bounds],
     weight_bits: int | None,
-    qdq_scales: NDArray[np.float64] | None,
 ) -> QuantizedLayer:
     """Return a layer in fixed point; its output gets the format `wanted` or a coarser one."""
     for name, parameter in layer.parameters.items():
@@ -127,7 +124,7 @@ def _fit(
     if weight_bits is None:
         formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
     else:
-        kept = None if qdq_scales is None else keep(layer, inputs[0], wanted, bounds[0], qdq_scales)
+        kept = keep(layer, inputs[0], wanted, bounds[0])
         formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
     quantized = None if formats is None else QuantizedLayer.of(layer, formats, bounds)
     if quantized is None or largest_sum(quantized) > ACCUMULATOR_MAX or _loses_weights(quantized):

@@ -47,16 +47,15 @@ def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, b
     return _shifted(layer, formats, bounds)
 
 
-def keep(
-    layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds, steps: NDArray[np.float64]
-) -> LayerFormats | None:
-    """Return formats for weights that came as 8-bit integers with scales `steps`, per output channel or one for all.
+def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerFormats | None:
+    """Return formats for weights that came as 8-bit integers.
 
-    The factors are rounded, but so little that the weights stay the same integers. Returns None where they are none of
-    -127 to 127 (zero points, or changed since), where the steps are those of other channels, or where no factors keep
-    the sums in 32 bits.
+    The factors are rounded, but so little that the weights stay the same integers. Returns None where they came as
+    others, are none of -127 to 127 (zero points, or changed since), where their scales are those of other channels, or
+    where no factors keep the sums in 32 bits.
     """
-    if steps.size not in {1, layer.out_shape.channels}:
+    steps = layer.qdq_scales
+    if steps is None or steps.size not in {1, layer.out_shape.channels}:
         return None
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
     limit = (1 << (KEPT_BITS - 1)) - 1

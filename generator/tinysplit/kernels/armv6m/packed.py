@@ -175,13 +175,23 @@ class OneWindow(Kernel):
 @lru_cache(maxsize=256)
 def expected_groups(layer: Layer) -> int:
     """Return the expected number of groups in an iteration of the loop, for values that use their whole format."""
-    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
-    magnitudes = np.ceil(
-        LARGEST_WEIGHT * weights / np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    ).astype(np.int64)
+    magnitudes = _expected_magnitudes(layer)
     inputs, unroll = padded_inputs(layer)
     x_high = common.expected_high(layer)
     return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), x_high, EXPECTED_ORDERS))
+
+
+def _expected_magnitudes(layer: Layer) -> Integers:
+    """Return those of the integer weights: as the file has them, or such that every channel uses its whole format."""
+    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
+    largest = np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    scales = layer.qdq_scales
+    if scales is None or scales.size not in {1, len(weights)}:
+        magnitudes = np.ceil(LARGEST_WEIGHT * weights / largest)
+    else:
+        magnitudes = np.rint(weights / scales[:, np.newaxis])
+    integers: Integers = magnitudes.astype(np.int64)
+    return integers
 
 
 class Packed(OneWindow):

@@ -69,6 +69,7 @@ class Layer(ABC):
     in_shape: Shape
     activation: Activation = Activation()
     x_clamp: Activation = Activation()  # known range of the first input
+    qdq_scales: NDArray[np.float64] | None = None  # of weights that came as 8-bit integers: by output channel, or one
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:
