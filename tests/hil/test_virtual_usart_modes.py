@@ -138,6 +138,29 @@ def test_idle_is_the_same_whichever_board_goes_first(tmp_path: Path) -> None:
     assert results[0][0] == 2
 
 
+def test_code_without_branches_for_longer_than_a_byte_sees_no_idle_between_bytes(tmp_path: Path) -> None:
+    bytes_sent, over8 = 64, 1 << 15
+    sender = f"""void reset(void) {{
+      begin(16, {over8}, 0);
+      for (int i = 0; i < {bytes_sent}; i++) {{ while (!(USART1->ISR & 128)) {{}} USART1->TDR = 0x55; }}
+      rest();
+    }}"""
+    receiver = f"""
+    void usart1(void) {{ OUT[0]++; USART1->ICR = 16; }}
+    __attribute__((noinline)) static void compute(void) {{ __asm volatile(".rept 311; nop; .endr"); }}
+    void reset(void) {{
+      OUT[0] = 0;
+      begin(16, {over8} | 0x10, 64); ring();
+      WORD(0xE000E100) = 1u << 27;
+      for (OUT[1] = 0; OUT[1] < 200; OUT[1]++) compute();
+      rest();
+    }}"""
+    rig = rig_of(tmp_path, (G0, G0_PROGRAM + sender), (G0, G0_PROGRAM + receiver), handlers={16 + 27: "usart1"})
+    rig.run_until(10 * MS_PS)
+    assert outs(rig, 1) == [1]  # after the last byte
+    assert rig.read_word(1, 0x4002000C) == 16 - bytes_sent % 16
+
+
 def test_the_f4_clears_idle_by_reading_sr_then_dr_and_tc_by_reading_sr_then_writing_dr(tmp_path: Path) -> None:
     body = """void reset(void) {
       begin(139, 0, 0);
