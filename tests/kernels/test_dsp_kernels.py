@@ -12,13 +12,14 @@ from profiles import cases
 from tinysplit.kernels import candidates, choose
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
+    Activation,
     Conv,
     DepthwiseConv,
     Shape,
     Window,
 )
 
-CORTEX_M0PLUS = "cortex-m4"
+CORTEX_M4 = "cortex-m4"
 CASES = cases(quick=3, full=8, nightly=64)
 
 
@@ -40,7 +41,7 @@ CASES = cases(quick=3, full=8, nightly=64)
 def test_c_equals_the_integer_reference(maker: Maker, kernel: str, bits: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(bits)
     layers = [quantized(rng, maker(rng), bits) for _ in range(CASES)]
-    assert {candidates(each.layer, CORTEX_M0PLUS, Widths.all(bits))[0].name for each in layers} == {kernel}
+    assert {candidates(each.layer, CORTEX_M4, Widths.all(bits))[0].name for each in layers} == {kernel}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
@@ -50,6 +51,24 @@ def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path:
     layers = [with_zero_points(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
     assert any(each.formats.x.zero_point for each in layers)
     assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_a_row_of_one_output_more_than_four_has_a_cap(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    layer = DepthwiseConv(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(7, 7, 4),
+        weights=rng.normal(size=(3, 3, 4)).astype(np.float32),
+        bias=rng.normal(size=4).astype(np.float32),
+        window=Window((3, 3)),
+        activation=Activation(0.0, 1.0),
+    )
+    assert layer.out_shape.width == 5
+    each = quantized(rng, layer, 8)
+    assert each.clamp[1] < 127
+    assert_c_equals_the_reference(tmp_path, rng, [each])
 
 
 def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
@@ -73,7 +92,7 @@ def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
         bias=np.zeros(4, np.float32),
         window=Window((1, 1)),
     )
-    assert {candidates(layer, CORTEX_M0PLUS, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
+    assert {candidates(layer, CORTEX_M4, Widths.all(8))[0].name for layer in (depthwise, pointwise)} == {"direct"}
 
 
 @pytest.mark.slow
@@ -83,8 +102,8 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
     layers = [quantized(rng, tiled_conv(rng), 8) for _ in range(CASES)]
     if has_zero_points:
         layers = [with_zero_points(rng, each) for each in layers]
-    assert all(choose(each.layer, CORTEX_M0PLUS, Widths.all(8), name="winograd").name == "winograd" for each in layers)
-    assert "winograd" not in {choose(each.layer, CORTEX_M0PLUS, Widths.all(8)).name for each in layers}
+    assert all(choose(each.layer, CORTEX_M4, Widths.all(8), name="winograd").name == "winograd" for each in layers)
+    assert "winograd" not in {choose(each.layer, CORTEX_M4, Widths.all(8)).name for each in layers}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
@@ -93,7 +112,7 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
 def test_c_compiles_at_every_optimisation_level(level: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     makers = (conv, dense, depthwise_conv, max_pool, average_pool)
-    kernels = all_kernels([quantized(rng, maker(rng), bits) for maker in makers for bits in (8, 16)], (CORTEX_M0PLUS,))
+    kernels = all_kernels([quantized(rng, maker(rng), bits) for maker in makers for bits in (8, 16)], (CORTEX_M4,))
     compile_all(
-        ("arm-none-eabi-gcc", f"-mcpu={CORTEX_M0PLUS}", "-mthumb", level), tmp_path, write_layers(tmp_path, kernels)
+        ("arm-none-eabi-gcc", f"-mcpu={CORTEX_M4}", "-mthumb", level), tmp_path, write_layers(tmp_path, kernels)
     )
