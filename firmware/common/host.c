@@ -176,6 +176,10 @@ static void command(const frame_header_t *header) {
       refuse(header, ERROR_BAD_RANGE);
       return;
     }
+    if (schedule_is_in(command.run)) { /* repeated: an inference may be under way */
+      send_reply(header, NULL, 0);
+      return;
+    }
   }
   run_request(&command);
 }

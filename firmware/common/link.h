@@ -159,12 +159,12 @@ struct link {
   uint16_t quiet_ms;      /* since the last byte */
   uint16_t deaf_ms;       /* since the last good frame */
   uint16_t hello_ms;      /* until the next HELLO, 0: none */
+  uint16_t hellos;        /* without an answer */
   volatile uint8_t state; /* link_state_t */
   uint8_t is_joining;     /* link_join of `wanted` is to come */
   uint8_t was_heard;      /* a good frame, since link_probe */
   uint8_t failure;        /* link_failure_t */
   uint8_t answers;        /* HELLO frames that wait to leave */
-  uint8_t hellos;         /* without an answer */
   uint8_t refusals;       /* HELLO replies of a peer that does not join */
   uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
   uint8_t speaking;       /* index of the channel of the frame that leaves */

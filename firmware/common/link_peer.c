@@ -47,7 +47,7 @@ void link_probe(link_t *link) {
 void link_peer_tick(link_t *link) {
   if (link->hello_ms == 0 || --link->hello_ms > 0) return;
   uint32_t most = LINK_ATTEMPTS + link->settings->patience_ms / LINK_RETRY_MOST_MS;
-  if (link->hellos < UINT8_MAX) link->hellos++;
+  if (link->hellos <= most) link->hellos++;
   if (link->hellos > most && link->state != LINK_STOPPED && link->failure == LINK_NO_FAILURE) {
     link->failure = LINK_NO_ANSWER;
     link_tell(link, LINK_EVENT_FAILED, LINK_NO_CHANNEL, LINK_NO_ANSWER);

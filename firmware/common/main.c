@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "cycle_counter.h"
 #include "host.h"
+#include "interrupts.h"
 #include "network.h"
 #include "reset.h"
 #include "run.h"
@@ -37,5 +38,7 @@ void SysTick_Handler(void) {
   (void)cycle_counter_now();
   host_tick();
   transfers_tick();
+  uint32_t lock = interrupts_lock(); /* what becomes busy after the test finds the ticker stopped */
   if (!run_needs_ticker() && !host_is_busy() && !transfers_are_busy()) ticker_stop();
+  interrupts_unlock(lock);
 }

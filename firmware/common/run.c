@@ -29,11 +29,14 @@ void run_request(const run_request_t *request) {
 void run_join(uint32_t number) { joining = number; }
 
 void run_fail(uint8_t code, uint32_t detail) {
-  if (has_failed || run_state == RUN_STOPPED) return;
-  run_error = code;
-  run_error_detail = detail;
-  has_failed = true;
-  run_on_error(code, detail);
+  uint32_t lock = interrupts_lock();
+  if (!has_failed && run_state != RUN_STOPPED) {
+    run_error = code;
+    run_error_detail = detail;
+    has_failed = true;
+    run_on_error(code, detail);
+  }
+  interrupts_unlock(lock);
 }
 
 void run_warn(uint8_t code, uint32_t detail) {

@@ -34,7 +34,7 @@ void run_request(const run_request_t *request);
 /* From interrupts: a neighbour is in a newer run. */
 void run_join(uint32_t number);
 
-/* From interrupts, or with interrupts masked: ends the run. The first failure counts. */
+/* Ends the run. The first failure counts. */
 void run_fail(uint8_t code, uint32_t detail);
 
 /* From interrupts: the run does not go on for the time being; 0 when it does. */

@@ -18,6 +18,7 @@ uint64_t schedule_excluded_ticks;
 
 static volatile bool is_check_wanted;
 static volatile uint8_t check_sequence;
+static volatile bool is_beginning; /* a run, whose flash is being checked */
 
 /* Steps */
 
@@ -80,13 +81,22 @@ static void stop(void) {
 
 /* The links join first: neighbours may already wait for an answer. */
 static uint8_t begin(uint32_t number, uint32_t *detail) {
+  is_beginning = true;
   exchange_reset();
   times_clear();
-  run_begin(number);
+  uint32_t lock = interrupts_lock();
   transfers_join(number);
-  if (flash_check(detail)) return ERROR_NONE;
-  run_fail(ERROR_FLASH_CORRUPT, *detail);
-  return ERROR_FLASH_CORRUPT;
+  run_take_failure(); /* of the run before */
+  run_begin(number);
+  interrupts_unlock(lock);
+  bool is_good = flash_check(detail);
+  if (!is_good) run_fail(ERROR_FLASH_CORRUPT, *detail);
+  is_beginning = false;
+  return is_good ? ERROR_NONE : ERROR_FLASH_CORRUPT;
+}
+
+bool schedule_is_in(uint32_t run) {
+  return run == run_number && run_state != RUN_STOPPED && !is_beginning && !run_has_ended();
 }
 
 static void obey(const run_request_t *request) {

@@ -12,6 +12,9 @@ extern uint64_t schedule_excluded_ticks;
 
 _Noreturn void schedule_run(void);
 
+/* Whether run `run` is under way, and nothing is to end it. */
+bool schedule_is_in(uint32_t run);
+
 /* From the host's interrupt: compares the flash with its checksum between two steps; the run goes on if it is right. */
 void schedule_check(uint8_t sequence);
 

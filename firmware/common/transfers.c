@@ -40,12 +40,14 @@ static void join_links(uint32_t run) {
   }
 }
 
+static void accept(const network_transfer_t *transfer, uint32_t number) {
+  uint8_t *to = network_arena + transfer->tensor.stage;
+  link_accept(&board_links[transfer->link], transfer->channel, to, (uint8_t)number);
+}
+
 void transfers_accept(const network_transfer_t *transfer, uint32_t number) {
   uint32_t lock = interrupts_lock();
-  if (!run_has_ended()) {
-    uint8_t *to = network_arena + transfer->tensor.stage;
-    link_accept(&board_links[transfer->link], transfer->channel, to, (uint8_t)number);
-  }
+  if (!run_has_ended()) accept(transfer, number);
   interrupts_unlock(lock);
 }
 
@@ -55,13 +57,12 @@ static bool is_sent(const network_transfer_t *transfer) {
   return plan->is_out;
 }
 
+/* A request of the host that waits may be for this very run: its buffers are granted. */
 void transfers_join(uint32_t run) {
-  uint32_t lock = interrupts_lock();
   join_links(run);
-  interrupts_unlock(lock);
   for (uint32_t i = 0; i < network_transfer_count; i++) {
     const network_transfer_t *transfer = &network_transfers[i];
-    if (!is_sent(transfer) && network_is_staged(&transfer->tensor)) transfers_accept(transfer, 0);
+    if (!is_sent(transfer) && network_is_staged(&transfer->tensor)) accept(transfer, 0);
   }
 }
 

@@ -16,7 +16,8 @@ enum { TRANSFERS_NONE, TRANSFERS_DMA, TRANSFERS_INTERRUPT, TRANSFERS_POLLING }; 
 /* Starts UARTs and links; the board is in no run. */
 void transfers_begin(void);
 
-/* All links begin run `run`, but for those that are in it already; buffers beside the arena are granted. */
+/* All links begin run `run`, but for those that are in it already; buffers beside the arena are granted. To be
+ * called with interrupts masked. */
 void transfers_join(uint32_t run);
 void transfers_leave(void);
 

@@ -68,11 +68,19 @@ class Pair:
     first: Host
     second: Host
 
-    def infer(self) -> None:
-        """Run inference 0 of a run."""
+    def start(self) -> None:
+        """Start inference 0 of a run."""
         load = struct.pack("<II", 0, 0) + INPUT
         assert self.first.ask(MessageType.LOAD, load).type == MessageType.LOAD | 0x80
         assert self.first.ask(MessageType.START, struct.pack("<II", 0, zlib.crc32(INPUT))).payload == b""
+
+    def infer(self) -> None:
+        """Run inference 0 of a run."""
+        self.start()
+        self.finish()
+
+    def finish(self) -> None:
+        """Wait for the output of inference 0."""
         number, crc = struct.unpack("<II", self.second.event(MessageType.DONE))
         output = self.second.ask(MessageType.READ_OUTPUT, struct.pack("<IIH", 0, 0, 10)).payload
         assert (number, crc) == (0, zlib.crc32(output))
@@ -97,6 +105,17 @@ def test_a_board_joins_the_run_of_its_neighbour(pair: Pair) -> None:
     pair.first.reset(7)
     pair.infer()
     assert pair.second.identify().run == 7
+
+
+@pytest.mark.parametrize("after_ms", [1, 15, 30, 40])
+def test_a_repeated_reset_changes_nothing(pair: Pair, after_ms: int) -> None:
+    pair.first.reset(7)
+    pair.second.reset(7)
+    pair.start()
+    pair.rig.run_until(pair.rig.time_ps + after_ms * 10**9)
+    pair.first.reset(7)
+    pair.second.reset(7)
+    pair.finish()
 
 
 def test_a_neighbour_that_restarts_ends_the_run_and_the_next_one_is_right(pair: Pair) -> None:
