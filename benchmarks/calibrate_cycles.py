@@ -59,6 +59,7 @@ FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi") 
 HANDOFF_BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_f401re", "cortex-m7": "nucleo_h743zi"}
 BAUD = 1_000_000
 FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
+FLASH_STEP_BYTES = 256
 NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
 FIRMWARE_NETWORKS = 3  # number of small networks
@@ -74,9 +75,10 @@ class Handoffs(TypedDict):
 
 @dataclass
 class Firmware:
-    """Measurements on pairs of boards."""
+    """Bytes of flash and RAM beside layers, of boards alone and of boards with a link, by family."""
 
-    sizes: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    alone: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    linked: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     flags: set[str] = field(default_factory=set)
 
 
@@ -101,28 +103,38 @@ def _network_layers(graph: Graph, bits: int, names: Sequence[str]) -> list[Measu
 
 
 def measure_firmware(quantized: QuantizedGraph, board: Board, findings: Firmware) -> None:
-    """Build a network for two boards of a type and add the sizes."""
+    """Build a network for one board and for two of its type, and add the sizes."""
+    middle = len(quantized.layers) // 2
+    _build(quantized, (board,), (0,) * len(quantized.layers), findings.alone, findings)
+    assignment = (0,) * middle + (1,) * (len(quantized.layers) - middle)
+    _build(quantized, (board, board), assignment, findings.linked, findings)
+
+
+def _build(
+    quantized: QuantizedGraph,
+    boards: tuple[Board, ...],
+    assignment: tuple[int, ...],
+    sizes: dict[str, list[tuple[int, int]]],
+    findings: Firmware,
+) -> None:
     graph, settings = quantized.graph, CostSettings(bits=quantized.bits, baud=BAUD)
-    middle = len(graph.layers) // 2
-    assignment = (0,) * middle + (1,) * (len(graph.layers) - middle)
-    problem = make_problem(graph, (board, board), settings)
-    plan = make_plan(graph, quantized.bits, (board, board), problem, assignment, settings.link_settings)
+    problem = make_problem(graph, boards, settings)
+    plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
-        _add_sizes(BuildReport.read(project, elfs), board, findings)
+        sizes[boards[0].device.family].extend(_sizes(BuildReport.read(project, elfs)))
         ini = ConfigParser(interpolation=None)
         ini.read(folder / project.boards[0].directory / "platformio.ini", encoding="utf-8")
         findings.flags.update(flag for flag in ini["env"]["build_flags"].split() if flag.startswith("-O"))
 
 
-def _add_sizes(report: BuildReport, board: Board, findings: Firmware) -> None:
+def _sizes(report: BuildReport) -> Iterator[tuple[int, int]]:
     for built in report.boards:
         sizes = built.sizes
         kernels = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
-        own = (sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes)
-        findings.sizes[board.device.family].append(own)
+        yield sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:
@@ -134,24 +146,32 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
         compiler=version.stdout.splitlines()[0],
         flags=" ".join(sorted(firmware.flags)),
         cores={core: {str(bits): _kernel_costs(measured, core, bits) for bits in (8, 16)} for core in sorted(BOARDS)},
-        firmware={
-            family: FirmwareBytes(
-                flash_bytes=_whole_kb([flash + FLASH_MARGIN_BYTES for flash, _ in sizes]),
-                ram_bytes=_whole_kb([ram for _, ram in sizes]),
-                link_flash_bytes=load_cycle_table().firmware[family].link_flash_bytes,
-            )
-            for family, sizes in sorted(firmware.sizes.items())
-        },
+        firmware=firmware_bytes(firmware),
         **handoffs(),
     )
+
+
+def firmware_bytes(firmware: Firmware) -> dict[str, FirmwareBytes]:
+    """Return what the firmware takes of each family: flash and RAM, and of flash for links."""
+    found = {}
+    for family, alone in sorted(firmware.alone.items()):
+        flash_bytes = _rounded_up([flash + FLASH_MARGIN_BYTES for flash, _ in alone], FLASH_STEP_BYTES)
+        linked_bytes = _rounded_up(
+            [flash + FLASH_MARGIN_BYTES for flash, _ in firmware.linked[family]], FLASH_STEP_BYTES
+        )
+        ram_bytes = _rounded_up([ram for _, ram in alone], KB)
+        link_bytes = linked_bytes - flash_bytes
+        found[family] = FirmwareBytes(flash_bytes=flash_bytes, ram_bytes=ram_bytes, link_flash_bytes=link_bytes)
+    return found
 
 
 def handoffs() -> Handoffs:
     """Return what links and hand-offs take from each core, measured on a board with it."""
     boards = {core: load_board(name) for core, name in sorted(HANDOFF_BOARDS.items())}
+    link = fit_links(measure_links(boards))
     return {
-        "link": fit_links(measure_links(boards)),
-        "handoff": {core: fit_handoffs(measure_handoffs(board)) for core, board in boards.items()},
+        "link": link,
+        "handoff": {core: fit_handoffs(measure_handoffs(board), link[core]) for core, board in boards.items()},
     }
 
 
@@ -169,9 +189,9 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
     }
 
 
-def _whole_kb(sizes: Sequence[int]) -> int:
-    """Round up: tables of the schedule add some bytes per layer."""
-    return -(-max(sizes) // KB) * KB
+def _rounded_up(sizes: Sequence[int], step: int) -> int:
+    """Return the largest, rounded up: tables of the schedule add some bytes per layer."""
+    return -(-max(sizes) // step) * step
 
 
 def calibrate(console: Console) -> CycleTable:

@@ -19,7 +19,7 @@ from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels.cost_table import HandoffCosts
+from tinysplit.kernels.cost_table import HandoffCosts, LinkCosts
 from tinysplit.network.layers import Shape
 from tinysplit.plan.plan import make_plan
 from tinysplit.project.manifest import Project
@@ -107,15 +107,15 @@ def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: 
     return ((period_s or 0.0) - layers_s) * board.clock.core_hz
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
-    """Return the costs that fit the measurements of one core best."""
+def fit_handoffs(measured: Iterable[HandoffCycles], link: LinkCosts) -> HandoffCosts:
+    """Return the costs that fit the measurements of one core best; a frame takes what an end of a transfer takes."""
     found = list(measured)
+    frame = (link.sending + link.receiving) / len(ENDS)
     drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
-    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
+    names = ["input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
     rows = np.zeros((len(found), len(names)))
     beyond = np.zeros(len(found))
     for row, each in zip(rows, found, strict=True):
-        row[names.index("frame")] = each.frames
         row[names.index("input")] = each.sends
         row[names.index("output")] = not each.sends
         row[names.index("feeding")] = each.in_bytes * each.sends
@@ -123,11 +123,11 @@ def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
         row[names.index(f"{ENDS[not each.sends]} {each.driver}")] = each.cut_bytes
     for number, each in enumerate(found):
         host_bytes = each.in_bytes if each.sends else each.out_bytes
-        beyond[number] = each.cycles - COPYING * (each.cut_bytes + host_bytes)
+        beyond[number] = each.cycles - COPYING * (each.cut_bytes + host_bytes) - frame * each.frames
     fitted, *_ = np.linalg.lstsq(rows, beyond, rcond=None)
     costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
     return HandoffCosts(
-        frame=costs["frame"],
+        frame=frame,
         input=costs["input"],
         output=costs["output"],
         copying=COPYING,
