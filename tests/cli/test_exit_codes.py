@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import example
-from command_line import BAD_INPUT, TOOL, run
+from command_line import BAD_INPUT, TOOL, USAGE, run
 from tinysplit.__main__ import main
+from tinysplit.cli.app import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
@@ -36,6 +38,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("split", MODEL, *TWO_G0, "-o", str(path / "split.json"))
     run("generate", MODEL, "--split", str(path / "split.json"), "-s", CALIBRATION, "-o", str(path / "out"))
     return path / "out"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("split", "x.onnx", "--period", "foo"),
+            "invalid value for '--period': 'foo' is not one of 'firmware',",
+        ),
+        (("split",), "missing argument 'model': see `"),
+        (("splt",), "no such command 'splt'. Did you mean 'split'? see `"),
+        (("--frob",), "no such option: --frob: see `"),
+        (("measure", "x", "--sample-count", "0"), "invalid value for '--sample-count': Input should be greater than"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_one_line(arguments: tuple[str, ...], line: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == USAGE
+    assert result.stderr.startswith(f"error: {line}")
+    assert result.stderr.endswith("--help`\n")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from tinysplit.cli.quantize import quantize
 from tinysplit.cli.run import build, generate, measure, run
 from tinysplit.cli.split import arrivals, pareto, split
 from tinysplit.cli.wiring import wiring
-from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError
+from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.analyze import analyze as analyze_graph
 from tinysplit.network.analyze import print_analysis
@@ -27,13 +27,28 @@ from tinysplit.onnx_import import import_model
 from tinysplit.reproduce.report import print_reproduction
 from tinysplit.reproduce.tables import reproduce as reproduce_tables
 
+_CommandLineError: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
+
 
 class _ErrorsAsLines(TyperGroup):
-    """Prints every TinysplitError as one line on stderr and ends with its exit code."""
+    """Prints every TinysplitError and every mistake in the arguments as one line on stderr, and ends with its code."""
+
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:  # noqa: ANN401
+        """See click: reads the options before the command."""
+        has_arguments = bool(args)  # without any the help is shown
+        try:
+            return super().make_context(info_name, args, *others, **options)
+        except _CommandLineError as error:
+            if not has_arguments:
+                raise
+            raise _usage(error) from None
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer's own signature)
+        """See click: reads the arguments of the command and runs it."""
         try:
             return super().invoke(ctx)
+        except _CommandLineError as error:
+            raise _usage(error) from None
         except TinysplitError as error:
             _print_error(str(error))
             raise typer.Exit(error.exit_code) from None
@@ -46,6 +61,13 @@ class _ErrorsAsLines(TyperGroup):
         except KeyboardInterrupt:
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see _CommandLineError)
+    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    command = error.ctx.command_path if error.ctx else "tinysplit"
+    _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")
+    return typer.Exit(UsageError.exit_code)
 
 
 def _drop_unwritten_output() -> None:

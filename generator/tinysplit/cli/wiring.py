@@ -63,6 +63,8 @@ def wiring_request(
         raise UsageError("a wiring test needs at least two boards: repeat --board")
     is_auto = baud == AUTO_BAUD
     named = parse_links(links or (), len(names))
+    if any(link.half_duplex for link in named):
+        raise UsageError("--link: the wiring test sends in both directions at once: leave out :half")
     settings = LinkSettings(CostSettings.baud if is_auto else parse_baud(baud), named, driver)
     boards = tuple(board.with_clock(clock) for board in load_all(names))
     return WiringRequest(boards, settings, is_auto, test_bytes)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
+from math import inf, isfinite
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
@@ -38,10 +39,7 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
     found = _feasible(problem)
     if copies is Copies.ALWAYS:
         if found is None:
-            raise CheckFailedError(
-                "no replication is feasible: no board has the memory for the whole network, or the limits are too "
-                "tight: omit --replicate"
-            )
+            raise CheckFailedError(f"no replication is feasible: {_why_not(problem)}: omit --replicate")
         return _split(found, found.value, 1, clock.now() - start)
     if problem.objective is Objective.LATENCY or found is None or len(found.devices) == 1:
         return solve(problem, time_limit_s)
@@ -63,6 +61,22 @@ def _feasible(problem: Problem) -> Replication | None:
     if found is None or not within(found.period_s, problem.longest_period_s):
         return None
     return None if problem.must_use_all and len(found.devices) < len(problem.devices) else found
+
+
+def _why_not(problem: Problem) -> str:
+    unlimited = replace(problem, max_latency_s=inf, max_period_s=inf, max_energy_j=inf, frame_period_s=0.0)
+    free = replicate(unlimited)
+    if free is None:
+        return "no board has the memory for the whole network"
+    if problem.must_use_all and len(free.devices) < len(problem.devices):
+        return "a board lacks the memory for the whole network, and --use-all asks for all"
+    limits = (
+        (problem.max_latency_s, f"latency {free.latency_s:.4g} s"),
+        (problem.longest_period_s, f"period {free.period_s:.4g} s"),
+        (problem.max_energy_j, f"energy {free.energy_j:.4g} J"),
+    )
+    reached = ", ".join(text for limit, text in limits if isfinite(limit))
+    return f"without limits its figures are {reached}"
 
 
 def _split(found: Replication, bound: float, explored: int, spent_s: float) -> Split:
