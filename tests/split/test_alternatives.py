@@ -41,3 +41,18 @@ def test_copies_that_are_better_are_said() -> None:
 def test_copies_are_permitted_without_use_all() -> None:
     problem = replace(alike(2, Objective.THROUGHPUT, 0.1), must_use_all=True)
     assert notes(problem)[-1].endswith("this split: 1100.00 ms; --no-use-all permits that")
+
+
+@pytest.mark.parametrize(("gain_s", "is_said"), [(0.01, True), (0.1, False)])
+def test_a_gain_within_the_error_of_estimates_is_said(gain_s: float, is_said: bool) -> None:
+    """The second board is faster with the second layer, by more than the transfer takes."""
+    layers = (LayerCosts.alike("a", 1, 1, 1, (0.5, 2.0)), LayerCosts.alike("b", 1, 1, 1, (0.5, 0.4 - gain_s)))
+    devices = tuple(DeviceLimits(f"b{k}", 2, 9, 0.3, 0.3, 0.1) for k in range(2))
+    problem = Problem(layers, devices, (((0.0, 0.1), (0.1, 0.0)),) * 2)
+    found = [note for note in notes(problem) if "may be wrong" in note]
+    assert bool(found) is is_said
+    if is_said:
+        assert found[0] == (
+            "note: board 1 (b0) alone: latency 1000.00 ms, this split: 990.00 ms: less than the 3% by which estimates "
+            "may be wrong"
+        )

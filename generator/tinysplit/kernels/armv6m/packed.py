@@ -35,8 +35,8 @@ CHANNELS = 4  # output channels computed together
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
 HALF_WORD = (1 << 16) - 1
 ORDERS = 300  # random orders of the inputs that are tried
-EXPECTED_ORDERS = 10  # before weights are quantized, where the number of groups is an estimate
-LARGEST_WEIGHT = 127
+EXPECTED_ORDERS = 100  # before weights are quantized, where the number of groups is an estimate
+EXPECTED_LARGEST = 127 * 31 / 32  # of a channel: its scale is rounded up, by 1/16 at most
 MOST_WEIGHTS = 5120  # of a layer with packed words in flash, which take more than twice the bytes
 MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM is slower
 FEW_PIXELS = 32
@@ -187,7 +187,7 @@ def _expected_magnitudes(layer: Layer) -> Integers:
     largest = np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     scales = layer.qdq_scales
     if scales is None or scales.size not in {1, len(weights)}:
-        magnitudes = np.ceil(LARGEST_WEIGHT * weights / largest)
+        magnitudes = np.rint(EXPECTED_LARGEST * weights / largest)
     else:
         magnitudes = np.rint(weights / scales[:, np.newaxis])
     integers: Integers = magnitudes.astype(np.int64)

@@ -7,11 +7,13 @@ from math import inf
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import Replication, replicate
 from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.solution import Split
 
 NOTE_LIMIT_S = 2.0
+ESTIMATE_ERROR = 0.03  # of a period or a latency on virtual boards: benchmarks/periods.py
 MAX_NAMED = 6  # boards, in one line
 NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.ENERGY: "energy"}
 
@@ -35,6 +37,8 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
             f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
             "network; --use-all finds the best split over all boards"
         )
+    else:
+        yield from _nearly_as_good(solved)
     copies = replicate(solved.problem)
     figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf
     if copies and is_better(figure, best):
@@ -51,6 +55,19 @@ def _of_copies(copies: Replication, problem: Problem) -> float:
         return copies.period_s
     is_fast_enough = within(copies.period_s, problem.longest_period_s)
     return copies.energy_j if problem.objective is Objective.ENERGY and is_fast_enough else inf
+
+
+def _nearly_as_good(solved: Split) -> Iterator[str]:
+    """Yield a note if a single board is so little worse that the estimates cannot tell."""
+    problem = solved.problem
+    alone = (evaluate(problem, (device,) * len(problem.layers)) for device in range(len(problem.devices)))
+    best = min((each for each in alone if each.is_feasible), key=lambda each: each.value, default=None)
+    if best is not None and best.value < solved.objective * (1 + ESTIMATE_ERROR):
+        yield (
+            f"note: {_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}, "
+            f"this split: {_figure(solved, solved.objective)}: less than the {ESTIMATE_ERROR:.0%} by which estimates "
+            "may be wrong"
+        )
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
