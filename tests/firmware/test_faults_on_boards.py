@@ -16,14 +16,17 @@ from tinysplit_hil.virtual.line_faults import LineFaults
 SEEDS = cases(quick=1, full=1, nightly=20)
 JOINED_MS, INFERENCE_MS = 25, 50  # boards that fail earlier are reset by the host, with other errors or none
 LONGEST_S = 5.0
-PAIRS = [("nucleo_g071rb", "nucleo_g071rb"), ("nucleo_h743zi", "nucleo_f401re")]
+PAIRS = [
+    pytest.param(("nucleo_g071rb", "nucleo_g071rb"), id="g0-g0"),
+    pytest.param(("nucleo_h743zi", "nucleo_f401re"), id="h7-f4", marks=pytest.mark.nightly),
+]
 
 Strike = Callable[[FaultyBoards, int, random.Random], None]
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=PAIRS, ids=["g0-g0", "h7-f4"])
+@pytest.fixture(scope="module", params=PAIRS)
 def boards(request: pytest.FixtureRequest) -> Iterator[FaultyBoards]:
     names = request.param
     folder = made_once(f"faults-{'-'.join(names)}", lambda out: build_small_network(out, *names)) / "project"

@@ -19,7 +19,7 @@ FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
     "driver",
     [
         LinkDriver.DMA,
-        *(pytest.param(each, marks=pytest.mark.slow) for each in LinkDriver if each is not LinkDriver.DMA),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in LinkDriver if each is not LinkDriver.DMA),
     ],
 )
 def test_the_program_of_every_family_has_no_warning(driver: LinkDriver, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_rate_that_is_asked_for_is_the_only_one_tried() -> None:
     assert "USART1 (TX PA9, RX PA10) fails at 3000000 baud (of 2 frames to board 1 0 arrived" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_named_link_has_its_rate_and_the_others_the_highest() -> None:
     named = (LinkSetting((0, 1), 460_800), LinkSetting((0, 2), None))
     wiring = wiring_of(G0, F4, L4, named=named)
