@@ -97,11 +97,22 @@ static void expect(link_t *link, link_channel_t *channel, uint32_t first, uint32
   if (behind > channel->u.in.next) channel->u.in.next = (uint16_t)behind;
 }
 
+/* Whether the check covers one of these blocks: the sender repeats those that it has not confirmed, meanwhile. */
+static bool is_checked(const link_t *link, uint32_t first, uint32_t behind) {
+  const link_work_t *work = &link->work;
+  link_units_t units = link_units(work->first, work->blocks, link_plan(link, work->index)->bytes);
+  uint32_t unit_blocks = units.unit_bytes / LINK_BLOCK_BYTES;
+  for (uint32_t i = 0; i < units.count; i++) {
+    uint32_t from = work->first + i * unit_blocks;
+    if (((uint32_t)work->bits >> i & 1u) && first < from + unit_blocks && from < behind) return true;
+  }
+  return false;
+}
+
 /* Blocks that are checked arrive again: what is there by now says nothing of what will be. */
 static void stop_check(link_t *link, uint32_t first, uint32_t behind) {
   link_work_t *work = &link->work;
-  bool is_other = work->job != LINK_CHECK || work->index != link->hearing;
-  if (is_other || behind <= work->first || first >= work->first + (uint32_t)work->blocks) return;
+  if (work->job != LINK_CHECK || work->index != link->hearing || !is_checked(link, first, behind)) return;
   work->job = LINK_NO_JOB;
   if (work->is_report_due) report(link, work->index);
 }

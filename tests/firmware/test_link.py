@@ -56,6 +56,13 @@ def test_a_lost_byte_costs_little(link_line: Path, baud: int, size: int) -> None
             assert late - clean <= 2 * frame_ms + 10, f"byte {at}: {late} ms instead of {clean}"
 
 
+@pytest.mark.parametrize(("size", "seeds"), [(2700, 100), (65536, 10)])
+def test_damaged_frames_are_repeated_in_part(link_line: Path, size: int, seeds: int) -> None:
+    options = {"bytes": size, "tensors": 1, "again": 0, "seeds": seeds}
+    clean, late = (run(link_line, **options, flip=flip)["mean_ms"] for flip in (0, 10_000))  # a bit in 100 000
+    assert clean > 0.9 * late  # whole frames: 0.83; with more seeds: benchmarks/link_faults.py
+
+
 @pytest.mark.parametrize("fault", ["flip", "lose", "double", "insert"])
 @pytest.mark.parametrize("per_million", [1, 10, 100, 1000])
 def test_tensors_arrive_despite_line_errors(link_line: Path, fault: str, per_million: int) -> None:
