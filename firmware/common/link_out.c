@@ -153,11 +153,12 @@ static uint32_t retry_ms(const link_channel_t *channel) {
   return link_smaller((channel->attempts + 1u) * LINK_RETRY_MS, LINK_RETRY_MOST_MS);
 }
 
-/* When all has left, an answer is due. */
+/* When all has left, an answer is due. The tensor that follows may be queued already, and wait for its grant. */
 static void await_answer(link_t *link, uint8_t index) {
   link_channel_t *channel = link_at(link, index);
+  if (channel->state != LINK_MOVING) return;
   channel->due_ms = 0;
-  if (channel->state != LINK_MOVING || link_out_has_data(link, index)) return;
+  if (link_out_has_data(link, index)) return;
   if (channel->position == link_plan(link, index)->bytes) set_due(link, channel, LINK_QUERY_MS);
 }
 

@@ -63,6 +63,12 @@ def test_damaged_frames_are_repeated_in_part(link_line: Path, size: int, seeds: 
     assert clean > 0.9 * late  # whole frames: 0.83; with more seeds: benchmarks/link_faults.py
 
 
+def test_a_repeated_frame_leaves_the_next_tensor_its_timer(link_line: Path) -> None:
+    """Its last byte leaves when the acknowledgement is there and the next tensor waits for a grant that was lost."""
+    totals = run(link_line, seeds=10, bytes=256, tensors=1000, again=0, flip=800_000, limit_ms=200_000)
+    assert totals["tensors"] == 10_000
+
+
 @pytest.mark.parametrize("fault", ["flip", "lose", "double", "insert"])
 @pytest.mark.parametrize("per_million", [1, 10, 100, 1000])
 def test_tensors_arrive_despite_line_errors(link_line: Path, fault: str, per_million: int) -> None:
