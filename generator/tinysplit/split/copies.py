@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from math import inf, isfinite
+from math import isfinite
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
@@ -64,8 +64,7 @@ def _feasible(problem: Problem) -> Replication | None:
 
 
 def _why_not(problem: Problem) -> str:
-    unlimited = replace(problem, max_latency_s=inf, max_period_s=inf, max_energy_j=inf, frame_period_s=0.0)
-    free = replicate(unlimited)
+    free = replicate(problem.without_limits())
     if free is None:
         return "no board has the memory for the whole network"
     if problem.must_use_all and len(free.devices) < len(problem.devices):

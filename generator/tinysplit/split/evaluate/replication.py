@@ -93,20 +93,20 @@ def period_of_copies_s(periods_s: Sequence[float]) -> float:
 def replicate(problem: Problem) -> Replication | None:
     """Return the feasible copies, or None if there are none or they exceed a limit of latency or energy."""
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
-    copies = replicate_on(problem, [k for k, own in enumerate(_alone(free)) if own.is_feasible])
+    copies = replicate_on(problem, [k for k, own in enumerate(alone_on_each(free)) if own.is_feasible])
     return copies if copies and within(copies.energy_j, problem.max_energy_j) else None
 
 
 def replicate_on(problem: Problem, devices: Sequence[int]) -> Replication | None:
     """Return one copy on each of `devices`, None without any or if they take no time."""
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
-    everywhere = _alone(free)
+    everywhere = alone_on_each(free)
     alone = tuple(everywhere[device] for device in devices)
     if not alone or not all(copy.period_s for copy in alone):
         return None
     return Replication(problem, tuple(devices), alone)
 
 
-def _alone(problem: Problem) -> list[Evaluation]:
+def alone_on_each(problem: Problem) -> list[Evaluation]:
     """Return the figures of the whole network on each device."""
     return [evaluate(problem, (device,) * len(problem.layers)) for device in range(len(problem.devices))]

@@ -7,8 +7,7 @@ from math import inf
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
-from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.replication import Replication, replicate
+from tinysplit.split.evaluate.replication import Replication, alone_on_each, replicate
 from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.solution import Split
 
@@ -60,8 +59,7 @@ def _of_copies(copies: Replication, problem: Problem) -> float:
 def _nearly_as_good(solved: Split) -> Iterator[str]:
     """Yield a note if a single board is so little worse that the estimates cannot tell."""
     problem = solved.problem
-    alone = (evaluate(problem, (device,) * len(problem.layers)) for device in range(len(problem.devices)))
-    best = min((each for each in alone if each.is_feasible), key=lambda each: each.value, default=None)
+    best = min((each for each in alone_on_each(problem) if each.is_feasible), key=lambda each: each.value, default=None)
     if best is not None and best.value < solved.objective * (1 + ESTIMATE_ERROR):
         yield (
             f"note: {_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}, "
