@@ -1,4 +1,4 @@
-"""Runs the kernels of a network in order on a virtual core, without firmware; the core's SysTick counts the cycles.
+"""Runs the kernels of a network in order on a virtual board, without firmware; the core's SysTick counts the cycles.
 
 The board's memories are enlarged so that every tensor has a buffer of its own: cycles do not depend on offsets.
 """
@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,11 @@ from tinysplit.build.elf import ElfSizes, read_elf
 from tinysplit.codegen.layer_source import LayerSource, c_type, file_name, function_name, render_header, render_layer
 from tinysplit.codegen.platformio_ini import COMPILER, render_platformio_ini
 from tinysplit.common import package_files
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.virtual import Stalls, VirtualBoard, VirtualRig
 
 MEMORY_BYTES = 2 << 20
 TIME_LIMIT_PS = 1000 * 10**12
@@ -42,18 +44,34 @@ void reset(void);
 __attribute__((section(".vectors"), used)) const void *const vectors[] = {{stack_top, (const void *)reset}};
 uint32_t cycles[{count}];
 uint32_t done;
+__attribute__((noinline)) void finished(void) {{ done = 1; }}
 {buffers}
 static const uint8_t input[{input_bytes}] = {{{input}}};
 void reset(void) {{
   for (uint32_t i = 0; i < sizeof input; i++) ((uint8_t *)tensor_0)[i] = input[i];
+{memory}
   SYSTICK[1] = 0xFFFFFFu;
 {calls}
-  done = 1;
+  finished();
   for (;;) __asm__ volatile("wfi");
 }}
 """
-NO_KERNELS = ("vectors", "reset", "input", "memcpy")  # memcpy() is reset()'s
+# What the firmware of a family sets before it raises the clock: wait states, prefetch and caches.
+FLASH_CONTROLS = {"stm32g0": 0x40022000, "stm32f4": 0x40023C00, "stm32l4": 0x40022000, "stm32h7": 0x52002000}
+ALL_ON = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0}
+SET_CACHES = (
+    "  *(volatile uint32_t *)0x58024418 = 8; *(volatile uint32_t *)0xE000ED14 = 3u << 16; /* AHB at half, caches */"
+)
+NO_KERNELS = ("vectors", "reset", "input", "finished", "memcpy")  # memcpy() is reset()'s
 CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
+
+
+@dataclass(frozen=True)
+class RealMemory:
+    """Cycles and stalls of the kernels with the memory of the board at its clock."""
+
+    cycles: tuple[int, ...]
+    stalls: tuple[Stalls, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +86,7 @@ class BareRun:
     code_bytes: int
     sizes: ElfSizes
     output: IntArray
+    real: RealMemory | None
 
     @property
     def flash_bytes(self) -> int:
@@ -76,40 +95,70 @@ class BareRun:
 
 
 def run_bare(
-    quantized: QuantizedGraph, board_name: str, x: IntArray, folder: Path, level: str = "", named: str | None = None
+    quantized: QuantizedGraph,
+    board_name: str,
+    x: IntArray,
+    folder: Path,
+    level: str = "",
+    named: str | None = None,
+    *,
+    has_real_memory: bool = False,
 ) -> BareRun:
-    """Build and run the network for the core of a board.
+    """Build and run the network for a board with ideal memory, and again with its own if `has_real_memory`.
 
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it.
     """
     board = enlarged(load_board(board_name))
     kernels = tuple(LayerSource.choose(layer, board.device.core, named) for layer in quantized.layers)
     numbered = dict(enumerate(kernels, 1))
-    texts = {"layers.h": render_header(numbered), "main.c": _main(quantized, kernels, x)}
+    texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x)}
     texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
     for name, text in texts.items():
         (folder / name).write_text(text)
     elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level)
     rows = _symbols(elf)
     symbols = {name: (address, size) for name, address, size in rows}
-    rig = VirtualRig([VirtualBoard(board, elf)])
-    while not rig.read_word(0, symbols["done"][0]) & 1 or rig.time_ps == 0:
-        rig.run_until(rig.time_ps + TIME_LIMIT_PS)
+    rig = _run(board, elf, symbols)
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
-    in_flash = (row for row in rows if row[1] < board.device.largest_ram.start and row[0] not in NO_KERNELS)
+    real = _run_with_real_memory(board, elf, symbols, len(kernels)) if has_real_memory else None
+    in_flash = (row for row in rows if row[1] < board.near_memory.start and row[0] not in NO_KERNELS)
     code_bytes = sum(size for _, _, size in in_flash) - sum(source.weights_bytes for source in kernels)
     sizes = read_elf(elf, board.device)
-    return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized))
+    return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized), real)
+
+
+def _run(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
+    return _finish(VirtualRig([VirtualBoard(board, elf)]), symbols)
+
+
+def _finish(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
+    while not rig.read_word(0, symbols["done"][0]) & 1 or rig.time_ps == 0:
+        rig.run_until(rig.time_ps + TIME_LIMIT_PS)
+    return rig
+
+
+def _run_with_real_memory(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]], count: int) -> RealMemory:
+    """Return the cycles and stalls from the begin of each layer to that of the next."""
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=False)
+    addresses = [symbols[name][0] & ~1 for name in (*map(function_name, range(1, count + 1)), "finished")]
+    rig.mark(0, addresses)
+    _finish(rig, symbols)
+    marks = rig.marks(0)
+    if [address for address, _, _ in marks] != addresses:
+        raise CheckFailedError("the layers did not begin once each, in their order")
+    pairs = list(pairwise(marks))
+    cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(count))
+    return RealMemory(cycles, tuple(after - before for (_, _, before), (_, _, after) in pairs))
 
 
 def enlarged(board: Board) -> Board:
     """Return the board with large memories."""
     device = board.device
-    ram = tuple(replace(m, size_bytes=MEMORY_BYTES) if m == device.largest_ram else m for m in device.ram)
+    ram = tuple(replace(m, size_bytes=MEMORY_BYTES) if m == board.near_memory else m for m in device.ram)
     return replace(board, device=replace(device, flash=replace(device.flash, size_bytes=MEMORY_BYTES), ram=ram))
 
 
-def _main(quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray) -> str:
+def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray) -> str:
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     shapes = [quantized.graph.in_shape, *(layer.layer.out_shape for layer in quantized.layers)]
     buffers = [
@@ -127,8 +176,16 @@ def _main(quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray
         buffers="\n".join(buffers),
         input_bytes=x.nbytes,
         input=",".join(map(str, x.tobytes())),
+        memory=_set_memory(board),
         calls="\n".join(calls),
     )
+
+
+def _set_memory(board: Board) -> str:
+    family = board.device.family
+    value = board.clock.flash_wait_states | ALL_ON[family]
+    lines = [f"  *(volatile uint32_t *){FLASH_CONTROLS[family]:#x} = {value};"]
+    return "\n".join([*lines, *([SET_CACHES] if board.device.core == "cortex-m7" else [])])
 
 
 def build_flags(board: Board) -> list[str]:
@@ -141,7 +198,7 @@ def build_flags(board: Board) -> list[str]:
 def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> Path:
     elf, script = folder / "bare.elf", folder / "bare.ld"
     device: Device = board.device
-    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=device.largest_ram.start, size=MEMORY_BYTES))
+    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=board.near_memory.start, size=MEMORY_BYTES))
     includes = (f"-I{package_files.firmware() / 'common'}", f"-I{folder}")
     link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
     flags = (*build_flags(board), *([level] if level else []), *link)

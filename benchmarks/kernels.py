@@ -1,10 +1,12 @@
-"""Cycles, arena and flash of whole networks on one core, compared with CMSIS-NN; cycles of layers with lower bounds.
+"""Cycles, arena and flash of whole networks on one board, compared with CMSIS-NN; cycles of layers with lower bounds.
 
-    .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--bits 8|16] [--level -O3] [--layers]
+    .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--board BOARD] [--bits 8|16] [--level -O3] [--layers]
                                         [--kernel NAME]
 
-Every kernel runs on a virtual core (Arm's cycle counts, no flash wait states) and is compiled with the flags of the
-generated projects. Its output is compared with the integer reference.
+Every kernel runs on a virtual board, with ideal memory (Arm's cycle counts) and with the board's own at its highest
+clock (docs/virtual_boards.md), and is compiled with the flags of the generated projects. Its output is compared with
+the integer reference. Stalls are the cycles for which the core waits for code, for constants in flash (weights), and
+for values in RAM.
 """
 
 import argparse
@@ -18,12 +20,13 @@ import numpy as np
 from rich.console import Console
 
 from accuracy import CALIBRATION_COUNT, NETWORKS, Network
-from bare_network import BareRun, build_flags, enlarged, run_bare
+from bare_network import BareRun, RealMemory, build_flags, enlarged, run_bare
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -31,8 +34,9 @@ from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit_hil.virtual import Stalls
 
-BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
+BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi")
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ class Peer:
 
 
 PEERS = {
-    "KWS DS-CNN": Peer({"cortex-m4": 9_030_000, "cortex-m0plus": 39_970_000}, 16_160),
-    "ResNet-8": Peer({"cortex-m4": 35_800_000, "cortex-m0plus": 137_300_000}, 51_456),
+    "KWS DS-CNN": Peer({"cortex-m4": 8_800_000, "cortex-m0plus": 39_970_000}, 16_160),
+    "ResNet-8": Peer({"cortex-m4": 34_460_000, "cortex-m0plus": 137_300_000}, 51_456),
 }
 
 # Cycles per MAC of the inner loop with full registers and grouped loads: a lower bound for any register blocking.
@@ -70,6 +74,8 @@ class LayerRow:
     output: str
     kernel: str
     cycles: int
+    real_memory_cycles: int
+    stalls: Stalls
     macc: int
     cycles_per_macc: float
     limit: float | None
@@ -77,13 +83,15 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class Row:
-    """One network on one core."""
+    """One network on one board: `cycles` with ideal memory, and with the board's own."""
 
     network: str
     core: str
+    board: str
     bits: int
     flags: str
     cycles: int
+    real_memory_cycles: int
     macc: int
     cycles_per_macc: float
     arena_bytes: int
@@ -93,7 +101,7 @@ class Row:
     layers: tuple[LayerRow, ...]
 
 
-def measure(cores: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
+def measure(boards: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
     """Yield all rows; skips networks whose files are missing. Raises CheckFailedError for a wrong output."""
     for network in NETWORKS:
         if not network.model.exists():
@@ -101,10 +109,11 @@ def measure(cores: list[str], widths: list[int], level: str, name: str | None) -
         graph = import_model(network.model)
         for bits in widths:
             quantized, x = calibrated(network, graph, bits)
-            for core in cores:
+            integers = quantize_input(quantized, x)
+            for board in boards:
                 with tempfile.TemporaryDirectory() as folder:
-                    run = run_bare(quantized, BOARDS[core], quantize_input(quantized, x), Path(folder), level, name)
-                yield _row(network.name, core, bits, quantized, x, run, level)
+                    run = run_bare(quantized, board, integers, Path(folder), level, name, has_real_memory=True)
+                yield _row(network.name, board, bits, quantized, integers, run, level)
 
 
 def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
@@ -117,34 +126,41 @@ def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
     return quantize_model(graph, network.model, Samples(x, None), bits, Console(quiet=True)).quantized, x[:1]
 
 
-def _row(name: str, core: str, bits: int, quantized: QuantizedGraph, x: np.ndarray, run: BareRun, level: str) -> Row:
-    *_, expected = run_layers(quantized, quantize_input(quantized, x))
+def _row(name: str, board: str, bits: int, quantized: QuantizedGraph, x: IntArray, run: BareRun, level: str) -> Row:
+    *_, expected = run_layers(quantized, x)
+    core = load_board(board).device.core
     if not np.array_equal(run.output, expected.reshape(-1)):
-        raise CheckFailedError(f"{name}, {bits} bits on {core}: the output is not that of the integer reference")
+        raise CheckFailedError(f"{name}, {bits} bits on {board}: the output is not that of the integer reference")
+    if run.real is None:
+        raise AssertionError("the run with real memory is missing")
     cycles, macc, peer = sum(run.cycles), quantized.graph.macc, PEERS.get(name)
-    flags = [flag for flag in build_flags(load_board(BOARDS[core])) if flag.startswith("-O")]
-    layers = (_layer(i, core, bits, source, run.cycles[i]) for i, source in enumerate(run.kernels))
+    flags = [flag for flag in build_flags(load_board(board)) if flag.startswith("-O")]
     return Row(
         network=name,
         core=core,
+        board=board,
         bits=bits,
         flags=level or flags[-1],
         cycles=cycles,
+        real_memory_cycles=sum(run.real.cycles),
         macc=macc,
         cycles_per_macc=round(cycles / macc, 3),
-        arena_bytes=_arena_bytes(quantized.dequantized, BOARDS[core], bits, run.kernels),
+        arena_bytes=_arena_bytes(quantized.dequantized, board, bits, run.kernels),
         flash_bytes=run.flash_bytes,
         peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
         peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8
-        layers=tuple(layers),
+        layers=tuple(_layers(core, bits, run, run.real)),
     )
 
 
-def _layer(index: int, core: str, bits: int, source: LayerSource, cycles: int) -> LayerRow:
-    layer, kernel = source.quantized.layer, source.kernel.name
-    rate, limit = cycles / max(layer.macc, 1), LIMITS.get((core, kernel, bits))
-    shown = round(limit, 2) if limit else None
-    return LayerRow(index + 1, layer.kind, str(layer.out_shape), kernel, cycles, layer.macc, round(rate, 2), shown)
+def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[LayerRow]:
+    rows = zip(run.kernels, run.cycles, real.cycles, real.stalls, strict=True)
+    for number, (source, cycles, real_cycles, stalls) in enumerate(rows, 1):
+        layer, kernel = source.quantized.layer, source.kernel.name
+        rate, limit = round(cycles / max(layer.macc, 1), 2), LIMITS.get((core, kernel, bits))
+        shown = round(limit, 2) if limit else None
+        shape = str(layer.out_shape)
+        yield LayerRow(number, layer.kind, shape, kernel, cycles, real_cycles, stalls, layer.macc, rate, shown)
 
 
 def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[LayerSource]) -> int:
@@ -157,22 +173,27 @@ def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[Lay
 
 
 def _print_rows(console: Console, rows: list[Row]) -> None:
-    numbers = ("bits", "cycles", "MACC", "cycles/MACC", "arena", "flash", "CMSIS-NN", "its RAM")
-    table = plain_table("network", "core", "flags", numbers=numbers)
+    numbers = ("bits", "cycles, ideal", "real memory", "MACC", "cycles/MACC", "arena", "flash", "CMSIS-NN", "its RAM")
+    table = plain_table("network", "board", "flags", numbers=numbers)
     for row in rows:
-        sizes = (row.cycles, row.macc, row.cycles_per_macc, row.arena_bytes, row.flash_bytes)
+        cycles = (row.cycles, row.real_memory_cycles)
+        sizes = (*cycles, row.macc, row.cycles_per_macc, row.arena_bytes, row.flash_bytes)
         peers = ("" if value is None else f"{value:,}" for value in (row.peer_cycles, row.peer_ram_bytes))
-        table.add_row(row.network, row.core, row.flags, str(row.bits), *(f"{size:,}" for size in sizes), *peers)
+        table.add_row(row.network, row.board, row.flags, str(row.bits), *(f"{size:,}" for size in sizes), *peers)
     console.print(table)
 
 
 def _print_layers(console: Console, row: Row) -> None:
-    table = plain_table("kind", "output", "kernel", numbers=("#", "cycles", "cycles/MACC", "limit"))
+    stalls = ("waits: code", "weights", "values")
+    numbers = ("#", "cycles, ideal", "cycles/MACC", "limit", "real memory", *stalls)
+    table = plain_table("kind", "output", "kernel", numbers=numbers)
     for layer in row.layers:
         limit = "" if layer.limit is None else f"{layer.limit:.2f}"
-        figures = (str(layer.number), f"{layer.cycles:,}", f"{layer.cycles_per_macc:.2f}", limit)
-        table.add_row(layer.kind, layer.output, layer.kernel, *figures)
-    console.print(f"\n{row.network}, {row.core}, {row.bits} bits, {row.flags}", highlight=False)
+        ideal = (str(layer.number), f"{layer.cycles:,}", f"{layer.cycles_per_macc:.2f}", limit)
+        waits = (layer.stalls.code, layer.stalls.constants, layer.stalls.values)
+        real = (f"{value:,}" for value in (layer.real_memory_cycles, *waits))
+        table.add_row(layer.kind, layer.output, layer.kernel, *ideal, *real)
+    console.print(f"\n{row.network}, {row.board}, {row.bits} bits, {row.flags}", highlight=False)
     console.print(table)
 
 
@@ -180,13 +201,16 @@ def main() -> None:
     """Print one row per network, core and bit width, and optionally a table of its layers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON, layers included, instead of tables")
-    parser.add_argument("--core", choices=BOARDS, action="append", help="only this core; repeat for several")
+    cores = sorted({load_board(name).device.core for name in BOARDS})
+    parser.add_argument("--core", choices=cores, action="append", help="only this core; repeat for several")
+    parser.add_argument("--board", choices=BOARDS, action="append", help="only this board; repeat for several")
     parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this bit width")
     parser.add_argument("--level", default="", help="optimisation level of GCC, as in -O3")
     parser.add_argument("--kernel", help="kernel or scheme for every layer that supports it, as in winograd")
     parser.add_argument("--layers", action="store_true", help="print the layers of every network")
     options = parser.parse_args()
-    rows = list(measure(options.core or list(BOARDS), options.bits or [8, 16], options.level, options.kernel))
+    boards = [name for name in options.board or BOARDS if load_board(name).device.core in (options.core or cores)]
+    rows = list(measure(boards, options.bits or [8, 16], options.level, options.kernel))
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return

@@ -3,6 +3,7 @@
 from tinysplit.common.errors import ToolError
 
 try:
+    from tinysplit_hil.virtual.core.memory_timing import Stalls
     from tinysplit_hil.virtual.errors import BoardStoppedError
     from tinysplit_hil.virtual.line_faults import LineFaults
     from tinysplit_hil.virtual.peripherals.reset import ResetCause
@@ -20,6 +21,7 @@ __all__ = [
     "BoardStoppedError",
     "LineFaults",
     "ResetCause",
+    "Stalls",
     "VirtualBoard",
     "VirtualRig",
     "Wire",

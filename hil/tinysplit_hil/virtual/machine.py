@@ -1,6 +1,6 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,8 @@ from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
-from tinysplit_hil.virtual.core.native import Reason
+from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
+from tinysplit_hil.virtual.core.native import Mark, Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
@@ -28,6 +29,7 @@ _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERAL_BYTES = 0x400
+_MARKS = 4096  # recorded at most
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -66,6 +68,7 @@ class Machine:
         *,
         clock_error_ppm: int = 0,
         finds_loops: bool = True,
+        has_ideal_memory: bool = False,
     ) -> None:
         self._name = f"board {number} ({board.name})"
         self._core = CORES[board.device.core]
@@ -76,10 +79,9 @@ class Machine:
         self.state = self._emulator.state
         self.clock = Clock(1, start.ps, clock_error_ppm)
         self._nvic = Nvic(self._core.priority_bits)
-        self.chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event)
-        for position, line in self.chip.interrupts:
-            self._nvic.connect(FIRST_INTERRUPT + position, line)
-        self._control = SystemControl(self._core, self._nvic, self._cache, self._system_reset)
+        self._memory = memory_timing(board, is_ideal=has_ideal_memory)
+        self.chip = self._plug_in(board)
+        self._control = SystemControl(self._core, self._nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
@@ -96,6 +98,13 @@ class Machine:
         self._connect_bus()
         self._prepare_state(finds_loops)
         self._power_up()
+
+    def _plug_in(self, board: Board) -> Chip:
+        self._emulator.use_memory(self._memory)
+        chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event, self._memory.clock_changed)
+        for position, line in chip.interrupts:
+            self._nvic.connect(FIRST_INTERRUPT + position, line)
+        return chip
 
     def _dma_ports(self, board: Board) -> DmaPorts:
         is_cached = board.device.core == "cortex-m7"
@@ -206,6 +215,22 @@ class Machine:
     def cycles(self) -> int:
         """Core cycles since the last reset."""
         return int(self.state.cycles)
+
+    def mark(self, addresses: Iterable[int]) -> None:
+        """Record cycles and stalls whenever the code at one of `addresses` begins, from the start of the board."""
+        self._blocks.marked = frozenset(addresses)
+        self._marks = (Mark * _MARKS)()
+        self.state.marks, self.state.mark_limit = self._marks, _MARKS
+
+    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
+        """Yield what was recorded: address, cycles and stalls since the start."""
+        for each in self._marks[: self.state.mark_count]:
+            yield each.address, each.cycles, Stalls(*each.stalls)
+
+    @property
+    def stalls(self) -> Stalls:
+        """Core cycles that memory has cost since the last reset."""
+        return self._memory.stalls()
 
     def next_ps(self) -> int:
         """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards."""

@@ -1,7 +1,7 @@
 """Several virtual boards, synchronised with each other and with the host."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
+from tinysplit_hil.virtual.core.memory_timing import Stalls
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
 from tinysplit_hil.virtual.machine import FOREVER, Firmware, Machine, Start
@@ -67,10 +68,12 @@ class VirtualRig:
         *,
         finds_loops: bool = True,
         ram_seed: int = 0,
+        has_ideal_memory: bool = True,
     ) -> None:
         self._boards = tuple(boards)
         self._wires = tuple(wires)
         self._finds_loops = finds_loops
+        self._has_ideal_memory = has_ideal_memory
         self._ram_seed = ram_seed  # of the contents of RAM after power-up
         self._firmware = tuple(Firmware(each.board, each.elf) for each in self._boards)
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
@@ -102,6 +105,7 @@ class VirtualRig:
             start,
             clock_error_ppm=each.clock_error_ppm,
             finds_loops=self._finds_loops,
+            has_ideal_memory=self._has_ideal_memory,
         )
 
     def _power_up_ram(self, index: int) -> dict[str, bytes]:
@@ -233,6 +237,18 @@ class VirtualRig:
     def cycles(self, index: int) -> int:
         """Core cycles of a board since its last reset."""
         return self._machines[index].cycles
+
+    def mark(self, index: int, addresses: Iterable[int]) -> None:
+        """Record cycles and stalls of a board whenever the code at one of `addresses` begins; call it before a run."""
+        self._machines[index].mark(addresses)
+
+    def marks(self, index: int) -> list[tuple[int, int, Stalls]]:
+        """Return what was recorded: address, cycles and stalls since the start."""
+        return list(self._machines[index].marks())
+
+    def stalls(self, index: int) -> Stalls:
+        """Core cycles that the memory of a board has cost since its last reset."""
+        return self._machines[index].stalls
 
     def slept_cycles(self, index: int) -> int:
         """Core cycles of a board in WFI since its last reset."""

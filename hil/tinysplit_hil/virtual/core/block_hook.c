@@ -2,18 +2,21 @@
  *
  * Unicorn calls on_block before every basic block. Python computes the cycles of a block once (blocks.py) and stores them
  * in a table. The cycles of a block are added when the next one begins: only then it is known whether its branch was
- * taken. native.py mirrors the structures.
+ * taken. With a memory that makes the core wait, Unicorn also calls on_data for the accesses that may; the fetches of a
+ * block come in between, each when its first instruction is due. native.py mirrors the structures.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "memory_model.h"
+
 /* Constants of unicorn.h and arm.h. */
 enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
-  MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
+  MEM_WRITE = 17, MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
   PREFETCH_ABORT = 3,
 };
 
@@ -39,7 +42,7 @@ typedef enum {
   REFUSED, /* uc_emu_start has returned fault_kind */
 } reason_t;
 
-enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4 }; /* of block_t.flags */
+enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4, MARKED = 8 }; /* of block_t.flags */
 
 typedef struct {
   uint32_t address;
@@ -47,9 +50,16 @@ typedef struct {
   uint32_t cycles; /* if the last branch is not taken */
   uint32_t taken; /* additional cycles if it is taken */
   uint32_t flags;
-  uint32_t reserved;
+  uint32_t accesses; /* words of memory that its instructions read and write at most */
   const uint32_t *before; /* cycles of the block before each of its halfwords */
 } block_t;
+
+/* Written when a marked block begins. */
+typedef struct {
+  uint64_t address;
+  uint64_t cycles;
+  uint64_t stalls[STALL_KINDS];
+} mark_t;
 
 typedef struct board board_t;
 
@@ -82,6 +92,14 @@ struct board {
   uint32_t fault_address;
   uint32_t fault_size;
   uint32_t may_overrun; /* one block may end after the horizon */
+  uint32_t mark_count;
+  mark_t *marks;
+  uint32_t mark_limit;
+  uint32_t stalls; /* cycles of `current` for which the core has waited for memory */
+  memory_t *memory; /* NULL for an ideal one */
+  uint32_t fetch_address; /* of the code of `current` that is fetched next */
+  uint32_t accessed_by; /* program counter of the last access of `current` */
+  uint32_t words_accessed; /* by this instruction */
   uint32_t reserved;
   const block_t *loop_head; /* while probing */
   uint64_t loop_cycles;
@@ -109,11 +127,52 @@ static void stop(board_t *board, reason_t reason) {
   board->emu_stop(board->uc);
 }
 
+/* Memory */
+
+static uint64_t cycle_in_block(const board_t *board, uint32_t address) {
+  const block_t *block = board->current;
+  return board->cycles + board->stalls + block->before[(address - block->address) / 2];
+}
+
+/* Fetches the code of the current block up to `end`. */
+static void fetch_until(board_t *board, uint32_t end) {
+  memory_t *memory = board->memory;
+  while (memory && board->fetch_address < end) {
+    uint32_t start = board->current->address;
+    uint32_t first = board->fetch_address > start ? board->fetch_address : start;
+    board->stalls += memory->fetch(memory, board->fetch_address, cycle_in_block(board, first));
+    board->fetch_address += memory->fetch_bytes;
+  }
+}
+
+static void begin_block(board_t *board, const block_t *block) {
+  board->current = block;
+  board->stalls = 0;
+  board->accessed_by = 0;
+  if (board->memory) board->fetch_address = block->address & ~(board->memory->fetch_bytes - 1u);
+}
+
+static uint32_t longest_stalls(const board_t *board, const block_t *block) {
+  const memory_t *memory = board->memory;
+  if (!memory) return 0;
+  uint32_t fetches = (block->end - block->address) / memory->fetch_bytes + 2;
+  return (fetches + block->accesses) * memory->longest_stall;
+}
+
 static void charge(board_t *board, uint32_t next_address) {
   const block_t *block = board->current;
   if (!block) return;
-  board->cycles += block->cycles + (next_address == block->end ? 0 : block->taken);
+  fetch_until(board, block->end);
+  board->cycles += block->cycles + board->stalls + (next_address == block->end ? 0 : block->taken);
   board->current = NULL;
+}
+
+static void mark(board_t *board, const block_t *block) {
+  if (!(block->flags & MARKED) || board->mark_count == board->mark_limit) return;
+  mark_t *entry = &board->marks[board->mark_count++];
+  entry->address = block->address;
+  entry->cycles = board->cycles;
+  for (int i = 0; i < STALL_KINDS; i++) entry->stalls[i] = board->memory ? board->memory->stalls[i] : 0;
 }
 
 /* Loops */
@@ -141,6 +200,16 @@ static void begin_probe(board_t *board, const block_t *block) {
   board->loop_blocks = 0;
   board->touched = 0;
   read_state(board, board->loop_state);
+  if (board->memory) board->memory->probed_words = board->memory->state(board->memory, board->cycles, board->memory->probed);
+}
+
+/* True when the memory will answer as it did since the probe began. */
+static bool memory_repeats(board_t *board) {
+  memory_t *memory = board->memory;
+  if (!memory) return true;
+  uint32_t words[STATE_WORDS];
+  size_t count = memory->state(memory, board->cycles, words);
+  return count == memory->probed_words && memcmp(words, memory->probed, count * sizeof *words) == 0;
 }
 
 /* True when the code is at the same address with the same registers: it repeats until the next event. */
@@ -157,7 +226,7 @@ static bool is_looping(board_t *board, const block_t *block) {
     uint32_t state[CORE_REGISTERS];
     read_state(board, state);
     board->period = board->cycles - board->loop_cycles;
-    if (memcmp(state, board->loop_state, sizeof state) == 0) return true;
+    if (memcmp(state, board->loop_state, sizeof state) == 0 && memory_repeats(board)) return true;
   }
   if (block == board->loop_head || board->touched || !(block->flags & REPEATABLE) ||
       ++board->loop_blocks > PROBE_BLOCKS) {
@@ -175,7 +244,7 @@ static const block_t *find_block(board_t *board, uint32_t address, uint32_t size
 }
 
 static bool is_too_long(const board_t *board, const block_t *block) {
-  return board->cycles + block->cycles + block->taken > board->horizon;
+  return board->cycles + block->cycles + block->taken + longest_stalls(board, block) > board->horizon;
 }
 
 void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
@@ -197,9 +266,28 @@ void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   } else if (board->finds_loops && is_looping(board, block)) {
     stop(board, LOOPING);
   } else {
-    board->current = block;
+    mark(board, block);
+    begin_block(board, block);
     board->may_overrun = 0;
   }
+}
+
+/* A load reaches the memory in the cycle after that in which its own code was there at the earliest (pipeline). The words
+ * of an LDM follow one another.
+ */
+void on_data(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
+  (void)uc;
+  (void)size;
+  (void)value;
+  board_t *board = user;
+  if (!board->current) return;
+  uint32_t pc = read_register(board, REG_PC);
+  board->words_accessed = pc == board->accessed_by ? board->words_accessed + 1 : 0;
+  board->accessed_by = pc;
+  fetch_until(board, pc + 2);
+  memory_t *memory = board->memory;
+  uint64_t cycle = cycle_in_block(board, pc) + 1 + board->words_accessed;
+  board->stalls += (type == MEM_WRITE ? memory->write : memory->read)(memory, (uint32_t)address, cycle);
 }
 
 /* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */
@@ -228,9 +316,10 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   return false;
 }
 
-static uint64_t access_cycle(const board_t *board) {
-  const block_t *block = board->current;
-  return board->cycles + (block ? block->before[(board->access_pc - block->address) / 2] : 0);
+static uint64_t access_cycle(board_t *board) {
+  if (!board->current) return board->cycles;
+  fetch_until(board, board->access_pc + 2);
+  return cycle_in_block(board, board->access_pc);
 }
 
 uint64_t on_read(void *uc, uint64_t offset, unsigned size, void *user) {

@@ -23,6 +23,7 @@ class BlockTable:
             int, Instruction
         ] = {}  # last instruction of blocks without a branch, by the next address
         self.entries = (ctypes.c_void_p * (len(code) // 2))()
+        self.marked: frozenset[int] = frozenset()  # addresses of blocks at which cycles and stalls are recorded
 
     def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
         """Add a block to the table and return the address of its entry.
@@ -41,7 +42,9 @@ class BlockTable:
             first = (instruction.address - address) // 2
             for halfword in range(first, first + instruction.size // 2):
                 before[halfword] = cycles
-        block = Block(address, address + size, cost.cycles, cost.taken, _flags(instructions), 0, before)
+        block = Block(
+            address, address + size, cost.cycles, cost.taken, self._flags(instructions), _accesses(instructions), before
+        )
         self._kept.append(block)
         self.entries[offset // 2] = ctypes.addressof(block)
         if not instructions[-1].writes_pc:
@@ -58,13 +61,19 @@ class BlockTable:
         offsets = tuple(max(0, cycles - start) for cycles in whole.before[1:])
         return BlockCost(offsets, whole.cycles - start, whole.taken)
 
+    def _flags(self, instructions: list[Instruction]) -> BlockFlag:
+        flags = BlockFlag(0)
+        if not any(each.is_store or each.is_floating for each in instructions):
+            flags |= BlockFlag.REPEATABLE
+        if any(each.id in (arm.ARM_INS_CPS, arm.ARM_INS_MSR) for each in instructions):
+            flags |= BlockFlag.SETS_MASK
+        if instructions[-1].text == "wfi":
+            flags |= BlockFlag.SLEEPS
+        if instructions[0].address in self.marked:
+            flags |= BlockFlag.MARKED
+        return flags
 
-def _flags(instructions: list[Instruction]) -> BlockFlag:
-    flags = BlockFlag(0)
-    if not any(each.is_store or each.is_floating for each in instructions):
-        flags |= BlockFlag.REPEATABLE
-    if any(each.id in (arm.ARM_INS_CPS, arm.ARM_INS_MSR) for each in instructions):
-        flags |= BlockFlag.SETS_MASK
-    if instructions[-1].text == "wfi":
-        flags |= BlockFlag.SLEEPS
-    return flags
+
+def _accesses(instructions: list[Instruction]) -> int:
+    """Return the words of memory that a block accesses at most."""
+    return sum(max(2, each.register_count) for each in instructions if each.accesses_memory)

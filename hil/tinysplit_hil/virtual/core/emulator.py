@@ -9,6 +9,7 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Device, Memory
+from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
@@ -21,6 +22,7 @@ from tinysplit_hil.virtual.core.native import (
 
 _PAGE = 0x1000
 _ALL = (1, 0)  # begin and end of a hook on every address
+_READ, _WRITE = unicorn.UC_HOOK_MEM_READ, unicorn.UC_HOOK_MEM_WRITE
 _HOOKS = (
     (unicorn.UC_HOOK_BLOCK, "on_block"),
     (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
@@ -63,11 +65,23 @@ class Emulator:
         """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
         return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
 
-    def _add_hook(self, kind: int, function: c_void_p) -> None:
+    def _add_hook(self, kind: int, function: c_void_p, addresses: tuple[int, int] = _ALL) -> None:
         handle = ctypes.c_size_t()
         user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        first, last = map(ctypes.c_uint64, addresses)
         add = uclib.uc_hook_add
-        _check(add(self._handle, ctypes.byref(handle), kind, function, user, *_ALL))
+        _check(add(self._handle, ctypes.byref(handle), kind, function, user, first, last))
+
+    def use_memory(self, memory: IdealMemory) -> None:
+        """Let accesses take the time of `memory`."""
+        if memory.model is None:
+            return
+        self._kept.append(memory)
+        self.state.memory = ctypes.addressof(memory.model)
+        function = ctypes.cast(library().on_data, c_void_p)
+        for each in memory.hooked():
+            kind = _READ | _WRITE if each.is_writable else _READ
+            self._add_hook(kind, function, (each.start, each.start + each.size_bytes - 1))
 
     def connect(
         self,

@@ -71,6 +71,7 @@ class Instruction:
     is_conditional: bool  # a conditional branch, or inside an IT block
     writes_pc: bool
     is_store: bool
+    accesses_memory: bool
     is_floating: bool
     is_double: bool
     register_count: int  # of a load or store multiple
@@ -114,6 +115,7 @@ def _instruction(each: capstone.CsInsn) -> Instruction:
         is_conditional=is_compare_branch or (each.id != arm.ARM_INS_IT and each.cc not in _ALWAYS),
         writes_pc=is_compare_branch or each.id in _BRANCHES or arm.ARM_REG_PC in writes,
         is_store=each.id in SINGLE_STORES or each.id in MULTIPLE_STORES or each.id in _OTHER_STORES,
+        accesses_memory=bool(memory) or each.id in MULTIPLE_LOADS or each.id in MULTIPLE_STORES,
         is_floating=each.mnemonic.startswith("v"),
         is_double=each.mnemonic.startswith("v") and each.group(arm.ARM_GRP_DPVFP),
         register_count=len(operands) - (each.id in _WITH_BASE),

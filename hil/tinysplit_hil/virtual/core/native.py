@@ -1,10 +1,10 @@
-"""The C part of the virtual boards (block_hook.c), compiled on first use, and its structures for ctypes."""
+"""The C part of the virtual boards, compiled on first use, and its structures for ctypes."""
 
 import ctypes
 import hashlib
 import subprocess
 import tempfile
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,8 @@ from pathlib import Path
 from tinysplit.common.cache import cache_directory
 from tinysplit.common.errors import ToolError
 
-_SOURCE = Path(__file__).with_name("block_hook.c")
+_SOURCES = tuple(Path(__file__).with_name(name) for name in ("block_hook.c", "wait_state_flash.c", "cached_buses.c"))
+_HEADER = Path(__file__).with_name("memory_model.h")
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 
@@ -37,6 +38,7 @@ class BlockFlag(IntFlag):
     REPEATABLE = 1  # writes neither memory nor floating point registers
     SETS_MASK = 2  # ends with an instruction that may change PRIMASK
     SLEEPS = 4  # ends with WFI
+    MARKED = 8  # cycles and stalls are recorded when it begins
 
 
 class Block(Structure):
@@ -48,8 +50,25 @@ class Block(Structure):
         ("cycles", c_uint32),
         ("taken", c_uint32),
         ("flags", c_uint32),
-        ("reserved", c_uint32),
+        ("accesses", c_uint32),
         ("before", POINTER(c_uint32)),
+    )
+
+
+class Mark(Structure):
+    """Mirror of mark_t."""
+
+    _fields_ = (("address", c_uint64), ("cycles", c_uint64), ("stalls", c_uint64 * 3))
+
+
+class MemoryModel(Structure):
+    """Mirror of the beginning of memory_t."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("fetch", "read", "write", "state")),
+        ("fetch_bytes", c_uint32),
+        ("longest_stall", c_uint32),
+        ("stalls", c_uint64 * 3),
     )
 
 
@@ -95,6 +114,14 @@ class BoardState(Structure):
         ("fault_address", c_uint32),
         ("fault_size", c_uint32),
         ("may_overrun", c_uint32),
+        ("mark_count", c_uint32),
+        ("marks", POINTER(Mark)),
+        ("mark_limit", c_uint32),
+        ("stalls", c_uint32),
+        ("memory", c_void_p),
+        ("fetch_address", c_uint32),
+        ("accessed_by", c_uint32),
+        ("words_accessed", c_uint32),
         ("reserved", c_uint32),
         ("loop_search", c_uint64 * 12),
     )
@@ -108,9 +135,9 @@ class Region(Structure):
 
 @lru_cache
 def library() -> ctypes.CDLL:
-    """Return the compiled block_hook.c. Raises ToolError when gcc is missing or fails."""
-    source = _SOURCE.read_bytes()
-    name = hashlib.sha256(source + " ".join(_FLAGS).encode()).hexdigest()[:16]
+    """Return the compiled C part. Raises ToolError when gcc is missing or fails."""
+    text = b"".join(path.read_bytes() for path in (*_SOURCES, _HEADER))
+    name = hashlib.sha256(text + " ".join(_FLAGS).encode()).hexdigest()[:16]
     path = cache_directory() / f"block_hook_{name}.so"
     if not path.exists():
         _compile(path)
@@ -121,18 +148,29 @@ def library() -> ctypes.CDLL:
     loaded.enter_exception.restype = c_bool
     loaded.leave_exception.argtypes = [POINTER(BoardState), c_uint32]
     loaded.leave_exception.restype = c_bool
+    _declare_memories(loaded)
     return loaded
+
+
+def _declare_memories(loaded: ctypes.CDLL) -> None:
+    loaded.flash_bytes.restype = loaded.buses_bytes.restype = c_size_t
+    loaded.flash_begin.argtypes = [c_void_p, *[c_uint32] * 6, c_bool, c_char_p]
+    loaded.flash_set.argtypes = [c_void_p, c_uint32, c_bool, c_bool, c_bool]
+    loaded.buses_begin.argtypes = [c_void_p, *[c_uint32] * 4]
+    loaded.buses_set.argtypes = [c_void_p, *[c_uint32] * 4, c_bool]
+    loaded.buses_switch.argtypes = [c_void_p, c_bool, c_bool]
+    loaded.buses_maintain.argtypes = [c_void_p, c_uint32, c_bool, c_bool]
 
 
 def _compile(path: Path) -> None:
     """Compile to `path`, atomically: another process may do the same at the same time."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         result = Path(folder) / path.name
-        command = ["gcc", *_FLAGS, str(_SOURCE), "-o", str(result)]
+        command = ["gcc", *_FLAGS, *map(str, _SOURCES), "-o", str(result)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
             raise ToolError("virtual boards require a C compiler: install gcc") from None
         if done.returncode:
-            raise ToolError(f"gcc cannot compile {_SOURCE.name}: {done.stderr.strip().splitlines()[0]}")
+            raise ToolError(f"gcc cannot compile the virtual boards: {done.stderr.strip().splitlines()[0]}")
         result.replace(path)

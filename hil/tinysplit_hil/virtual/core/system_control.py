@@ -6,6 +6,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.core.cores import Core
 from tinysplit_hil.virtual.core.data_cache import DataCache
+from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, PENDSV, SYSTICK, Nvic
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import WORD_MASK, Peripheral, Registers
@@ -75,7 +76,7 @@ _CCSIDR, _CPACR, _DEMCR = 0xD80, 0xD88, 0xDFC
 _PLAIN_MAINLINE = (0xD24, 0xD28, 0xD2C, 0xD34, 0xD38, 0xD84, _CPACR, _DEMCR, 0xF34, 0xF38, 0xF3C)
 _CACHE_OPERATIONS = (0xF50, 0xF58, 0xF5C, 0xF60, 0xF64, 0xF68, 0xF6C, 0xF70, 0xF74, 0xF78)
 _BY_ADDRESS = {0xF5C: (False, True), 0xF64: (True, False), 0xF68: (True, False), 0xF70: (True, True)}
-_DC = 1 << 16  # of CCR
+_DC, _IC = 1 << 16, 1 << 17  # of CCR
 _D_CACHE_16_KB = 0xF00FE019  # CCSIDR: 128 sets of 4 lines of 32 bytes
 _ISER, _ICER, _ISPR, _ICPR, _IABR, _IPR = 0x100, 0x180, 0x200, 0x280, 0x300, 0x400
 _BITMAP_BYTES, _IPR_BYTES = 0x20, 0xF0
@@ -85,11 +86,14 @@ _FPU_ACCESS = 0xF << 20
 class SystemControl(Peripheral):
     """The system control space at 0xE000E000."""
 
-    def __init__(self, core: Core, nvic: Nvic, cache: DataCache, reset: Callable[[], None]) -> None:
+    def __init__(
+        self, core: Core, nvic: Nvic, cache: DataCache, memory: IdealMemory, reset: Callable[[], None]
+    ) -> None:
         super().__init__("the system control space")
         self._core = core
         self._nvic = nvic
         self._cache = cache
+        self._memory = memory
         self._reset = reset
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
         self._words = {_VTOR: 0, _SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
@@ -166,12 +170,18 @@ class SystemControl(Peripheral):
         elif offset in self._words:
             self._words[offset] = value
             self._write_priorities(offset, value)
-            self._cache.switch(is_on=bool(self._words[_CCR] & _DC))
+            self._switch_caches()
         elif offset in _BY_ADDRESS:
             cleans, invalidates = _BY_ADDRESS[offset]
             self._cache.maintain(value, cleans=cleans, invalidates=invalidates)
+            self._memory.maintain(value, cleans=cleans, invalidates=invalidates)
         elif offset not in _CACHE_OPERATIONS:
             raise self.unknown(offset)
+
+    def _switch_caches(self) -> None:
+        control = self._words[_CCR]
+        self._cache.switch(is_on=bool(control & _DC))
+        self._memory.switch(code_is_on=bool(control & _IC), data_is_on=bool(control & _DC))
 
     def _write_nvic(self, offset: int, value: int) -> None:
         if offset >= _IPR:

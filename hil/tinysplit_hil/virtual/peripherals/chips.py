@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from tinysplit.boards.board import Board, Pin, Uart
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError
@@ -29,7 +31,7 @@ class _Family:
 
     rcc: Rcc
     plain: tuple[tuple[int, Peripheral], ...]  # by base address
-    flash: Registers
+    flash: "_Flash"
     limits: Limits
     gpio_base: int
     ports: str
@@ -44,15 +46,28 @@ class _Family:
 
 
 class Chip:
-    """The peripherals of one board; `expecting` is called when a UART will receive a byte."""
+    """The peripherals of one board.
 
-    def __init__(self, board: Board, clock: Clock, dma_ports: DmaPorts, expecting: Callable[[], None]) -> None:
+    `expecting` is called when a UART will receive a byte, `memory_changed` with FLASH_ACR and the divider from the core
+    to AHB when one of them may have changed.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        clock: Clock,
+        dma_ports: DmaPorts,
+        expecting: Callable[[], None],
+        memory_changed: Callable[[int, int], None],
+    ) -> None:
         self._clock = clock
+        self._memory_changed = memory_changed
         self._expecting = expecting
         family = _FAMILIES[board.device.family](board, self._cycle_after)
         self._family = family
         self.rcc = family.rcc
         self.rcc.changed = self._clocks_changed
+        family.flash.changed = self._set_memory
         self._gpio = {port: Gpio(f"GPIO{port}") for port in family.ports}
         uarts = (board.host_uart, *board.link_uarts)
         self.uarts = {uart.name: self._uart(uart, dma_ports.changed) for uart in uarts}
@@ -73,6 +88,7 @@ class Chip:
             self.peripherals.append((family.timer_base, Timer("TIM2", lambda: self._timer_divider("apb1"))))
         self._frequencies = self.rcc.frequencies()
         clock.change(self._frequencies.core_hz, 0)
+        self._set_memory()
 
     def eventful(self) -> Iterable[Peripheral]:
         """Return the peripherals with events of their own."""
@@ -115,7 +131,12 @@ class Chip:
             self._clock.change(frequencies.core_hz, now, is_hse=self.rcc.runs_from_hse)
         for uart in self.uarts.values():
             uart.clock_changed()
+        self._set_memory()
         self.check_clock()
+
+    def _set_memory(self) -> None:
+        frequencies = self._frequencies
+        self._memory_changed(self._family.flash.words[0], frequencies.core_hz // frequencies.ahb_hz)
 
     def check_clock(self) -> None:
         """Raise NotModelledError when wait states or supply voltage do not allow the clock."""
@@ -128,6 +149,12 @@ class _Flash(Registers):
 
     def __init__(self, extra: dict[int, int] | None = None) -> None:
         super().__init__("FLASH", {0: 0, **(extra or {})})
+        self.changed: Callable[[], None] = lambda: None
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        super().store(offset, value, now)
+        self.changed()
 
 
 def _check_hz(name: str, hz: int, limit: int) -> None:
