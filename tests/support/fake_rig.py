@@ -7,6 +7,7 @@ import numpy as np
 from fake_boards import BAUD, CORE_HZ, FakeBoard, FakePort, FakeTime, make_identity
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.project.manifest import (
+    ConstantsIn,
     Project,
     ProjectBoard,
     ProjectCut,
@@ -35,6 +36,7 @@ MEMORY = ProjectMemory(
     ram_read_bytes=0,
     kernel="direct",
     scratch_bytes=0,
+    constants_in=ConstantsIn.FLASH,
     input_offsets=(0,),
     output_offset=300,
     moved_bytes=0,

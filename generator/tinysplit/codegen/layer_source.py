@@ -1,7 +1,7 @@
 """C source of single layers: a quantized layer and its kernel, rendered from the kernel's template."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -30,10 +30,16 @@ NUMBERS_IN_LINE = (16, 8, 4)  # the most that fit
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A constant array of a kernel as C text."""
+    """A constant array of a kernel as C text: in flash, and copied to `offset` of the arena unless that is None."""
 
     symbol: str
     values: IntArray
+    offset: int | None
+
+    @property
+    def flash_symbol(self) -> str:
+        """Name of the array in flash."""
+        return self.symbol if self.offset is None else f"{self.symbol}_in_flash"
 
     @property
     def c_type(self) -> str:
@@ -59,11 +65,15 @@ class ConstantArray:
 
 @dataclass(frozen=True, eq=False)
 class LayerSource:
-    """A quantized layer, the kernel that computes it, and its part in streamed transfers."""
+    """A quantized layer, the kernel that computes it, and its part in streamed transfers.
+
+    `offsets` are those in the arena of the constants that are copied to RAM before the layer runs.
+    """
 
     quantized: QuantizedLayer
     kernel: Kernel
     hooks: RowHooks = NO_HOOKS
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
@@ -103,6 +113,11 @@ def function_name(number: int) -> str:
     return f"layer_{number}"
 
 
+def copy_function_name(number: int) -> str:
+    """Return the name of the function that copies a layer's constants to RAM."""
+    return f"{function_name(number)}_copy_constants"
+
+
 @dataclass(frozen=True)
 class LayerContext:
     """Template context of every layer; `kernel` is the context of its kernel, `hooks` are for streamed transfers."""
@@ -124,6 +139,7 @@ class LayerContext:
     high: int
     offset: int  # added by the requantization before its last shift
     constants: Mapping[str, ConstantArray]
+    copy_signature: str
 
     @classmethod
     def of(cls, source: LayerSource, number: int) -> Self:
@@ -154,7 +170,11 @@ class LayerContext:
             low=low,
             high=high,
             offset=_offset(quantized),
-            constants={name: ConstantArray(f"{function}_{name}", values) for name, values in call.constants.items()},
+            constants={
+                name: ConstantArray(f"{function}_{name}", values, source.offsets.get(name))
+                for name, values in call.constants.items()
+            },
+            copy_signature=_copy_signature(number),
         )
 
 
@@ -164,6 +184,7 @@ class Prototype:
 
     title: str
     signature: str
+    copy_signature: str  # of the function that copies its constants to RAM, empty without copies
 
 
 @dataclass(frozen=True)
@@ -181,10 +202,18 @@ def render_layer(source: LayerSource, number: int) -> str:
 def render_header(kernels: Mapping[int, LayerSource]) -> str:
     """Return `layers.h`: the prototypes of layers by number, in their order."""
     prototypes = tuple(
-        Prototype(_title(source.quantized, number), _signature(function_name(number), _parameters(source)))
+        Prototype(
+            _title(source.quantized, number),
+            _signature(function_name(number), _parameters(source)),
+            _copy_signature(number) if source.offsets else "",
+        )
         for number, source in kernels.items()
     )
     return render("layers.h.j2", HeaderContext(prototypes))
+
+
+def _copy_signature(number: int) -> str:
+    return f"void {copy_function_name(number)}(void)"
 
 
 def _parameters(source: LayerSource) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def _layer(
     core, own = board_plan.board.device.core, planned.layer(graph, index)
     times = planned.calls(graph, index)
     cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times, layer)
-    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES
+    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _copy_cycles(quantized, index, board_plan)
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,
@@ -115,6 +115,15 @@ def _layer(
         estimated_cycles=round(cycles),
         estimated_s=cycles / board_plan.board.clock.core_hz,
     )
+
+
+def _copy_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> float:
+    """Return the cycles of copying constants in the step of a layer: a fused one has its producer's step."""
+    memory = board_plan.memory
+    if memory.producer(quantized.graph, index) is not None:
+        return 0.0
+    layers = (index, memory.consumer(quantized.graph, index)) if index in memory.fused else (index,)
+    return sum(board_plan.constants[layer].own_cycles for layer in layers if layer in board_plan.constants)
 
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoard:

@@ -10,7 +10,7 @@ from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.plan.plan import BoardPlan
-from tinysplit.project.manifest import ProjectMemory
+from tinysplit.project.manifest import ConstantsIn, ProjectMemory
 
 OBJECTIVE = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
 UNBUFFERED = {Scheme.ELEMENTWISE: "one value at a time", Scheme.COPY: "values are only moved"}
@@ -24,6 +24,7 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
     kernel, own_widths = memory.kernels[number], widths.of_layer(layer)
     loads = kernel.loads(layer, own_widths)
     scratch_bytes = kernel.scratch_bytes(memory.layer(graph, number), own_widths)
+    constants = board_plan.constants.get(number)
     moved = [move.tensor for move in memory.moves if move.step == step]
     partner = memory.consumer(graph, number) if number in memory.fused else memory.producer(graph, number)
     return ProjectMemory(
@@ -35,6 +36,7 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
         input_offsets=tuple(memory.offset(source, step) for source in graph.predecessors[number]),
         output_offset=memory.offset(number, step),
         moved_bytes=sum(widths.size_bytes(graph, tensor) for tensor in moved),
+        constants_in=ConstantsIn.RAM if constants and constants.is_copied else ConstantsIn.FLASH,
         fused_with=None if partner is None else partner + 1,
         why="; ".join(_reasons(graph, widths, board_plan, number)),
     )
@@ -50,6 +52,8 @@ def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     memory = board_plan.memory
     yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
+    if number in board_plan.constants:
+        yield str(board_plan.constants[number])
     fused = memory.fused.get(number)
     if fused:
         yield f"fused with layer {memory.consumer(graph, number) + 1}: {fused.tiles} tiles of {fused.tile_rows} rows"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.codegen.layer_source import copy_function_name
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
 from tinysplit.memory.fused_rows import FusedRows
@@ -68,10 +69,14 @@ class LayerStream:
 
 @dataclass(frozen=True)
 class LayerStep:
-    """What the step of layer `number` (from 1) does: moves, then calls; none for a layer that its producer runs."""
+    """What the step of layer `number` (from 1) does: moves, copies of constants by the functions `copies`, then calls.
+
+    A layer that its producer runs has none of them.
+    """
 
     number: int
     moves: tuple[WordMove, ...]
+    copies: tuple[str, ...]
     calls: tuple[KernelCall, ...]
     fused: FusedCalls | None
     stream: LayerStream | None
@@ -218,7 +223,9 @@ def _layer_step(
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
     stream = _layer_stream(quantized, layer, board_plan, plan)
-    return LayerStep(number=layer + 1, moves=moves, calls=calls, fused=fused, stream=stream)
+    copied = {number + 1 for number, constants in board_plan.constants.items() if constants.is_copied}
+    copies = tuple(copy_function_name(call.number) for call in calls if call.number in copied)
+    return LayerStep(number=layer + 1, moves=moves, copies=copies, calls=calls, fused=fused, stream=stream)
 
 
 def _layer_stream(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, plan: Plan) -> LayerStream | None:

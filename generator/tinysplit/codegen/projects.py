@@ -19,6 +19,7 @@ from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
@@ -46,6 +47,7 @@ def generate(
 
     Raises InputError when `out` holds something other than a folder generated before.
     """
+    plans = [with_constants_in_ram(plan, quantized) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = ProjectModel(
         name=quantized.graph.name,
@@ -91,12 +93,13 @@ def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
 
 def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, ...]:
     """Return every layer with its kernel, with the calibrated weights and the shapes of one call of the kernel."""
-    memories = {board_plan.index: board_plan.memory for board_plan in plan.boards}
+    boards = {board_plan.index: board_plan for board_plan in plan.boards}
     sources = []
     for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
-        memory = memories[device]
+        memory, constants = boards[device].memory, boards[device].constants.get(index)
         called = replace(own, layer=memory.layer(quantized.graph, index))
-        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index)))
+        offsets = constants.offsets if constants else {}
+        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets))
     return tuple(sources)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.in_place import ANYWHERE, Lead
 from tinysplit.memory.arena import Arena, Buffer, allocate, live_bytes
+from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
@@ -39,12 +40,16 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoardMemory:
-    """A board's arena, the kernel of each of its layers, the fused layers (by producer), and the moves."""
+    """A board's arena, the kernel of each of its layers, the fused layers (by producer), and the moves.
+
+    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them.
+    """
 
     arena: Arena[BufferId]
     kernels: Mapping[int, Kernel]
     fused: Mapping[int, FusedRows]
     moves: tuple[Move, ...]
+    in_use: Mapping[int, tuple[ByteRange, ...]]
 
     def offset(self, tensor: int, step: int) -> int:
         """Return the offset of a tensor in a step, in bytes."""
@@ -87,7 +92,7 @@ class Schedule:
 
     def memory(self) -> BoardMemory:
         """Return the memory layout with the smallest arena found."""
-        return BoardMemory(self._arena, self.kernels, self.fused, self.moves)
+        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use)
 
     def fits(self, limit_bytes: int) -> bool:
         """Return whether an arena of `limit_bytes` is found; skips the search when one step alone needs more."""
@@ -118,6 +123,20 @@ class Schedule:
     @cached_property
     def _arena(self) -> Arena[BufferId]:
         return allocate(list(self.buffers()))
+
+    @property
+    def _in_use(self) -> Mapping[int, tuple[ByteRange, ...]]:
+        run_ticks, _ = self._ticks
+        offsets, buffers = self._arena.offsets, list(self.buffers())
+        live = {
+            step: tuple(
+                ByteRange(offsets[each.key], offsets[each.key] + each.size_bytes)
+                for each in buffers
+                if each.first <= run_ticks[step] <= each.last
+            )
+            for step in set(self.run_steps.values())
+        }
+        return {layer: live[step] for layer, step in self.run_steps.items()}
 
     @cached_property
     def _producers(self) -> Mapping[int, int]:

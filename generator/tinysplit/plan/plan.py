@@ -1,7 +1,7 @@
 """The plan of a split: the steps of each board, its links, and the offset of every tensor in its arena."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tinysplit.boards.board import Board, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
@@ -11,6 +11,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
+from tinysplit.memory.constants_in_ram import PlacedConstants
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.optimize import plan_memory
@@ -39,6 +40,7 @@ class BoardPlan:
     link_ram_bytes: int
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
+    constants: Mapping[int, PlacedConstants] = field(default_factory=dict)  # by layer, where it has any
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -48,10 +50,21 @@ class BoardPlan:
     @property
     def arena_memory(self) -> Memory:
         """The memory of the board that holds the arena."""
-        return self.board.arena_memory(self.arena_bytes, self._firmware_bytes)
+        return self.board.arena_memory(self.staged_bytes, self._firmware_bytes)
+
+    @property
+    def arena_limit_bytes(self) -> int:
+        """Bytes of `arena_memory` that the firmware leaves free."""
+        memory = self.arena_memory
+        return memory.size_bytes - (self._firmware_bytes if memory == self.board.near_memory else 0)
 
     @property
     def arena_bytes(self) -> int:
+        """Bytes of the arena with what lies behind it: buffers of staged transfers, and constants."""
+        return max(self.staged_bytes, *(each.end_bytes for each in self.constants.values()), 0)
+
+    @property
+    def staged_bytes(self) -> int:
         """Bytes of the arena with the buffers of staged transfers behind it."""
         return aligned(self.arena.size_bytes) + self.stages.size_bytes
 

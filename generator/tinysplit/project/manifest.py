@@ -5,6 +5,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -96,6 +97,13 @@ class ProjectFormats(FileModel):
         )
 
 
+class ConstantsIn(StrEnum):
+    """Where the kernel of a layer reads its constants: in flash, or in RAM, to which they are copied before."""
+
+    FLASH = "flash"
+    RAM = "ram"
+
+
 class ProjectMemory(FileModel):
     """Kernel of a layer, its memory traffic, its offsets in the arena in bytes, and the reason for the choice."""
 
@@ -104,6 +112,7 @@ class ProjectMemory(FileModel):
     flash_read_bytes: int  # including repeated reads
     ram_read_bytes: int
     scratch_bytes: int
+    constants_in: ConstantsIn
     input_offsets: tuple[int, ...]
     output_offset: int
     moved_bytes: int  # of tensors that are moved within the arena before the layer runs
@@ -210,7 +219,7 @@ class Project(FileModel):
     those of one copy after the other.
     """
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]

@@ -1,0 +1,167 @@
+"""Constants of layers that are copied from flash to RAM before the layer runs, where that saves cycles.
+
+Kernels read constants once for each group of output pixels, and a read of flash makes the core wait. The copy takes RAM
+that is idle while the layer runs: no arena grows over the RAM of its board for it, and no tensor moves.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tinysplit.boards.board import Board
+from tinysplit.common.alignment import WORD_BYTES, aligned
+
+COPY_CYCLES = 23 / 8  # per word: LDM and STM of four words, and the loop (firmware/common/words.c), on all cores
+CALL_CYCLES = 50  # of a copy, with the words that fill no block: counted in its code
+LOAD_BYTES = 4  # of a load instruction, or of a word of LDM
+
+
+class ByteRange(NamedTuple):
+    """The bytes from `begin` up to `end` of the arena."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LayerConstants:
+    """The constants of a layer: bytes by name, and the bytes that its kernel reads, counted each time they are read."""
+
+    sizes: Mapping[str, int]
+    read_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all, in whole words."""
+        return sum(aligned(size) for size in self.sizes.values())
+
+
+@dataclass(frozen=True)
+class FlashWaits:
+    """How long a core waits for constants in flash: for the loads that its data cache does not hold."""
+
+    wait_cycles: int
+    load_bytes: int  # that one wait makes available
+    cache_bytes: int
+
+    @classmethod
+    def of(cls, board: Board) -> "FlashWaits":
+        """Return the waits of a board at its clock, without those of other accesses to its flash."""
+        flash = next(level for level in board.memory_levels if level.name == board.device.flash.name)
+        cache_bytes = board.caches.data_bytes
+        load_bytes = flash.access_bytes if cache_bytes else LOAD_BYTES
+        return cls(flash.wait_cycles, load_bytes, cache_bytes)
+
+    def reading(self, constants: LayerConstants) -> float:
+        """Return the cycles for which a kernel waits if its constants lie in flash."""
+        is_cached = constants.size_bytes <= self.cache_bytes
+        return self._once(constants.size_bytes if is_cached else constants.read_bytes)
+
+    def copying(self, constants: LayerConstants) -> float:
+        """Return the cycles for which the copy of the constants waits."""
+        return self._once(constants.size_bytes)
+
+    def _once(self, n_bytes: int) -> float:
+        return self.wait_cycles * n_bytes / self.load_bytes
+
+
+def copy_cycles(constants: LayerConstants) -> float:
+    """Return the cycles of copying the constants of a layer, without waits."""
+    return CALL_CYCLES * len(constants.sizes) + COPY_CYCLES * constants.size_bytes / WORD_BYTES
+
+
+@dataclass(frozen=True)
+class PlacedConstants:
+    """Where the constants of a layer lie while it runs, and the cycles that decided it.
+
+    `offsets` are those of the copy in the arena by name, none if the kernel reads them from flash.
+    """
+
+    offsets: Mapping[str, int]
+    size_bytes: int
+    waits_in_flash: float
+    copy_cycles: float  # without waits
+    copy_waits: float
+
+    @property
+    def saved_cycles(self) -> float:
+        """By how many cycles the layer is faster with a copy."""
+        return self.waits_in_flash - self.copy_cycles - self.copy_waits
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the kernel reads a copy in RAM."""
+        return bool(self.offsets)
+
+    @property
+    def end_bytes(self) -> int:
+        """Offset behind the copy, 0 if there is none."""
+        return min(self.offsets.values()) + self.size_bytes if self.is_copied else 0
+
+    @property
+    def own_cycles(self) -> float:
+        """Cycles beside those of the kernel, without waits."""
+        return self.copy_cycles if self.is_copied else 0.0
+
+    def __str__(self) -> str:
+        """Return the reason, as text."""
+        copying = self.copy_cycles + self.copy_waits
+        if self.is_copied:
+            return f"constants copied to RAM in {copying:.0f} cycles, {self.waits_in_flash:.0f} of waits in flash"
+        if self.saved_cycles > 0:
+            return (
+                f"constants in flash cost {self.waits_in_flash:.0f} cycles of waits: {self.size_bytes} bytes for a copy"
+                " are not free"
+            )
+        return f"constants in flash cost {self.waits_in_flash:.0f} cycles of waits, a copy to RAM {copying:.0f}"
+
+
+def place_constants(
+    board: Board,
+    constants: Mapping[int, LayerConstants],
+    in_use: Mapping[int, Sequence[ByteRange]],
+    limit_bytes: int,
+) -> Mapping[int, PlacedConstants]:
+    """Return where the constants of each layer lie: copied where that makes the layer faster and where it fits.
+
+    `in_use` has what is in use while each layer runs; layers of one step have the same ranges, and their copies
+    do not overlap. What saves most comes first.
+    """
+    placed = {number: _in_flash(board, own) for number, own in constants.items()}
+    taken = {number: list(ranges) for number, ranges in in_use.items()}
+    for number, own in sorted(placed.items(), key=lambda item: (-item[1].saved_cycles, item[0])):
+        begin = _hole(taken[number], own.size_bytes, limit_bytes)
+        if own.saved_cycles <= 0 or begin is None:
+            continue
+        placed[number] = replace(own, offsets=dict(_offsets(constants[number].sizes, begin)))
+        for other, ranges in taken.items():
+            if in_use[other] is in_use[number]:
+                ranges.append(ByteRange(begin, begin + own.size_bytes))
+    return placed
+
+
+def _in_flash(board: Board, constants: LayerConstants) -> PlacedConstants:
+    waits = FlashWaits.of(board)
+    return PlacedConstants(
+        offsets={},
+        size_bytes=constants.size_bytes,
+        waits_in_flash=waits.reading(constants),
+        copy_cycles=copy_cycles(constants),
+        copy_waits=waits.copying(constants),
+    )
+
+
+def _hole(in_use: Sequence[ByteRange], size_bytes: int, limit_bytes: int) -> int | None:
+    """Return the first offset at which nothing is in use, None if there is none."""
+    begin = 0
+    for each in sorted(in_use):
+        if each.begin - begin >= size_bytes:
+            break
+        begin = max(begin, aligned(each.end))
+    return begin if begin + size_bytes <= limit_bytes else None
+
+
+def _offsets(sizes: Mapping[str, int], begin: int) -> Iterator[tuple[str, int]]:
+    for name, size in sizes.items():
+        yield name, begin
+        begin += aligned(size)

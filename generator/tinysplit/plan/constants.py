@@ -1,0 +1,33 @@
+"""The constants of a plan that are copied to RAM, once the weights are quantized and their sizes known."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.plan import BoardPlan, Plan
+
+
+def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
+    """Return the plan with copies of constants in the idle RAM of every board."""
+    return replace(plan, boards=tuple(_with_copies(board_plan, quantized) for board_plan in plan.boards))
+
+
+def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
+    constants = dict(_constants(board_plan, quantized))
+    stages = ByteRange(board_plan.staged_bytes - board_plan.stages.size_bytes, board_plan.staged_bytes)
+    ranges = {id(step): (*step, stages) for step in board_plan.memory.in_use.values()}
+    in_use = {number: ranges[id(board_plan.memory.in_use[number])] for number in board_plan.layers}
+    copies = place_constants(board_plan.board, constants, in_use, board_plan.arena_limit_bytes)
+    return replace(board_plan, constants=copies)
+
+
+def _constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterator[tuple[int, LayerConstants]]:
+    memory = board_plan.memory
+    for number in board_plan.layers:
+        kernel, own = memory.kernels[number], quantized.layers[number]
+        sizes = {name: array.nbytes for name, array in kernel.constants(own).items()}
+        if sizes:
+            read_bytes = kernel.loads(own.layer, Widths.of(own.formats)).flash_bytes
+            yield number, LayerConstants(sizes, read_bytes)
