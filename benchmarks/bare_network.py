@@ -4,10 +4,10 @@ The board's memories are enlarged so that every tensor has a buffer of its own: 
 """
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,18 @@ import numpy as np
 from tinysplit.boards.board import Board, Device
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, read_elf
-from tinysplit.codegen.layer_source import LayerSource, c_type, file_name, function_name, render_header, render_layer
+from tinysplit.codegen.layer_source import (
+    LayerSource,
+    c_type,
+    copy_function_name,
+    file_name,
+    function_name,
+    render_header,
+    render_layer,
+)
 from tinysplit.codegen.platformio_ini import COMPILER, render_platformio_ini
 from tinysplit.common import package_files
+from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
@@ -62,7 +71,7 @@ ALL_ON = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0}
 SET_CACHES = (
     "  *(volatile uint32_t *)0x58024418 = 8; *(volatile uint32_t *)0xE000ED14 = 3u << 16; /* AHB at half, caches */"
 )
-NO_KERNELS = ("vectors", "reset", "input", "finished", "memcpy")  # memcpy() is reset()'s
+NO_KERNELS = ("vectors", "reset", "input", "finished", "words_copy", "memcpy")  # memcpy() is reset()'s
 CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
 
 
@@ -103,13 +112,16 @@ def run_bare(
     named: str | None = None,
     *,
     has_real_memory: bool = False,
+    copied: Container[int] = (),
 ) -> BareRun:
     """Build and run the network for a board with ideal memory, and again with its own if `has_real_memory`.
 
+    The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted.
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it.
     """
     board = enlarged(load_board(board_name))
-    kernels = tuple(LayerSource.choose(layer, board.device.core, named) for layer in quantized.layers)
+    chosen = (LayerSource.choose(layer, board.device.core, named) for layer in quantized.layers)
+    kernels = tuple(_with_copy(source) if index in copied else source for index, source in enumerate(chosen))
     numbered = dict(enumerate(kernels, 1))
     texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x)}
     texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
@@ -125,6 +137,13 @@ def run_bare(
     code_bytes = sum(size for _, _, size in in_flash) - sum(source.weights_bytes for source in kernels)
     sizes = read_elf(elf, board.device)
     return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized), real)
+
+
+def _with_copy(source: LayerSource) -> LayerSource:
+    """Return the layer with its constants at the beginning of the arena, which all layers share."""
+    sizes = {name: aligned(array.nbytes) for name, array in source.constants.items()}
+    ends = accumulate(sizes.values(), initial=0)
+    return replace(source, offsets=dict(zip(sizes, ends, strict=False)))
 
 
 def _run(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
@@ -165,12 +184,15 @@ def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource
         f"{c_type(values)} tensor_{i}[{shape.size}] __attribute__((aligned(4)));"
         for i, (values, shape) in enumerate(zip(formats, shapes, strict=True))
     ]
+    arena_bytes = max((source.weights_bytes + 64 for source in kernels if source.offsets), default=4)
+    buffers.append(f"uint8_t network_arena[{arena_bytes}] __attribute__((aligned(4)));")
     buffers.append(f"uint32_t scratch[{1 + max(source.scratch_bytes for source in kernels) // 4}];")
     calls = []
     for index, source in enumerate(kernels):
         tensors = [f"tensor_{tensor - NETWORK_INPUT}" for tensor in quantized.graph.predecessors[index]]
+        copy = f"{copy_function_name(index + 1)}(); " if source.offsets else ""
         arguments = [*tensors, f"tensor_{index + 1}", *(["scratch"] if source.scratch_bytes else [])]
-        calls.append(CALL.format(call=f"{function_name(index + 1)}({', '.join(arguments)})", index=index))
+        calls.append(CALL.format(call=f"{copy}{function_name(index + 1)}({', '.join(arguments)})", index=index))
     return MAIN.format(
         count=len(kernels),
         buffers="\n".join(buffers),
@@ -202,7 +224,8 @@ def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> P
     includes = (f"-I{package_files.firmware() / 'common'}", f"-I{folder}")
     link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
     flags = (*build_flags(board), *([level] if level else []), *link)
-    shared = package_files.firmware().glob("common/dsp_*.c")
+    common = package_files.firmware() / "common"
+    shared = (*common.glob("dsp_*.c"), common / "words.c")
     subprocess.run([COMPILER, *flags, *includes, *map(str, (*sources, *shared)), "-o", str(elf)], check=True)
     return elf
 

@@ -12,7 +12,7 @@ for values in RAM.
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from rich.console import Console
 
 from accuracy import CALIBRATION_COUNT, NETWORKS, Network
 from bare_network import BareRun, RealMemory, build_flags, enlarged, run_bare
+from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import CheckFailedError
@@ -32,7 +33,8 @@ from tinysplit.network.integer_reference import quantize_input, run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.plan.plan import make_plan
+from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit_hil.virtual import Stalls
 
@@ -111,9 +113,13 @@ def measure(boards: list[str], widths: list[int], level: str, name: str | None) 
             quantized, x = calibrated(network, graph, bits)
             integers = quantize_input(quantized, x)
             for board in boards:
+                plan = _plan(quantized, board, bits, name)
+                copied = {number for number, each in plan.constants.items() if each.is_copied}
                 with tempfile.TemporaryDirectory() as folder:
-                    run = run_bare(quantized, board, integers, Path(folder), level, name, has_real_memory=True)
-                yield _row(network.name, board, bits, quantized, integers, run, level)
+                    run = run_bare(
+                        quantized, board, integers, Path(folder), level, name, has_real_memory=True, copied=copied
+                    )
+                yield _row(network.name, board, bits, quantized, integers, run, level, plan.arena.size_bytes)
 
 
 def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
@@ -126,7 +132,16 @@ def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
     return quantize_model(graph, network.model, Samples(x, None), bits, Console(quiet=True)).quantized, x[:1]
 
 
-def _row(name: str, board: str, bits: int, quantized: QuantizedGraph, x: IntArray, run: BareRun, level: str) -> Row:
+def _row(
+    name: str,
+    board: str,
+    bits: int,
+    quantized: QuantizedGraph,
+    x: IntArray,
+    run: BareRun,
+    level: str,
+    arena_bytes: int,
+) -> Row:
     *_, expected = run_layers(quantized, x)
     core = load_board(board).device.core
     if not np.array_equal(run.output, expected.reshape(-1)):
@@ -145,7 +160,7 @@ def _row(name: str, board: str, bits: int, quantized: QuantizedGraph, x: IntArra
         real_memory_cycles=sum(run.real.cycles),
         macc=macc,
         cycles_per_macc=round(cycles / macc, 3),
-        arena_bytes=_arena_bytes(quantized.dequantized, board, bits, run.kernels),
+        arena_bytes=arena_bytes,
         flash_bytes=run.flash_bytes,
         peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
         peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8
@@ -163,13 +178,23 @@ def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[La
         yield LayerRow(number, layer.kind, shape, kernel, cycles, real_cycles, stalls, layer.macc, rate, shown)
 
 
-def _arena_bytes(graph: Graph, board_name: str, bits: int, kernels: Sequence[LayerSource]) -> int:
-    """Return the arena of the whole network on one board with enough memory, input and output included."""
-    named = tuple((number, source.kernel.name) for number, source in enumerate(kernels))
-    board, settings = enlarged(load_board(board_name)), CostSettings(bits=bits, kernels=named)
-    problem, assignment = make_problem(graph, (board,), settings), (0,) * len(graph.layers)
-    (plan,) = make_plan(graph, bits, (board,), problem, assignment, settings.link_settings, kernels=named).boards
-    return plan.arena.size_bytes
+def _plan(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None) -> BoardPlan:
+    """Return the plan of the whole network on one board, or on one with enough memory if it does not fit."""
+    graph, board = quantized.dequantized, load_board(board_name)
+    kernels = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
+    settings = CostSettings(bits=bits, kernels=tuple(enumerate(kernels)))
+
+    def plan_on(own: Board) -> Plan:
+        problem = make_problem(graph, (own,), settings)
+        assignment = (0,) * len(graph.layers)
+        plan = make_plan(graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels)
+        return with_constants_in_ram(plan, quantized)
+
+    try:
+        plan = plan_on(board)
+    except CheckFailedError:
+        plan = plan_on(enlarged(board))
+    return plan.boards[0]
 
 
 def _print_rows(console: Console, rows: list[Row]) -> None:
