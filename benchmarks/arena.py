@@ -11,6 +11,8 @@ import argparse
 from rich.console import Console
 
 from accuracy import NETWORKS
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
 from tinysplit.common.tables import plain_table
 from tinysplit.kernels import Optimize
 from tinysplit.memory.arena import live_bytes
@@ -21,7 +23,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 
-CORES = ("cortex-m4", "cortex-m0plus")
+BOARDS = ("nucleo_l4r5zi", "nucleo_g071rb")
 PLENTY_BYTES = 1 << 30
 
 
@@ -29,20 +31,20 @@ def main() -> None:
     """Print the table."""
     argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     numbers = ("bits", "arena bytes", "lower bound", "moved bytes", "fused pairs")
-    table = plain_table("network", "core", "optimize", numbers=numbers)
+    table = plain_table("network", "board", "optimize", numbers=numbers)
     for network in (each for each in NETWORKS if each.model.exists()):
         graph = import_model(network.model)
         for bits in (8, 16):
-            for core in CORES:
+            for board in map(load_board, BOARDS):
                 for optimize in Optimize:
-                    figures = (bits, *_figures(graph, BitWidths.all(graph, bits), core, optimize))
-                    table.add_row(network.name, core, optimize, *(f"{figure:,}" for figure in figures))
+                    figures = (bits, *_figures(graph, BitWidths.all(graph, bits), board, optimize))
+                    table.add_row(network.name, board.name, optimize, *(f"{figure:,}" for figure in figures))
     Console().print(table)
 
 
-def _figures(graph: Graph, widths: BitWidths, core: str, optimize: Optimize) -> tuple[int, int, int, int]:
+def _figures(graph: Graph, widths: BitWidths, board: Board, optimize: Optimize) -> tuple[int, int, int, int]:
     steps = [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
-    memory = plan_memory(graph, widths, core, steps, PLENTY_BYTES, optimize)
+    memory = plan_memory(graph, widths, board, steps, PLENTY_BYTES, optimize)
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves)
     return memory.arena.size_bytes, _lower_bound(graph, widths, steps, memory), moved_bytes, len(memory.fused)
 

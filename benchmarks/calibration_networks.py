@@ -70,7 +70,9 @@ def _spatial_networks() -> tuple[Graph, ...]:
         .conv(24, (3, 3), 2)
         .average_pool(2)
     )
+    small = NetworkBuilder("small", Shape(7, 7, 16)).conv(32, (3, 3)).conv(48, (3, 3), padded=False)
     return (
+        small.conv(24, (3, 3), padded=False).dense(10).graph(),
         image.max_pool(2, 2).conv(20, (3, 3)).conv(33, (2, 2)).average_pool().dense(10).softmax().graph(),
         digits.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph(),
         sound.average_pool().dense(12).softmax().graph(),

@@ -118,7 +118,7 @@ def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> 
     for device, board in enumerate(pair):
         core = board.device.core
         steps = [Step(StepKind.RUN, number, number) for number in layers]
-        taken = plan_memory(graph, widths, core, steps, 0, Optimize.RAM).kernels
+        taken = plan_memory(graph, widths, board, steps, 0, Optimize.RAM).kernels
         for number, layer in enumerate(graph.layers):
             needed = flash_bytes(taken[number], layer, core, widths.of_layer(layer))
             assert needed <= problem.layers[number].flash_bytes[device], layer.name

@@ -104,7 +104,7 @@ def run_all(graph: Graph) -> list[Step]:
 
 
 def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:
-    return plan_memory(graph, BitWidths.all(graph, 8), M4, run_all(graph), ram_bytes, optimize)
+    return plan_memory(graph, BitWidths.all(graph, 8), BOARDS[0], run_all(graph), ram_bytes, optimize)
 
 
 def test_fusion_saves_the_tensor_between_two_layers() -> None:

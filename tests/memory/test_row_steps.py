@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tinysplit.boards.catalog import load_board
 from tinysplit.kernels import Optimize
 from tinysplit.memory.layout import BoardMemory, Move
 from tinysplit.memory.optimize import plan_memory
@@ -14,14 +15,14 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.reproduce.network_builder import NetworkBuilder
 
-M4, M0 = "cortex-m4", "cortex-m0plus"
+M4, M0 = "nucleo_f401re", "nucleo_g071rb"
 RECEIVE, RUN, SEND = StepKind.RECEIVE, StepKind.RUN, StepKind.SEND
 
 
-def rows_of(net: NetworkBuilder, steps: list[Step], core: str = M0) -> BoardRows:
+def rows_of(net: NetworkBuilder, steps: list[Step], board: str = M0) -> BoardRows:
     graph = Graph.of_layers("n", net.layers)
     widths = BitWidths.all(graph, 8)
-    memory = plan_memory(graph, widths, core, steps, 30_000, Optimize.CYCLES)
+    memory = plan_memory(graph, widths, load_board(board), steps, 30_000, Optimize.CYCLES)
     return BoardRows(graph, widths, memory, steps)
 
 

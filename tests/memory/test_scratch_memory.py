@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tinysplit.boards.catalog import load_board
 from tinysplit.kernels import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.direct import Direct
@@ -15,7 +16,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Dense, Shape
 
-M0PLUS = "cortex-m0plus"
+G0 = load_board("nucleo_g071rb")
 
 
 def two_layers(inputs: int) -> Graph:
@@ -44,7 +45,7 @@ def test_a_copy_of_the_input_lies_beside_input_and_output(inputs: int) -> None:
     assert layer_ram_bytes(graph, 0, 8, Packed()) == inputs + 8 + inputs  # input, output, copy
     assert layer_ram_bytes(graph, 0, 8, Direct()) == inputs + 8
     steps = [Step(StepKind.RUN, number, number) for number in range(2)]
-    memory = plan_memory(graph, widths, M0PLUS, steps, 1 << 20, Optimize.CYCLES)
+    memory = plan_memory(graph, widths, G0, steps, 1 << 20, Optimize.CYCLES)
     assert [memory.kernels[number].name for number in range(2)] == ["packed", "packed"]
     assert memory.arena.size_bytes == inputs + 8 + inputs
     places = {BufferId(0, is_scratch=True): inputs, BufferId(-1): inputs, BufferId(0): 8}

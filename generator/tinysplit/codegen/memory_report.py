@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from tinysplit.kernels import Kernel, Optimize, candidates, choose, predicted_cycles
+from tinysplit.kernels import Kernel, Optimize, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
@@ -51,7 +52,7 @@ def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     memory = board_plan.memory
-    yield from _choice(graph.layers[number], widths.of_layer(graph.layers[number]), board_plan, number)
+    yield from _choice(graph, widths, board_plan, number)
     if number in board_plan.constants:
         yield str(board_plan.constants[number])
     fused = memory.fused.get(number)
@@ -86,27 +87,29 @@ def _not_in_place(graph: Graph, number: int) -> str:
     return f"not in place: {reason}"
 
 
-def _choice(layer: Layer, widths: Widths, board_plan: BoardPlan, number: int) -> Iterator[str]:
+def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     """Yield the scheme by the rule of Singh 2024, and why another kernel than the fastest was chosen."""
-    core, own = board_plan.board.device.core, board_plan.memory.kernels[number]
+    layer, own = graph.layers[number], board_plan.memory.kernels[number]
+    widths, choice = bits.of_layer(layer), KernelChoice(graph, bits, board_plan.board)
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
     scheme = own.scheme(layer)
     yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"
-    fastest = choose(layer, core, widths)
+    fastest = choice.kernel(number)
     if number in board_plan.named:
         yield f"{board_plan.named[number]} was requested"
     elif own is not fastest:
         yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
     elif rule and scheme is not rule.scheme:
         yield f"{own.name} is faster"
-    yield from _other_cycles(layer, core, widths, own)
+    yield from _other_cycles(layer, widths, own, choice, number)
 
 
-def _other_cycles(layer: Layer, core: str, widths: Widths, own: Kernel) -> Iterator[str]:
-    """Yield the predicted cycles of the other kernels that are in the cost table."""
+def _other_cycles(layer: Layer, widths: Widths, own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
+    """Yield the predicted cycles of the other kernels that are in the cost table, waits for flash included."""
+    core = choice.board.device.core
     if predicted_cycles(own, layer, core, widths) is None:
         return
     for other in candidates(layer, core, widths):
         cycles = None if other is own else predicted_cycles(other, layer, core, widths)
         if cycles is not None:
-            yield f"{other.name} takes {cycles:.0f} cycles"
+            yield f"{other.name} takes {cycles + choice.waits(number, other):.0f} cycles"

@@ -11,9 +11,10 @@ from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.handoff import direct_seconds, handoff_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
-from tinysplit.kernels import Optimize, choose, flash_bytes
+from tinysplit.kernels import Kernel, Optimize, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -117,24 +118,27 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
 def _layer_costs(
     graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, settings: CostSettings
 ) -> LayerCosts:
-    layer, inputs = graph.layers[number], graph.predecessors[number]
+    layer, name = graph.layers[number], dict(settings.kernels).get(number)
     widths = bits.of_layer(layer)
-    cores = {board.device.core for board in boards}
-    name = dict(settings.kernels).get(number)
-    kernels = {core: choose(layer, core, widths, settings.optimize, name) for core in cores}
-    cycles = {core: kernel_cycles(layer, core, widths, kernel) for core, kernel in kernels.items()}
-    flash = {core: flash_bytes(kernel, layer, core, widths) for core, kernel in kernels.items()}
+    choices = {board.name: KernelChoice(graph, bits, board) for board in boards}
+    kernels = {own: choice.kernel(number, settings.optimize, name) for own, choice in choices.items()}
+
+    def flash(own: str, kernel: Kernel) -> int:
+        return flash_bytes(kernel, layer, choices[own].board.device.core, widths)
+
+    flash_of = {own: flash(own, kernel) for own, kernel in kernels.items()}
     if settings.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that RAM allows
-        fastest = {core: choose(layer, core, widths, name=name) for core in cores}
-        flash = {core: max(flash[core], flash_bytes(fastest[core], layer, core, widths)) for core in cores}
-    ram_bytes = {core: layer_ram_bytes(graph, number, bits, kernel) for core, kernel in kernels.items()}
+        fastest = {own: choice.kernel(number, name=name) for own, choice in choices.items()}
+        flash_of = {own: max(flash_of[own], flash(own, kernel)) for own, kernel in fastest.items()}
+    cycles = {own: kernel_cycles(layer, choices[own].board.device.core, widths, kernels[own]) for own in kernels}
+    ram_bytes = {own: layer_ram_bytes(graph, number, bits, kernel) for own, kernel in kernels.items()}
     return LayerCosts(
         name=layer.name,
-        flash_bytes=tuple(flash[board.device.core] for board in boards),
-        ram_bytes=tuple(ram_bytes[board.device.core] for board in boards),
+        flash_bytes=tuple(flash_of[board.name] for board in boards),
+        ram_bytes=tuple(ram_bytes[board.name] for board in boards),
         out_bytes=bits.size_bytes(graph, number),
-        seconds=tuple(cycles[board.device.core] / board.clock.core_hz for board in boards),
-        inputs=inputs,
+        seconds=tuple(cycles[board.name] / board.clock.core_hz for board in boards),
+        inputs=graph.predecessors[number],
     )
 
 

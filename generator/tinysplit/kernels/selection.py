@@ -1,5 +1,6 @@
 """The list of all kernels, and the choice of one for a layer: for fewest cycles, least RAM or least flash."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from tinysplit.kernels.armv6m.packed import Packed
@@ -53,10 +54,20 @@ def is_named(kernel: Kernel, layer: Layer, name: str) -> bool:
     return name in {kernel.name, kernel.scheme(layer)}
 
 
+def no_waits(kernel: Kernel) -> float:  # noqa: ARG001 - of any kernel
+    """Return the waits for ideal memory."""
+    return 0.0
+
+
 def choose(
-    layer: Layer, core: str, widths: Widths, optimize: Optimize = Optimize.CYCLES, name: str | None = None
+    layer: Layer,
+    core: str,
+    widths: Widths,
+    optimize: Optimize = Optimize.CYCLES,
+    name: str | None = None,
+    waits: Callable[[Kernel], float] = no_waits,
 ) -> Kernel:
-    """Return the kernel for `layer` on `core` that the cost table predicts to be the fastest.
+    """Return the kernel for `layer` on `core` that is predicted to be the fastest: by the cost table, and its `waits`.
 
     With `Optimize.RAM` only kernels that need the least RAM compete, with `Optimize.FLASH` those within
     `FLASH_TOLERANCE` of the least flash. `name`, of a kernel or a scheme, restricts the choice to kernels of that name
@@ -72,7 +83,10 @@ def choose(
         competing = _little_flash(competing, layer, core, widths)
     fastest = competing[0]
     for each in competing[1:]:
-        if _is_faster(each, fastest, layer, core, widths):
+        cycles, others = (predicted_cycles(kernel, layer, core, widths) for kernel in (each, fastest))
+        if cycles is None or others is None:
+            continue
+        if cycles + waits(each) < (1 - TABLE_ERROR) * (others + waits(fastest)):
             fastest = each
     return fastest
 
@@ -85,12 +99,6 @@ def _least_ram(kernels: tuple[Kernel, ...], layer: Layer, widths: Widths) -> tup
 def _little_flash(kernels: tuple[Kernel, ...], layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
     sizes = [flash_bytes(each, layer, core, widths) for each in kernels]
     return tuple(each for each, size in zip(kernels, sizes, strict=True) if size <= (1 + FLASH_TOLERANCE) * min(sizes))
-
-
-def _is_faster(one: Kernel, other: Kernel, layer: Layer, core: str, widths: Widths) -> bool:
-    """Return whether the table has both kernels, and `one` needs fewer cycles by more than the table's error."""
-    cycles, others = (predicted_cycles(each, layer, core, widths) for each in (one, other))
-    return cycles is not None and others is not None and cycles < (1 - TABLE_ERROR) * others
 
 
 def flash_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:

@@ -103,6 +103,11 @@ class PlacedConstants:
         """Cycles beside those of the kernel, without waits."""
         return self.copy_cycles if self.is_copied else 0.0
 
+    @property
+    def cost_cycles(self) -> float:
+        """Cycles beside those of the kernel."""
+        return self.copy_cycles + self.copy_waits if self.is_copied else self.waits_in_flash
+
     def __str__(self) -> str:
         """Return the reason, as text."""
         copying = self.copy_cycles + self.copy_waits

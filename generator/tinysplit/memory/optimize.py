@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from tinysplit.kernels import Kernel, Optimize, choose
+from tinysplit.boards.board import Board
+from tinysplit.kernels import Kernel, Optimize
 from tinysplit.memory.fusion_search import fuse_layers, kernels_support, smallest_subset
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BoardMemory, Move, Schedule
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -17,13 +19,13 @@ NO_NAMES: Mapping[int, str] = MappingProxyType({})
 def plan_memory(
     graph: Graph,
     widths: BitWidths,
-    core: str,
+    board: Board,
     steps: Sequence[Step],
     ram_bytes: int,
     optimize: Optimize,
     named: Mapping[int, str] = NO_NAMES,
 ) -> BoardMemory:
-    """Return the memory layout of a board that runs `steps` on `core` (GCC's -mcpu name).
+    """Return the memory layout of `board`, which runs `steps`.
 
     `named` requests a kernel or a scheme by its name for some layers (by index). The arena may be larger than
     `ram_bytes`; the caller checks that.
@@ -33,15 +35,12 @@ def plan_memory(
     of faster ones where that makes the arena smaller.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    layers = {number: graph.layers[number] for number in runs}
-    kernels = {
-        number: choose(layer, core, widths.of_layer(layer), optimize, named.get(number))
-        for number, layer in layers.items()
-    }
+    choice, core = KernelChoice(graph, widths, board), board.device.core
+    kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
     separate = Schedule(graph, widths, steps, kernels)
     schedule = fuse_layers(separate, core, optimize)
     if optimize is Optimize.RAM:
-        schedule, separate = (_with_fast_kernels(each, core, named) for each in (schedule, separate))
+        schedule, separate = (_with_fast_kernels(each, choice, named) for each in (schedule, separate))
         ram_bytes = 0
     if schedule.size_bytes <= ram_bytes:
         return schedule.memory()
@@ -56,9 +55,9 @@ def _with_moves(schedule: Schedule, wanted_bytes: int) -> Schedule:
     return build(smallest_subset(_all_moves(schedule), build, wanted_bytes))
 
 
-def _with_fast_kernels(schedule: Schedule, core: str, named: Mapping[int, str]) -> Schedule:
+def _with_fast_kernels(schedule: Schedule, choice: KernelChoice, named: Mapping[int, str]) -> Schedule:
     """Return the schedule with the fastest kernels that need no larger arena, the layers with most MACs first."""
-    fast = {number: _fastest(schedule, number, core, named.get(number)) for number in schedule.kernels}
+    fast = {number: _fastest(schedule, number, choice, named.get(number)) for number in schedule.kernels}
     slow = [number for number, kernel in schedule.kernels.items() if fast[number] is not kernel]
     moving = replace(schedule, moves=tuple(sorted(_all_moves(schedule))))
 
@@ -70,10 +69,9 @@ def _with_fast_kernels(schedule: Schedule, core: str, named: Mapping[int, str]) 
     return replace(build(needed), moves=())
 
 
-def _fastest(schedule: Schedule, number: int, core: str, name: str | None) -> Kernel:
+def _fastest(schedule: Schedule, number: int, choice: KernelChoice, name: str | None) -> Kernel:
     """Return the fastest kernel of a layer that supports its fusion, if it is fused."""
-    layer = schedule.graph.layers[number]
-    kernel = choose(layer, core, schedule.widths.of_layer(layer), name=name)
+    kernel, core = choice.kernel(number, name=name), choice.board.device.core
     own = replace(schedule, kernels={**schedule.kernels, number: kernel})
     supported = all(kernels_support(own, core, producer, fused) for producer, fused in schedule.fused.items())
     return kernel if supported else schedule.kernels[number]

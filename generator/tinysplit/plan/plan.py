@@ -144,7 +144,7 @@ def make_plan(
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
         limit_bytes = ram_bytes - link_memory.least_bytes
-        memory = plan_memory(graph, widths, board.device.core, steps, limit_bytes, optimize, named)
+        memory = plan_memory(graph, widths, board, steps, limit_bytes, optimize, named)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         free_bytes = _check_arena(memory, ram_bytes, link_bytes, board_title(index + 1, board.name))
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)

@@ -7,8 +7,8 @@ from functools import cached_property
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import choose
 from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import make_plan
@@ -46,7 +46,8 @@ class WidthCosts:
     def _layer_seconds(self, number: int, widths: BitWidths) -> float:
         layer, board = self.graph.layers[number], self.boards[self.assignment[number]]
         own, core = widths.of_layer(layer), board.device.core
-        kernel = choose(layer, core, own, self.settings.optimize, dict(self.settings.kernels).get(number))
+        choice = KernelChoice(self.graph, widths, board)
+        kernel = choice.kernel(number, self.settings.optimize, dict(self.settings.kernels).get(number))
         return kernel_cycles(layer, core, own, kernel) / board.clock.core_hz
 
     @cached_property

@@ -1,0 +1,65 @@
+"""The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
+
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+
+from tinysplit.boards.board import Board
+from tinysplit.kernels import Kernel, Optimize, choose
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
+from tinysplit.memory.layout import layer_ram_bytes
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts."""
+
+    graph: Graph
+    widths: BitWidths
+    board: Board
+
+    def kernel(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
+        """Return the kernel of layer `number` (from 0), see `choose`."""
+        layer = self.graph.layers[number]
+        widths = self.widths.of_layer(layer)
+        return choose(layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
+
+    def waits(self, number: int, kernel: Kernel) -> float:
+        """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
+
+        They are infinite if tensors and scratch memory do not fit while the layer runs.
+        """
+        if self._live_bytes(number, kernel) > self._limit_bytes:
+            return inf
+        placed = self.placed_constants(number, kernel)
+        return placed.cost_cycles if placed else 0.0
+
+    def placed_constants(self, number: int, kernel: Kernel) -> PlacedConstants | None:
+        """Return where the constants of a kernel are expected to lie.
+
+        In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
+        """
+        layer = self.graph.layers[number]
+        widths = self.widths.of_layer(layer)
+        size_bytes = kernel.weights_bytes(layer, widths)
+        if not size_bytes:
+            return None
+        constants = LayerConstants({"all": size_bytes}, kernel.loads(layer, widths).flash_bytes)
+        live = ByteRange(0, self._live_bytes(number, kernel))
+        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[number]
+
+    def _live_bytes(self, number: int, kernel: Kernel) -> int:
+        """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
+        own = {number, *self.graph.predecessors[number]}
+        earlier = (tensor for tensor in range(NETWORK_INPUT, number) if tensor not in own)
+        waiting = [tensor for tensor in earlier if self.graph.last_reader(tensor) > number]
+        others = sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
+        return others + layer_ram_bytes(self.graph, number, self.widths, kernel)
+
+    @property
+    def _limit_bytes(self) -> int:
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        return self.board.largest_arena_bytes(firmware.ram_bytes)
