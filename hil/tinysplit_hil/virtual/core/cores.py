@@ -1,10 +1,16 @@
 """The three cores: Unicorn model, exception timing and cycle model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from unicorn import arm_const
 
-from tinysplit_hil.virtual.core.cycle_models import CostModel, m0plus_cost, m4_cost, m7_cost
+from tinysplit_hil.virtual.core.alignment import M4_WAITS, M7_WAITS, Waits
+from tinysplit_hil.virtual.core.cycle_models import CostModel
+from tinysplit_hil.virtual.core.instructions import Instruction
+from tinysplit_hil.virtual.core.m0plus_cycles import m0plus_cost
+from tinysplit_hil.virtual.core.m4_cycles import m4_cost, m4_refetch
+from tinysplit_hil.virtual.core.m7_cycles import m7_cost
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,13 @@ class Core:
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
     dma_wait_cycles: int  # for which a byte that DMA transfers stops the core
     cost: CostModel
+    unaligned: Waits  # of loads
+    refetch: Callable[[Instruction], int]  # cycles that a taken branch adds, by its target
     model_note: str
+
+
+def _no_refetch(_target: Instruction) -> int:
+    return 0
 
 
 _NO_WAIT_STATES = "no flash wait states"
@@ -45,6 +57,8 @@ CORES = {
             # want it at the same time. Pessimistic: they always do.
             dma_wait_cycles=1,
             cost=m0plus_cost,
+            unaligned={},
+            refetch=_no_refetch,
             model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
         ),
         # Arm DDI 0439: interrupt latency 12 cycles, tail-chaining 6; Arm DDI 0337: exit 10.
@@ -60,6 +74,8 @@ CORES = {
             has_mainline=True,
             dma_wait_cycles=0,
             cost=m4_cost,
+            unaligned=M4_WAITS,
+            refetch=m4_refetch,
             model_note=f"Cortex-M4 cycles by DDI 0439, taken branches 2, divisions 7, {_NO_WAIT_STATES}",
         ),
         Core(
@@ -74,6 +90,8 @@ CORES = {
             has_mainline=True,
             dma_wait_cycles=0,
             cost=m7_cost,
+            unaligned=M7_WAITS,
+            refetch=_no_refetch,
             model_note=f"Cortex-M7 cycles by a COARSE dual-issue model, caches always hit, {_NO_WAIT_STATES}",
         ),
     )

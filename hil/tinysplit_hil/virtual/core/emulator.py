@@ -9,10 +9,12 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Device, Memory
+from tinysplit_hil.virtual.core.divisions import find_divisions
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
     DescribeCallback,
+    Division,
     ReadCallback,
     Region,
     WriteCallback,
@@ -20,7 +22,7 @@ from tinysplit_hil.virtual.core.native import (
 )
 
 _PAGE = 0x1000
-_ALL = (1, 0)  # begin and end of a hook on every address
+_ALL = (ctypes.c_uint64(1), ctypes.c_uint64(0))  # begin and end of a hook on every address
 _HOOKS = (
     (unicorn.UC_HOOK_BLOCK, "on_block"),
     (unicorn.UC_HOOK_MEM_INVALID, "on_protected"),
@@ -42,8 +44,9 @@ class Emulator:
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for kind, name in _HOOKS:
-            self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p))
+            self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p), user)
 
     def _map_memories(self, device: Device, ram: Mapping[str, bytes]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
@@ -63,11 +66,19 @@ class Emulator:
         """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
         return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
 
-    def _add_hook(self, kind: int, function: c_void_p) -> None:
+    def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, at: int | None = None) -> None:
         handle = ctypes.c_size_t()
-        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
-        add = uclib.uc_hook_add
-        _check(add(self._handle, ctypes.byref(handle), kind, function, user, *_ALL))
+        addresses = _ALL if at is None else (ctypes.c_uint64(at), ctypes.c_uint64(at))
+        _check(uclib.uc_hook_add(self._handle, ctypes.byref(handle), kind, function, user, *addresses))
+
+    def time_divisions(self, start: int) -> None:
+        """Add the cycles that the operands of a division require to its shortest duration; flash begins at `start`."""
+        function = ctypes.cast(library().on_division, c_void_p)
+        for offset, (dividend, divisor, is_signed) in find_divisions(bytes(self._flash)).items():
+            division = Division(ctypes.pointer(self.state), dividend, divisor, is_signed)
+            self._kept.append(division)
+            user = ctypes.cast(ctypes.pointer(division), c_void_p)
+            self._add_hook(unicorn.UC_HOOK_CODE, function, user, start + offset)
 
     def connect(
         self,
