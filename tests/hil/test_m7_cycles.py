@@ -122,6 +122,13 @@ BRANCHES = {  # not in the predictor: predicted as not taken
     "mov r8, lr; movs r2, #2; bl 1f; bl 1f; b 2f; 1: bx lr; 2:": (
         1 + (1 + EARLY) + (1 + LATE) + (1 + EARLY) + (1 + LATE) + (1 + EARLY)
     ),
+    # What Unicorn splits at a page is one block; a branch that enters behind the split finds no partner.
+    "b 1f; .balign 1024; .space 1022; 1: movs r0, #1; movs r1, #2; 2:": (1 + EARLY) + 1,
+    "b 1f; .balign 1024; .space 1022; 1: mul r0, r1; mul r3, r0, r1; 2:": (1 + EARLY) + 2 + 1,
+    "b 1f; .balign 1024; .space 1022; 1: movs r0, #100; udiv r0, r0, r1": (1 + EARLY) + 1 + (5 + 1),
+    "movs r0, #2; b 2f; nop; 1: cmp r0, #9; nop; beq 3f; 2: movs r2, #1; subs r0, #1; bne 1b; 3:": (
+        (1 + EARLY) + (2 + LATE) + 2 + (1 + LATE)  # first a pair and BNE; then MOVS goes with BEQ, SUBS with BNE
+    ),
     # Branches 256 bytes apart share an entry, and replace each other.
     "movs r0, #3; b 3f; .balign 256; 1: subs r0, #1; b 2f; .balign 256; 2: nop; bne 1b; b 4f; 3: b 1b; 4:": (
         (1 + EARLY) + (1 + EARLY) + 3 * (1 + EARLY) + 3 * 1 + 2 * LATE + (1 + EARLY)

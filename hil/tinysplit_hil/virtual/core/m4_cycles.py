@@ -9,6 +9,7 @@ loads that write back their base are pipelined. Measurements answer that:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from capstone import arm
 
@@ -56,14 +57,16 @@ def m4_cost(context: Sequence[Instruction], block: Sequence[Instruction]) -> Blo
     An instruction in an IT block counts as executed, except for branches, and IT is not folded into the one before.
     Raises NotModelledError for double precision.
     """
-    costs = []
+    costs, stalls = [], []
     previous = context[-1] if context else None
     for each in block:
         if each.is_double:
             raise NotModelledError(f"the FPU of Cortex-M4 has no instruction `{each.text}` (0x{each.address:08x})")
-        costs.append(_cycles(each, previous) + _stall(each, previous) + _refill(each))
+        stalls.append(_stall(each, previous))
+        costs.append(stalls[-1] + _cycles(each, previous) + _refill(each))
         previous = each
-    return sum_up(costs, block[-1])
+    cost = sum_up(costs, block[-1])
+    return replace(cost, before=tuple(map(sum, zip(cost.before, stalls, strict=True))))
 
 
 def m4_refetch(target: Instruction) -> int:
