@@ -42,7 +42,7 @@ _NO_WAIT_STATES = "no flash wait states"
 CORES = {
     core.name: core
     for core in (
-        # Arm DDI 0484C: interrupt latency 15 cycles; it gives no cycles for the exit.
+        # Arm DDI 0484C: interrupt latency 15 cycles. It gives none for the exit and for tail-chaining: assumed.
         Core(
             name="cortex-m0plus",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
@@ -76,8 +76,10 @@ CORES = {
             cost=m4_cost,
             unaligned=M4_WAITS,
             refetch=m4_refetch,
-            model_note=f"Cortex-M4 cycles by DDI 0439, taken branches 2, divisions 7, {_NO_WAIT_STATES}",
+            model_note=f"Cortex-M4 cycles by DDI 0439 and measurements, IT not folded, {_NO_WAIT_STATES}",
         ),
+        # Interrupt latency 12 cycles, as Arm publishes it for zero wait states. Exit and tail-chaining are assumed
+        # to be those of Cortex-M4.
         Core(
             name="cortex-m7",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M7,
@@ -92,7 +94,10 @@ CORES = {
             cost=m7_cost,
             unaligned=M7_WAITS,
             refetch=_no_refetch,
-            model_note=f"Cortex-M7 cycles by a COARSE dual-issue model, caches always hit, {_NO_WAIT_STATES}",
+            model_note=(
+                "Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed, caches always hit, "
+                f"{_NO_WAIT_STATES}"
+            ),
         ),
     )
 }
