@@ -83,6 +83,8 @@ UNALIGNED = {  # a halfword-aligned word 1 more, a byte-aligned one 2, a byte-al
     "ldrh r0, [r4, #1]; ldrh r1, [r4, #2]": (2 + 1) + 1,
     "str r0, [r4, #1]; strh r0, [r4, #1]": 1 + 1,
     "adds r4, #2; nop; ldr r0, [r4]; ldr r1, [r4, #2]": 1 + 1 + (2 + 1) + 1,
+    "mov r0, r4; nop; ldr r1, [r0, #1]": 1 + 1 + (2 + 2),
+    "str r4, [r5]; ldr r0, [r5]; nop; ldr r1, [r0, #1]": 1 + 2 + 1 + 2,  # through a loaded address: taken as aligned
     "movs r6, #3; nop; b 1f; nop; 1: ldr r0, [r4, r6]": 1 + 1 + 2 + (2 + 2),
     "adds r4, #1; movs r0, #3; 1: ldr r1, [r4], #1; subs r0, #1; bne 1b": (
         1 + 1 + (2 + 2) + (2 + 1) + (2 + 2) + 3 * 1 + 2 * 2 + 1  # at 1, 2 and 3 modulo 4; ADDS is not directly before

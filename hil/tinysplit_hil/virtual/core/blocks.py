@@ -23,7 +23,7 @@ class BlockTable:
         self._code = code
         self._blocks: dict[int, tuple[Block, list[Instruction]]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
-        self._falls_into: dict[int, Block] = {}  # the shortest block before an address without a taken branch
+        self._falls_into: dict[int, list[Instruction]] = {}  # the shortest block before an address
         self.entries = (ctypes.c_void_p * (len(code) // 2))()
 
     def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
@@ -69,16 +69,16 @@ class BlockTable:
             block.longest = _longest(block, instructions)
             last, address = instructions[-1], block.end
             known = self._falls_into.get(address)
-            if (last.writes_pc and not last.is_conditional) or (known and known.address > block.address):
+            if (last.writes_pc and not last.is_conditional) or (known and known[0].address > block.address):
                 return
-            self._falls_into[address] = block
+            self._falls_into[address] = instructions
 
     def _context(self, address: int) -> list[Instruction]:
         """Return the instructions that run directly before an address without a taken branch."""
         context: list[Instruction] = []
         while (before := self._falls_into.get(address)) and len(context) < _CONTEXT:
-            address = before.address
-            context = self._blocks[address][1] + context
+            address = before[0].address
+            context = before + context
         return context[-_CONTEXT:]
 
     def _store(self, block: Block, instructions: list[Instruction], cost: BlockCost) -> None:

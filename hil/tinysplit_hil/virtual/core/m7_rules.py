@@ -81,7 +81,9 @@ _SLOW = {
 }
 _MULTIPLE = MULTIPLE_LOADS | MULTIPLE_STORES
 _SINGLE = frozenset(_SLOW) | _MULTIPLE | PAIR_ACCESSES | EXCLUSIVE_STORES | {arm.ARM_INS_VMRS, arm.ARM_INS_VMSR}
+_LONG_CONSTANTS = frozenset(("movw", "movt", "addw", "subw", "adr"))  # 12 or 16 bits in the instruction
 _BYTE = 0xFF
+_HALFWORD_BYTES = 2
 _WORD_BYTES, _BANKS_BYTES = 4, 8
 
 
@@ -109,12 +111,11 @@ def _is_fpu_arithmetic(each: Instruction) -> bool:
 
 
 def _is_shifted_constant(each: Instruction) -> bool:
-    """Return whether the constant is made from eight bits by a shift, and not by repeating them."""
+    """Return whether a 32-bit instruction makes its constant from eight bits by a shift, and not by repeating them."""
     value = each.immediate & 0xFFFFFFFF
-    if value <= _BYTE or each.id in _SHIFTS or each.base or each.writes_pc or each.name[3:] in ("w", "t"):
+    if value <= _BYTE or each.size == _HALFWORD_BYTES or each.id in _SHIFTS or each.base or each.writes_pc:
         return False
-    low, high = value & 0xFFFF, value >> 16
-    return low != high or (low & _BYTE != low >> 8 and low & _BYTE != 0 and low >> 8 != 0)
+    return each.name not in _LONG_CONSTANTS and value & 0xFFFF != value >> 16
 
 
 def _uses_shifter(each: Instruction) -> bool:
@@ -200,9 +201,7 @@ def _is_single(each: Instruction) -> bool:
     """Return whether an instruction issues alone."""
     if each.is_floating and (each.name in _LONG_FPU or each.is_double or each.has_double_register):
         return True
-    is_core_move = each.id == arm.ARM_INS_VMOV and any(
-        arm.ARM_REG_R0 <= each_ <= arm.ARM_REG_R12 for each_ in each.registers
-    )
+    is_core_move = each.id == arm.ARM_INS_VMOV and any(map(_is_integer, each.registers))
     return each.id in _SINGLE or is_core_move or each.text == "wfi"
 
 
