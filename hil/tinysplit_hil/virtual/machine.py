@@ -147,6 +147,8 @@ class Machine:
         self.state.finds_loops = finds_loops
 
     def _power_up(self) -> None:
+        if self._core.has_mainline:
+            self._emulator.time_divisions(self._flash_start)
         stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
         self._emulator.start_at(reset, stack)
 

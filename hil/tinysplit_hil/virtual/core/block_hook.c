@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core_timing.h"
 #include "memory_model.h"
 
 /* Constants of unicorn.h and arm.h. */
@@ -50,8 +51,15 @@ typedef struct {
   uint32_t cycles; /* if the last branch is not taken */
   uint32_t taken; /* additional cycles if it is taken */
   uint32_t flags;
-  uint32_t accesses; /* words of memory that its instructions read and write at most */
+  int32_t entered; /* additional cycles if a taken branch enters it */
+  uint32_t branch; /* address of the last instruction */
+  uint32_t mispredicted; /* additional cycles if another target was predicted, 0 without prediction */
+  uint32_t longest; /* with all additional cycles, without stalls */
+  uint32_t access_count;
+  uint32_t word_count; /* of memory that its instructions read and write at most */
+  uint32_t reserved;
   const uint32_t *before; /* cycles of the block before each of its halfwords */
+  const access_t *accesses; /* that may be unaligned */
 } block_t;
 
 /* Written when a marked block begins. */
@@ -107,7 +115,17 @@ struct board {
   uint32_t probe_pause;
   uint32_t probe_countdown;
   uint32_t loop_state[CORE_REGISTERS];
+  prediction_t predictions[PREDICTED_BRANCHES];
+  prediction_t loop_predictions[PREDICTED_BRANCHES];
 };
+
+/* UDIV or SDIV at one address: registers of the operands. */
+typedef struct {
+  board_t *board;
+  uint32_t dividend;
+  uint32_t divisor;
+  uint32_t is_signed;
+} division_t;
 
 typedef struct {
   board_t *board;
@@ -156,7 +174,17 @@ static uint32_t longest_stalls(const board_t *board, const block_t *block) {
   const memory_t *memory = board->memory;
   if (!memory) return 0;
   uint32_t fetches = (block->end - block->address) / memory->fetch_bytes + 2;
-  return (fetches + block->accesses) * memory->longest_stall;
+  return (fetches + block->word_count) * memory->longest_stall;
+}
+
+static uint32_t unaligned_cycles(board_t *board, const block_t *block) {
+  uint32_t cycles = 0;
+  for (const access_t *access = block->accesses; access < block->accesses + block->access_count; access++) {
+    uint32_t address = access->offset + read_register(board, (int)access->base);
+    if (access->index) address += read_register(board, (int)access->index) << access->shift;
+    cycles += access->cycles[address % ALIGNMENTS];
+  }
+  return cycles;
 }
 
 static void charge(board_t *board, uint32_t next_address) {
@@ -164,6 +192,10 @@ static void charge(board_t *board, uint32_t next_address) {
   if (!block) return;
   fetch_until(board, block->end);
   board->cycles += block->cycles + board->stalls + (next_address == block->end ? 0 : block->taken);
+  if (block->mispredicted && next_address < EXCEPTION_RETURN &&
+      !predict(board->predictions, block->branch, block->end, next_address)) {
+    board->cycles += block->mispredicted;
+  }
   board->current = NULL;
 }
 
@@ -200,7 +232,10 @@ static void begin_probe(board_t *board, const block_t *block) {
   board->loop_blocks = 0;
   board->touched = 0;
   read_state(board, board->loop_state);
-  if (board->memory) board->memory->probed_words = board->memory->state(board->memory, board->cycles, board->memory->probed);
+  memcpy(board->loop_predictions, board->predictions, sizeof board->predictions);
+  if (board->memory) {
+    board->memory->probed_words = board->memory->state(board->memory, board->cycles, board->memory->probed);
+  }
 }
 
 /* True when the memory will answer as it did since the probe began. */
@@ -212,7 +247,14 @@ static bool memory_repeats(board_t *board) {
   return count == memory->probed_words && memcmp(words, memory->probed, count * sizeof *words) == 0;
 }
 
-/* True when the code is at the same address with the same registers: it repeats until the next event. */
+static bool is_same_state(board_t *board) {
+  uint32_t state[CORE_REGISTERS];
+  read_state(board, state);
+  return memcmp(state, board->loop_state, sizeof state) == 0 &&
+         memcmp(board->predictions, board->loop_predictions, sizeof board->predictions) == 0;
+}
+
+/* True when the code is at the same address with the same registers and predictions: it repeats until the next event. */
 static bool is_looping(board_t *board, const block_t *block) {
   if (!board->loop_head) {
     if (board->probe_countdown) {
@@ -223,10 +265,8 @@ static bool is_looping(board_t *board, const block_t *block) {
     return false;
   }
   if (block == board->loop_head && !board->touched) {
-    uint32_t state[CORE_REGISTERS];
-    read_state(board, state);
     board->period = board->cycles - board->loop_cycles;
-    if (memcmp(state, board->loop_state, sizeof state) == 0 && memory_repeats(board)) return true;
+    if (is_same_state(board) && memory_repeats(board)) return true;
   }
   if (block == board->loop_head || board->touched || !(block->flags & REPEATABLE) ||
       ++board->loop_blocks > PROBE_BLOCKS) {
@@ -244,7 +284,7 @@ static const block_t *find_block(board_t *board, uint32_t address, uint32_t size
 }
 
 static bool is_too_long(const board_t *board, const block_t *block) {
-  return board->cycles + block->cycles + block->taken + longest_stalls(board, block) > board->horizon;
+  return board->cycles + block->longest + longest_stalls(board, block) > board->horizon;
 }
 
 void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
@@ -257,6 +297,7 @@ void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   const block_t *last = board->current;
   charge(board, (uint32_t)address);
   const block_t *block = find_block(board, (uint32_t)address, size);
+  if (block && last && last->end != address) board->cycles += (uint64_t)(int64_t)block->entered;
   if (!block) {
     stop(board, FAILED);
   } else if (board->cycles >= board->deadline || (is_too_long(board, block) && !board->may_overrun)) {
@@ -269,6 +310,7 @@ void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
     mark(board, block);
     begin_block(board, block);
     board->may_overrun = 0;
+    board->cycles += unaligned_cycles(board, block);
   }
 }
 
@@ -288,6 +330,18 @@ void on_data(void *uc, int type, uint64_t address, int size, int64_t value, void
   memory_t *memory = board->memory;
   uint64_t cycle = cycle_in_block(board, pc) + 1 + board->words_accessed;
   board->stalls += (type == MEM_WRITE ? memory->write : memory->read)(memory, (uint32_t)address, cycle);
+}
+
+/* Called before the division; its block counts the shortest. */
+void on_division(void *uc, uint64_t address, uint32_t size, void *user) {
+  (void)uc;
+  (void)address;
+  (void)size;
+  const division_t *division = user;
+  board_t *board = division->board;
+  uint32_t dividend = read_register(board, REG_R0 + (int)division->dividend);
+  uint32_t divisor = read_register(board, REG_R0 + (int)division->divisor);
+  board->cycles += division_cycles(dividend, divisor, division->is_signed);
 }
 
 /* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */

@@ -1,10 +1,16 @@
 """The three cores: Unicorn model, exception timing and cycle model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from unicorn import arm_const
 
-from tinysplit_hil.virtual.core.cycle_models import CostModel, m0plus_cost, m4_cost, m7_cost
+from tinysplit_hil.virtual.core.alignment import M4_WAITS, M7_WAITS, Waits
+from tinysplit_hil.virtual.core.cycle_models import CostModel
+from tinysplit_hil.virtual.core.instructions import Instruction
+from tinysplit_hil.virtual.core.m0plus_cycles import m0plus_cost
+from tinysplit_hil.virtual.core.m4_cycles import m4_cost, m4_refetch
+from tinysplit_hil.virtual.core.m7_cycles import m7_cost
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,13 @@ class Core:
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
     dma_wait_cycles: int  # for which a byte that DMA transfers stops the core
     cost: CostModel
+    unaligned: Waits  # of loads
+    refetch: Callable[[Instruction], int]  # cycles that a taken branch adds, by its target
     model_note: str
+
+
+def _no_refetch(_target: Instruction) -> int:
+    return 0
 
 
 _NO_WAIT_STATES = "no flash wait states"
@@ -30,7 +42,7 @@ _NO_WAIT_STATES = "no flash wait states"
 CORES = {
     core.name: core
     for core in (
-        # Arm DDI 0484C: interrupt latency 15 cycles; it gives no cycles for the exit.
+        # Arm DDI 0484C: interrupt latency 15 cycles. It gives none for the exit and for tail-chaining: assumed.
         Core(
             name="cortex-m0plus",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
@@ -45,6 +57,8 @@ CORES = {
             # want it at the same time. Pessimistic: they always do.
             dma_wait_cycles=1,
             cost=m0plus_cost,
+            unaligned={},
+            refetch=_no_refetch,
             model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
         ),
         # Arm DDI 0439: interrupt latency 12 cycles, tail-chaining 6; Arm DDI 0337: exit 10.
@@ -60,8 +74,12 @@ CORES = {
             has_mainline=True,
             dma_wait_cycles=0,
             cost=m4_cost,
-            model_note=f"Cortex-M4 cycles by DDI 0439, taken branches 2, divisions 7, {_NO_WAIT_STATES}",
+            unaligned=M4_WAITS,
+            refetch=m4_refetch,
+            model_note=f"Cortex-M4 cycles by DDI 0439 and measurements, IT not folded, {_NO_WAIT_STATES}",
         ),
+        # Interrupt latency 12 cycles, as Arm publishes it for zero wait states. Exit and tail-chaining are assumed
+        # to be those of Cortex-M4.
         Core(
             name="cortex-m7",
             unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M7,
@@ -74,7 +92,12 @@ CORES = {
             has_mainline=True,
             dma_wait_cycles=0,
             cost=m7_cost,
-            model_note=f"Cortex-M7 cycles by a COARSE dual-issue model, caches always hit, {_NO_WAIT_STATES}",
+            unaligned=M7_WAITS,
+            refetch=_no_refetch,
+            model_note=(
+                "Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed, caches always hit, "
+                f"{_NO_WAIT_STATES}"
+            ),
         ),
     )
 }

@@ -9,11 +9,13 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Device, Memory
+from tinysplit_hil.virtual.core.divisions import find_divisions
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
     DescribeCallback,
+    Division,
     ReadCallback,
     Region,
     WriteCallback,
@@ -44,8 +46,9 @@ class Emulator:
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for kind, name in _HOOKS:
-            self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p))
+            self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p), user)
 
     def _map_memories(self, device: Device, ram: Mapping[str, bytes]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
@@ -65,12 +68,10 @@ class Emulator:
         """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
         return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
 
-    def _add_hook(self, kind: int, function: c_void_p, addresses: tuple[int, int] = _ALL) -> None:
+    def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, addresses: tuple[int, int] = _ALL) -> None:
         handle = ctypes.c_size_t()
-        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         first, last = map(ctypes.c_uint64, addresses)
-        add = uclib.uc_hook_add
-        _check(add(self._handle, ctypes.byref(handle), kind, function, user, first, last))
+        _check(uclib.uc_hook_add(self._handle, ctypes.byref(handle), kind, function, user, first, last))
 
     def use_memory(self, memory: IdealMemory) -> None:
         """Let accesses take the time of `memory`."""
@@ -78,10 +79,19 @@ class Emulator:
             return
         self._kept.append(memory)
         self.state.memory = ctypes.addressof(memory.model)
-        function = ctypes.cast(library().on_data, c_void_p)
+        function, user = ctypes.cast(library().on_data, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for each in memory.hooked():
             kind = _READ | _WRITE if each.is_writable else _READ
-            self._add_hook(kind, function, (each.start, each.start + each.size_bytes - 1))
+            self._add_hook(kind, function, user, (each.start, each.start + each.size_bytes - 1))
+
+    def time_divisions(self, start: int) -> None:
+        """Add the cycles that the operands of a division require to its shortest duration; flash begins at `start`."""
+        function = ctypes.cast(library().on_division, c_void_p)
+        for offset, (dividend, divisor, is_signed) in find_divisions(bytes(self._flash)).items():
+            division = Division(ctypes.pointer(self.state), dividend, divisor, is_signed)
+            self._kept.append(division)
+            user = ctypes.cast(ctypes.pointer(division), c_void_p)
+            self._add_hook(unicorn.UC_HOOK_CODE, function, user, (start + offset, start + offset))
 
     def connect(
         self,

@@ -4,7 +4,7 @@ import ctypes
 import hashlib
 import subprocess
 import tempfile
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,9 @@ from tinysplit.common.cache import cache_directory
 from tinysplit.common.errors import ToolError
 
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("block_hook.c", "wait_state_flash.c", "cached_buses.c"))
-_HEADER = Path(__file__).with_name("memory_model.h")
+_HEADERS = tuple(Path(__file__).with_name(name) for name in ("core_timing.h", "memory_model.h"))
+_PREDICTED_BRANCHES = 64  # of core_timing.h
+LONGEST_DIVISION = 10  # cycles that core_timing.h adds
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 
@@ -41,6 +43,18 @@ class BlockFlag(IntFlag):
     MARKED = 8  # cycles and stalls are recorded when it begins
 
 
+class Access(Structure):
+    """Mirror of access_t."""
+
+    _fields_ = (
+        ("base", c_uint32),
+        ("index", c_uint32),
+        ("shift", c_uint32),
+        ("offset", c_uint32),
+        ("cycles", c_uint32 * 4),
+    )
+
+
 class Block(Structure):
     """Mirror of block_t."""
 
@@ -50,8 +64,15 @@ class Block(Structure):
         ("cycles", c_uint32),
         ("taken", c_uint32),
         ("flags", c_uint32),
-        ("accesses", c_uint32),
+        ("entered", c_int32),
+        ("branch", c_uint32),
+        ("mispredicted", c_uint32),
+        ("longest", c_uint32),
+        ("access_count", c_uint32),
+        ("word_count", c_uint32),
+        ("reserved", c_uint32),
         ("before", POINTER(c_uint32)),
+        ("accesses", POINTER(Access)),
     )
 
 
@@ -124,7 +145,14 @@ class BoardState(Structure):
         ("words_accessed", c_uint32),
         ("reserved", c_uint32),
         ("loop_search", c_uint64 * 12),
+        ("predictions", c_uint32 * (2 * _PREDICTED_BRANCHES * 3)),
     )
+
+
+class Division(Structure):
+    """Mirror of division_t."""
+
+    _fields_ = (("board", POINTER(BoardState)), ("dividend", c_uint32), ("divisor", c_uint32), ("is_signed", c_uint32))
 
 
 class Region(Structure):
@@ -136,7 +164,7 @@ class Region(Structure):
 @lru_cache
 def library() -> ctypes.CDLL:
     """Return the compiled C part. Raises ToolError when gcc is missing or fails."""
-    text = b"".join(path.read_bytes() for path in (*_SOURCES, _HEADER))
+    text = b"".join(path.read_bytes() for path in (*_SOURCES, *_HEADERS))
     name = hashlib.sha256(text + " ".join(_FLAGS).encode()).hexdigest()[:16]
     path = cache_directory() / f"block_hook_{name}.so"
     if not path.exists():
