@@ -147,7 +147,7 @@ def _with_copy(source: LayerSource) -> LayerSource:
 
 
 def _run(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
-    return _finish(VirtualRig([VirtualBoard(board, elf)]), symbols)
+    return _finish(VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True), symbols)
 
 
 def _finish(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
@@ -158,7 +158,7 @@ def _finish(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]]) -> VirtualR
 
 def _run_with_real_memory(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]], count: int) -> RealMemory:
     """Return the cycles and stalls from the begin of each layer to that of the next."""
-    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=False)
+    rig = VirtualRig([VirtualBoard(board, elf)])
     addresses = [symbols[name][0] & ~1 for name in (*map(function_name, range(1, count + 1)), "finished")]
     rig.mark(0, addresses)
     _finish(rig, symbols)

@@ -7,6 +7,7 @@ import argparse
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
@@ -35,9 +36,10 @@ def main() -> None:
     """Print the speed of every core."""
     argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"):
-            board = load_board(name)
-            rig = VirtualRig([VirtualBoard(board, build(Path(folder) / name, board, PROGRAM))])
+        boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")]
+        for board, is_ideal in product(boards, (True, False)):
+            elf = build(Path(folder) / f"{board.name}_{is_ideal}", board, PROGRAM)
+            rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=is_ideal)
             start = time.process_time()
             try:
                 rig.run_until(10**15)
@@ -45,7 +47,8 @@ def main() -> None:
                 spent = time.process_time() - start
                 if "bkpt" not in str(end):
                     raise
-                print(f"{board.device.core:14} {ROUNDS * INSTRUCTIONS_PER_ROUND / spent / 1e6:6.0f} MIPS")
+                memory = "ideal memory" if is_ideal else "real memory, caches off"
+                print(f"{board.device.core:14} {memory:24} {ROUNDS * INSTRUCTIONS_PER_ROUND / spent / 1e6:6.0f} MIPS")
 
 
 if __name__ == "__main__":

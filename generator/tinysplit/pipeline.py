@@ -103,13 +103,15 @@ class Search:
 class MeasureSettings:
     """How boards are measured: where, how many samples, and whether these are streamed.
 
-    With `fail_fast` the first sample that fails ends the measurement.
+    Virtual boards have the memory of the boards, or an ideal one without wait states. With `fail_fast` the first sample
+    that fails ends the measurement.
     """
 
     rig: str = VIRTUAL_RIG
     sample_count: int = DEFAULT_SAMPLE_COUNT
     is_pipelined: bool = False
     fail_fast: bool = False
+    has_ideal_memory: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +340,7 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
-    with open_rig(settings.rig, project, folder) as boards:
+    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory) as boards:
         with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
             measurement = measure(project, boards, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:

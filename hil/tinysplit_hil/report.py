@@ -83,6 +83,7 @@ class MeasureReport:
             "project_hash": self.project.project_hash,
             "rig": rig.kind,
             "rig_note": rig.note,
+            "memory": rig.memory,
             "boards": self._boards_json(),
             "estimated_i_s": self.estimated.i_s,
             "measured_i_s": self.measurement.i_s.mean,

@@ -29,6 +29,7 @@ class Rig:
 
     kind: Literal["virtual", "real"]
     note: str
+    memory: Literal["real", "ideal"]  # ideal: of virtual boards without wait states
     ports: Mapping[int, Port]
     clock: Clock
 
@@ -61,18 +62,20 @@ def check_rig(spec: str) -> None:
 
 
 @contextmanager
-def open_rig(spec: str, project: Project, folder: Path) -> Iterator[Rig]:
+def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
-    The virtual boards run the ELF files in `folder`. Raises InputError for an invalid rig file and for a folder that is
-    not built, ToolError when a port is missing or cannot be opened.
+    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one. Raises
+    InputError for an invalid rig file and for a folder that is not built, ToolError when a port is missing or cannot be
+    opened.
     """
-    with _open_virtual(project, folder) if spec == VIRTUAL else _open_real(Path(spec), project) as rig:
+    is_virtual = spec == VIRTUAL
+    with _open_virtual(project, folder, has_ideal_memory) if is_virtual else _open_real(Path(spec), project) as rig:
         yield rig
 
 
 @contextmanager
-def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
+def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
     from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
     from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
@@ -84,10 +87,11 @@ def _open_virtual(project: Project, folder: Path) -> Iterator[Rig]:
         for link in project.links
     ]
     name = f"{project.project_hash:08x}"
-    with open_registered(name, VirtualRig(boards, wires)) as virtual:
+    with open_registered(name, VirtualRig(boards, wires, has_ideal_memory=has_ideal_memory)) as virtual:
         urls = [f"virtual://{name}/{position}" for position in range(len(boards))]
         with _open_ports(project, urls) as ports:
-            yield Rig("virtual", virtual.model_note, ports, VirtualClock(virtual))
+            memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
+            yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual))
 
 
 def _built(elf: Path) -> Path:
@@ -104,7 +108,7 @@ def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
     with _open_ports(project, urls) as ports:
-        yield Rig("real", f"real boards on {', '.join(urls)}", ports, RealClock(tuple(ports.values())))
+        yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
 
 
 def _read_rig_file(path: Path) -> _RigFile:

@@ -40,7 +40,7 @@ def test_the_error_of_the_boards_oscillators_is_not_that_of_hse(fed: tuple[Board
     hsi = board.with_clock(ClockSource.HSI)
     hsi_elf = build(tmp_path, hsi, (), NETWORK)
     times = [
-        VirtualRig([VirtualBoard(board, each, clock_error_ppm=error)])
+        VirtualRig([VirtualBoard(board, each, clock_error_ppm=error)], has_ideal_memory=True)
         for each in (elf, hsi_elf)
         for error in (0, 30_000)
     ]
@@ -56,7 +56,7 @@ def clock_rate(rig: VirtualRig) -> int:
 
 def clock_after(limit_ms: int, board: Board, elf: Path) -> tuple[bool, int, int]:
     """Return `clock_ok` and `clock_core_hz` of the firmware, and the core cycles per millisecond after it."""
-    rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=False)
+    rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=False, has_ideal_memory=True)
     rig.run_until(limit_ms * MS_PS)
     before = rig.cycles(0)
     rig.run_until((limit_ms + WINDOW_MS) * MS_PS)

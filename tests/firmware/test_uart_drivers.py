@@ -40,7 +40,9 @@ def exchange(folder: Path, names: tuple[str, str], driving: LinkDriving, baud: i
     boards = [load_board(name) for name in names]
     elfs = [elf(folder, name, driving, baud) for name in names]
     wire = Wire((0, boards[0].link_uarts[0].name), (1, boards[1].link_uarts[0].name))
-    rig = VirtualRig([VirtualBoard(board, path) for board, path in zip(boards, elfs, strict=True)], [wire])
+    rig = VirtualRig(
+        [VirtualBoard(board, path) for board, path in zip(boards, elfs, strict=True)], [wire], has_ideal_memory=True
+    )
     addresses = [[address_of(name, path) for name in RESULTS] for path in elfs]
     seconds = 10 * BYTES / baud
     rig.run_until(round((10 + 2000 * seconds) * MS))

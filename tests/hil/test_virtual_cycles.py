@@ -42,7 +42,7 @@ def test_counters_count_the_cycles_between_two_reads(
 ) -> None:
     board = load_board(board_name)
     source = COUNTED % (counter[0], lines, counter[1])
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, source))])
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, source))], has_ideal_memory=True)
     rig.run_until(MS_PS)
     assert rig.read_word(0, 0x20000000) == expected
 
@@ -63,7 +63,7 @@ def test_skipped_iterations_take_the_same_cycles(tmp_path: Path, board_name: str
     elf = build(tmp_path, board, assembler("cpsid i", *(line.format(work=work) for line in POLLING)))
     counts = []
     for finds_loops in (True, False):
-        rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=finds_loops)
+        rig = VirtualRig([VirtualBoard(board, elf)], finds_loops=finds_loops, has_ideal_memory=True)
         rig.run_until(5 * MS_PS)
         counts.append(rig.cycles(0))
     assert counts[0] == counts[1] > 20_000
@@ -72,7 +72,7 @@ def test_skipped_iterations_take_the_same_cycles(tmp_path: Path, board_name: str
 def test_the_branch_predictor_is_empty_after_a_reset(tmp_path: Path) -> None:
     board = load_board(M7)
     elf = build(tmp_path, board, assembler("movs r0, #9", "1: subs r0, #1", "bne 1b"))
-    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
     rig.run_until(MS_PS)
     cycles = rig.cycles(0)
     rig.reset_board(0, ResetCause.PIN, at_ps=2 * MS_PS, held_ps=MS_PS)

@@ -162,7 +162,9 @@ def program(family: Family, body: str) -> str:
 
 def start(folder: Path, family: Family, body: str, handlers: dict[int, str] | None = None) -> VirtualRig:
     board = load_board(family.board)
-    rig = VirtualRig([VirtualBoard(board, build(folder, board, program(family, body), handlers))])
+    rig = VirtualRig(
+        [VirtualBoard(board, build(folder, board, program(family, body), handlers))], has_ideal_memory=True
+    )
     rig.set_baud(0, family.baud)
     return rig
 

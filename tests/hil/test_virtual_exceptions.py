@@ -25,7 +25,7 @@ static inline void note(uint32_t value) { LOG[++LOG[0]] = value; }
 
 def start(folder: Path, board_name: str, source: str, handlers: dict[int, str]) -> VirtualRig:
     board = load_board(board_name)
-    rig = VirtualRig([VirtualBoard(board, build(folder, board, source, handlers))])
+    rig = VirtualRig([VirtualBoard(board, build(folder, board, source, handlers))], has_ideal_memory=True)
     rig.run_until(MS_PS)
     return rig
 

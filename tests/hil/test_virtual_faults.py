@@ -61,7 +61,7 @@ def pair(folder: Path, *, error_ppm: int = 0) -> VirtualRig:
     board = load_board(G0)
     sender, receiver = build(folder / "a", board, SENDER), build(folder / "b", board, RECEIVER)
     boards = [VirtualBoard(board, sender), VirtualBoard(board, receiver, clock_error_ppm=error_ppm)]
-    return VirtualRig(boards, [Wire((0, "USART1"), (1, "USART1"))])
+    return VirtualRig(boards, [Wire((0, "USART1"), (1, "USART1"))], has_ideal_memory=True)
 
 
 def received(rig: VirtualRig) -> list[int]:
@@ -149,7 +149,7 @@ def test_faults_on_the_lines_of_the_host(tmp_path: Path) -> None:
         COMMON + "void reset(void) { begin(); for (;;) { while (!(USART2->ISR & 32)) {} USART2->TDR = USART2->RDR; } }"
     )
     board = load_board(G0)
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, echo))])
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, echo))], has_ideal_memory=True)
     rig.set_baud(0, BAUD)
     rig.run_until(MS_PS)
     rig.set_faults((0, "USART2"), LineFaults(lost_bytes=frozenset({1})))
@@ -175,7 +175,7 @@ def test_a_board_that_never_starts_is_silent_and_a_reset_does_not_help(tmp_path:
         VirtualBoard(board, build(tmp_path / "a", board, SENDER), starts=False),
         VirtualBoard(board, build(tmp_path / "b", board, RECEIVER)),
     ]
-    rig = VirtualRig(boards, [Wire((0, "USART1"), (1, "USART1"))])
+    rig = VirtualRig(boards, [Wire((0, "USART1"), (1, "USART1"))], has_ideal_memory=True)
     rig.reset_board(0, ResetCause.PIN, at_ps=MS_PS)
     assert received(rig) == []
     assert rig.cycles(0) == 0
@@ -196,7 +196,7 @@ def test_a_flipped_bit_in_flash_stays_over_resets(tmp_path: Path) -> None:
     )
     board = load_board(G0)
     elf = build(tmp_path, board, source)
-    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
     rig.flip_flash_bit(0, address_of("weight", elf), 3)
     for end in (1, 2):
         rig.run_until(end * MS_PS)

@@ -33,7 +33,9 @@ void reset(void) {
 @pytest.fixture
 def echo(tmp_path: Path) -> Iterator[VirtualRig]:
     board = load_board("nucleo_g071rb")
-    with open_registered("test", VirtualRig([VirtualBoard(board, build(tmp_path, board, ECHO))])) as rig:
+    with open_registered(
+        "test", VirtualRig([VirtualBoard(board, build(tmp_path, board, ECHO))], has_ideal_memory=True)
+    ) as rig:
         yield rig
 
 
@@ -83,7 +85,7 @@ def test_an_unknown_rig_or_board_is_named(echo: VirtualRig, url: str) -> None:
 
 def test_a_deadlock_is_an_error(tmp_path: Path) -> None:
     board = load_board("nucleo_g071rb")
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))])
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))], has_ideal_memory=True)
     with open_registered("asleep", rig), pytest.raises(ToolError, match="deadlock"):
         serial.serial_for_url("virtual://asleep/0").read(1)
 

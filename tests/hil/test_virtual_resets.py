@@ -39,7 +39,9 @@ def start(folder: Path, row: Row, body: str, *, ram_seed: int = 0) -> VirtualRig
     name, ram, flags, iwdg, remove, *_ = row
     board = load_board(name)
     return VirtualRig(
-        [VirtualBoard(board, build(folder, board, COMMON % (ram, flags, iwdg, remove) + body))], ram_seed=ram_seed
+        [VirtualBoard(board, build(folder, board, COMMON % (ram, flags, iwdg, remove) + body))],
+        ram_seed=ram_seed,
+        has_ideal_memory=True,
     )
 
 

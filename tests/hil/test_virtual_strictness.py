@@ -15,7 +15,7 @@ MS_PS = 10**9
 
 def message(folder: Path, board_name: str, source: str) -> str:
     board = load_board(board_name)
-    rig = VirtualRig([VirtualBoard(board, build(folder, board, source))])
+    rig = VirtualRig([VirtualBoard(board, build(folder, board, source))], has_ideal_memory=True)
     with pytest.raises(BoardStoppedError) as caught:
         rig.run_until(MS_PS)
     text = str(caught.value)
@@ -81,7 +81,9 @@ void reset(void) {
 
 def test_the_clock_follows_the_pll_registers(tmp_path: Path) -> None:
     board = load_board(G0)
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, PLL % (2, 8)))], finds_loops=False)
+    rig = VirtualRig(
+        [VirtualBoard(board, build(tmp_path, board, PLL % (2, 8)))], finds_loops=False, has_ideal_memory=True
+    )
     rig.run_until(MS_PS)
     before = rig.cycles(0)
     rig.run_until(2 * MS_PS)
@@ -98,7 +100,7 @@ def test_a_clock_without_its_wait_states_stops_the_board(tmp_path: Path) -> None
 
 def test_ram_is_not_zero_at_power_up(tmp_path: Path) -> None:
     board = load_board(G0)
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))])
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler("nop")))], has_ideal_memory=True)
     assert rig.read_word(0, 0x20000000) != 0
     assert rig.read_word(0, 0x20000000 + 36 * 1024 - 4) != 0
 
@@ -113,7 +115,7 @@ def test_a_peripheral_without_its_clock_reads_zero_and_ignores_writes(tmp_path: 
         "str r2, [r3]",
     )
     board = load_board(G0)
-    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler(*lines)))])
+    rig = VirtualRig([VirtualBoard(board, build(tmp_path, board, assembler(*lines)))], has_ideal_memory=True)
     rig.run_until(MS_PS)
     assert rig.read_word(0, 0x20000000) == 0
 
@@ -123,8 +125,8 @@ def test_an_elf_of_another_board_or_an_invalid_file_is_refused(tmp_path: Path) -
     none = tmp_path / "none.elf"
     none.write_text("nothing")
     with pytest.raises(InputError, match="cannot be loaded into a virtual board"):
-        VirtualRig([VirtualBoard(board, none)])
+        VirtualRig([VirtualBoard(board, none)], has_ideal_memory=True)
     source = assembler("nop") + "\nconst char large[400000] = {1};"
     large = build(tmp_path / "f4", load_board(F4), source)
     with pytest.raises(InputError, match="outside the flash of nucleo_g071rb"):
-        VirtualRig([VirtualBoard(board, large)])
+        VirtualRig([VirtualBoard(board, large)], has_ideal_memory=True)

@@ -39,7 +39,7 @@ def rig_of(folder: Path, first: str, second: str, names: tuple[str, str] = (G0, 
     built = [
         VirtualBoard(b, build(folder / str(i), b, s)) for i, (b, s) in enumerate(zip(boards, sources, strict=True))
     ]
-    return VirtualRig(built, [LINK], **options)
+    return VirtualRig(built, [LINK], **options, has_ideal_memory=True)
 
 
 def test_2_kib_take_as_long_as_computed_on_the_receivers_clock(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_usart_of_the_f4_receives_by_interrupt_from_that_of_the_g0(tmp_path:
     boards = [load_board(G0), load_board(F4)]
     first = build(tmp_path / "g0", boards[0], SENDER % (BRR, 5))
     second = build(tmp_path / "f4", boards[1], F4_INTERRUPTS, {16 + 37: "usart1"})
-    rig = VirtualRig([VirtualBoard(boards[0], first), VirtualBoard(boards[1], second)], [LINK])
+    rig = VirtualRig([VirtualBoard(boards[0], first), VirtualBoard(boards[1], second)], [LINK], has_ideal_memory=True)
     rig.run_until(10**11)
     assert [rig.read_word(1, OUT + 4 * i) for i in range(6)] == [5, 0, 1, 2, 3, 4]
 
@@ -184,6 +184,8 @@ def test_a_low_power_uart_counts_256ths_and_port_g_needs_its_supply(tmp_path: Pa
     }"""
     board = load_board(L4)
     for supply, expected in (("PWR->CR2 |= PWR_CR2_IOSV;", b"\x5a"), ("", b"")):
-        rig = VirtualRig([VirtualBoard(board, build(tmp_path / str(len(supply)), board, source % supply))])
+        rig = VirtualRig(
+            [VirtualBoard(board, build(tmp_path / str(len(supply)), board, source % supply))], has_ideal_memory=True
+        )
         rig.run_until(10**10)
         assert rig.host_port(0).read(2) == expected

@@ -66,7 +66,7 @@ def rig_of(
         last = index == len(programs) - 1
         built.append(VirtualBoard(board, build(folder / str(index), board, source, handlers if last else None)))
     wires = [Wire((0, "USART1"), (1, "USART1"))] if len(built) > 1 else []
-    return VirtualRig(built, wires, finds_loops=finds_loops)
+    return VirtualRig(built, wires, finds_loops=finds_loops, has_ideal_memory=True)
 
 
 def outs(rig: VirtualRig, count: int, index: int = -1) -> list[int]:
@@ -129,7 +129,9 @@ def test_idle_is_the_same_whichever_board_goes_first(tmp_path: Path) -> None:
                 build(tmp_path / f"swapped{position}", board, source, {} if position else handlers)
                 for position, (_, source) in enumerate(boards)
             ]
-            rig = VirtualRig([VirtualBoard(board, elf) for elf in elfs], [Wire((0, "USART1"), (1, "USART1"))])
+            rig = VirtualRig(
+                [VirtualBoard(board, elf) for elf in elfs], [Wire((0, "USART1"), (1, "USART1"))], has_ideal_memory=True
+            )
         else:
             rig = rig_of(tmp_path / str(index), *boards, handlers=handlers)
         rig.run_until(10 * MS_PS)

@@ -120,6 +120,6 @@ def test_instructions_and_their_twins_agree(board_name: str, tmp_path: Path) -> 
     board = load_board(board_name)
     source = PROGRAM % {"checks": "\n".join(checks()), "rounds": ROUNDS}
     elf = build(tmp_path, board, source)
-    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
     rig.run_until(TIME_LIMIT_PS)
     assert rig.read_word(0, address_of("first_failure", elf)) == 0

@@ -115,6 +115,6 @@ void reset(void) {
 def test_pixels_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
     board = load_board(board_name)
     elf = build(tmp_path, board, PROGRAM)
-    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
     rig.run_until(TIME_LIMIT_PS)
     assert rig.read_word(0, address_of("first_failure", elf)) == 1_000_000

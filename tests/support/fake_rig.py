@@ -122,7 +122,7 @@ class FakeRig:
         time = FakeTime()
         boards = tuple(board for copy in range(copies) for board in _make_copy(time, 2 * copy))
         ports = {number: FakePort(board, f"fake://{number}") for number, board in enumerate(boards, 1)}
-        return cls(boards, Rig("virtual", NOTE, ports, time), time)
+        return cls(boards, Rig("virtual", NOTE, "real", ports, time), time)
 
 
 def _make_copy(time: FakeTime, first_index: int) -> tuple[FakeBoard, FakeBoard]:

@@ -252,7 +252,7 @@ def faulty_boards(
         faulty = FaultyBoards(
             project=project,
             virtual=virtual,
-            rig=Rig("virtual", "", ports, clock),
+            rig=Rig("virtual", "", "real", ports, clock),
             clock=clock,
             inputs=inputs,
             expected=expected,

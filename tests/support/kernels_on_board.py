@@ -54,7 +54,7 @@ def run_on_virtual_board(folder: Path, source: LayerSource, x: IntArray) -> byte
         scratch=f", (void *){SCRATCH:#x}" if source.scratch_bytes else "",
     )
     board = load_board(BOARD)
-    rig = VirtualRig([VirtualBoard(board, build(folder, board, program))])
+    rig = VirtualRig([VirtualBoard(board, build(folder, board, program))], has_ideal_memory=True)
     rig.run_until(10**12)
     assert rig.read_word(0, DONE) == 1, "the layer does not end"
     size = len(x) * layer.out_shape.size * source.quantized.formats.y.bits // 8

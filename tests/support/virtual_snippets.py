@@ -28,7 +28,7 @@ class Snippets:
 
     def cycles(self, piece: str, *, finds_loops: bool = True) -> int:
         """Return the cycles from the first line to the end of the WFI after the last."""
-        rig = VirtualRig([VirtualBoard(self._board, self._elf)], finds_loops=finds_loops)
+        rig = VirtualRig([VirtualBoard(self._board, self._elf)], finds_loops=finds_loops, has_ideal_memory=True)
         rig.run_until(MS_PS)
         start = rig.cycles(0)
         rig.jump(0, address_of(self._names[piece], self._elf))

@@ -54,7 +54,7 @@ def wiring_of(
             number: stack.enter_context(serial.serial_for_url(f"virtual://{name}/{number - 1}", project.host_baud))
             for number in range(1, len(boards) + 1)
         }
-        rig = Rig("virtual", "", ports, VirtualClock(virtual))
+        rig = Rig("virtual", "", "real", ports, VirtualClock(virtual))
         return find_rates(request, candidates, project, rig, Console(quiet=True))
 
 

@@ -99,6 +99,13 @@ FailFast = Annotated[
         "--fail-fast", help="Stop at the first sample that fails. By default the boards are reset and the next follows."
     ),
 ]
+IdealMemory = Annotated[
+    bool,
+    typer.Option(
+        "--ideal-memory",
+        help="Virtual boards whose memory never makes the core wait: no flash wait states, no cache misses.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 

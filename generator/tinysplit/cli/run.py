@@ -20,6 +20,7 @@ from tinysplit.cli.options import (
     ClockOfSplit,
     FailFast,
     Folder,
+    IdealMemory,
     Json,
     KernelOption,
     MaxAccuracyDrop,
@@ -105,18 +106,29 @@ def measure(
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
     pipelined: Pipelined = False,
     fail_fast: FailFast = False,
+    ideal_memory: IdealMemory = False,
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     project = Project.read(folder)
-    settings = _measuring(rig, sample_count, pipelined, fail_fast)
+    settings = _measuring(rig, sample_count, pipelined, fail_fast, ideal_memory)
     report = pipeline.measure_folder(project, folder, samples, settings, messages)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
 
-def _measuring(rig: str, sample_count: int, is_pipelined: bool, fail_fast: bool) -> pipeline.MeasureSettings:
-    return pipeline.MeasureSettings(rig=rig, sample_count=sample_count, is_pipelined=is_pipelined, fail_fast=fail_fast)
+def _measuring(
+    rig: str, sample_count: int, is_pipelined: bool, fail_fast: bool, ideal_memory: bool
+) -> pipeline.MeasureSettings:
+    if ideal_memory and rig != pipeline.VIRTUAL_RIG:
+        raise UsageError(f"--ideal-memory is for virtual boards: leave it out with --rig {rig}")
+    return pipeline.MeasureSettings(
+        rig=rig,
+        sample_count=sample_count,
+        is_pipelined=is_pipelined,
+        fail_fast=fail_fast,
+        has_ideal_memory=ideal_memory,
+    )
 
 
 @flattened
@@ -138,6 +150,7 @@ def run(
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
     pipelined: Pipelined = False,
     fail_fast: FailFast = False,
+    ideal_memory: IdealMemory = False,
     as_json: Json = False,
 ) -> None:
     """Split, generate, build and measure."""
@@ -154,7 +167,7 @@ def run(
         clock=clock,
         calibration=calibration,
         calibration_count=calibration_count,
-        measuring=_measuring(rig, sample_count, pipelined, fail_fast),
+        measuring=_measuring(rig, sample_count, pipelined, fail_fast, ideal_memory),
         goal=goal,
     )
     report = pipeline.run(request, messages)

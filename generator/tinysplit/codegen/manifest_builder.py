@@ -101,7 +101,7 @@ def _layer(
     core, own = board_plan.board.device.core, planned.layer(graph, index)
     times = planned.calls(graph, index)
     cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times, layer)
-    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _copy_cycles(quantized, index, board_plan)
+    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _constant_cycles(quantized, index, board_plan)
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,
@@ -117,13 +117,16 @@ def _layer(
     )
 
 
-def _copy_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> float:
-    """Return the cycles of copying constants in the step of a layer: a fused one has its producer's step."""
-    memory = board_plan.memory
-    if memory.producer(quantized.graph, index) is not None:
-        return 0.0
-    layers = (index, memory.consumer(quantized.graph, index)) if index in memory.fused else (index,)
-    return sum(board_plan.constants[layer].own_cycles for layer in layers if layer in board_plan.constants)
+def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> float:
+    """Return the cycles that constants cost in the time of a layer: of fused ones, the producer's copies all."""
+    memory, graph = board_plan.memory, quantized.graph
+    own = board_plan.constants.get(index)
+    waits = own.waits_in_flash if own and not own.is_copied else 0.0
+    if memory.producer(graph, index) is not None:
+        return waits
+    layers = (index, memory.consumer(graph, index)) if index in memory.fused else (index,)
+    placed = (board_plan.constants[layer] for layer in layers if layer in board_plan.constants)
+    return waits + sum(each.cost_cycles for each in placed if each.is_copied)
 
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoard:

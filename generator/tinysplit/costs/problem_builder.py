@@ -13,7 +13,6 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel, Optimize, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -130,7 +129,7 @@ def _layer_costs(
     if settings.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that RAM allows
         fastest = {own: choice.kernel(number, name=name) for own, choice in choices.items()}
         flash_of = {own: max(flash_of[own], flash(own, kernel)) for own, kernel in fastest.items()}
-    cycles = {own: kernel_cycles(layer, choices[own].board.device.core, widths, kernels[own]) for own in kernels}
+    cycles = {own: choice.cycles(number, kernels[own]) for own, choice in choices.items()}
     ram_bytes = {own: layer_ram_bytes(graph, number, bits, kernel) for own, kernel in kernels.items()}
     return LayerCosts(
         name=layer.name,

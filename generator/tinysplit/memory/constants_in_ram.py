@@ -99,11 +99,6 @@ class PlacedConstants:
         return min(self.offsets.values()) + self.size_bytes if self.is_copied else 0
 
     @property
-    def own_cycles(self) -> float:
-        """Cycles beside those of the kernel, without waits."""
-        return self.copy_cycles if self.is_copied else 0.0
-
-    @property
     def cost_cycles(self) -> float:
         """Cycles beside those of the kernel."""
         return self.copy_cycles + self.copy_waits if self.is_copied else self.waits_in_flash

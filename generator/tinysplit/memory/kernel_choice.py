@@ -7,6 +7,7 @@ from math import inf
 from tinysplit.boards.board import Board
 from tinysplit.kernels import Kernel, Optimize, choose
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -26,6 +27,13 @@ class KernelChoice:
         layer = self.graph.layers[number]
         widths = self.widths.of_layer(layer)
         return choose(layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
+
+    def cycles(self, number: int, kernel: Kernel) -> float:
+        """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
+        layer = self.graph.layers[number]
+        cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
+        placed = self.placed_constants(number, kernel)
+        return cycles + (placed.cost_cycles if placed else 0.0)
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.

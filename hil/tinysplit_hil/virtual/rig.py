@@ -68,7 +68,7 @@ class VirtualRig:
         *,
         finds_loops: bool = True,
         ram_seed: int = 0,
-        has_ideal_memory: bool = True,
+        has_ideal_memory: bool = False,
     ) -> None:
         self._boards = tuple(boards)
         self._wires = tuple(wires)
@@ -126,7 +126,8 @@ class VirtualRig:
     def model_note(self) -> str:
         """Description of the cycle models in use, for the captions of tables."""
         notes = dict.fromkeys(CORES[each.board.device.core].model_note for each in self._boards)
-        return f"virtual boards: {'; '.join(notes)}"
+        memory = "no flash wait states" if self._has_ideal_memory else "flash, caches and buses of the boards"
+        return f"virtual boards: {'; '.join(notes)}; {memory}"
 
     def _uart(self, index: int, name: str) -> Usart:
         return self._machines[index].chip.uarts[name]

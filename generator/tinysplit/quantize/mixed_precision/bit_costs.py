@@ -7,7 +7,6 @@ from functools import cached_property
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
@@ -44,11 +43,10 @@ class WidthCosts:
         return True
 
     def _layer_seconds(self, number: int, widths: BitWidths) -> float:
-        layer, board = self.graph.layers[number], self.boards[self.assignment[number]]
-        own, core = widths.of_layer(layer), board.device.core
+        board = self.boards[self.assignment[number]]
         choice = KernelChoice(self.graph, widths, board)
         kernel = choice.kernel(number, self.settings.optimize, dict(self.settings.kernels).get(number))
-        return kernel_cycles(layer, core, own, kernel) / board.clock.core_hz
+        return choice.cycles(number, kernel) / board.clock.core_hz
 
     @cached_property
     def _cut_seconds(self) -> Mapping[int, list[float]]:

@@ -37,8 +37,6 @@ def _no_refetch(_target: Instruction) -> int:
     return 0
 
 
-_NO_WAIT_STATES = "no flash wait states"
-
 CORES = {
     core.name: core
     for core in (
@@ -59,7 +57,7 @@ CORES = {
             cost=m0plus_cost,
             unaligned={},
             refetch=_no_refetch,
-            model_note=f"Cortex-M0+ cycles by DDI 0484C, {_NO_WAIT_STATES}",
+            model_note="Cortex-M0+ cycles by DDI 0484C",
         ),
         # Arm DDI 0439: interrupt latency 12 cycles, tail-chaining 6; Arm DDI 0337: exit 10.
         Core(
@@ -76,7 +74,7 @@ CORES = {
             cost=m4_cost,
             unaligned=M4_WAITS,
             refetch=m4_refetch,
-            model_note=f"Cortex-M4 cycles by DDI 0439 and measurements, IT not folded, {_NO_WAIT_STATES}",
+            model_note="Cortex-M4 cycles by DDI 0439 and measurements, IT not folded",
         ),
         # Interrupt latency 12 cycles, as Arm publishes it for zero wait states. Exit and tail-chaining are assumed
         # to be those of Cortex-M4.
@@ -94,10 +92,7 @@ CORES = {
             cost=m7_cost,
             unaligned=M7_WAITS,
             refetch=_no_refetch,
-            model_note=(
-                "Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed, caches always hit, "
-                f"{_NO_WAIT_STATES}"
-            ),
+            model_note="Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed",
         ),
     )
 }
