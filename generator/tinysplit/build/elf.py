@@ -121,8 +121,7 @@ def _bytes_in(memory: Memory, sections: Sequence[Section]) -> int:
     return sum(
         section["sh_size"]
         for section in sections
-        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC
-        and memory.start <= section["sh_addr"] < memory.start + memory.size_bytes
+        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and memory.start <= section["sh_addr"] < memory.end
     )
 
 
