@@ -36,6 +36,13 @@ class CodeRam:
     size_bytes: int
 
 
+class CodeMemory(StrEnum):
+    """The memory from which the code of a board's layers is fetched."""
+
+    FLASH = "flash"
+    RAM = "ram"  # on the code buses: `CodeRam`
+
+
 @dataclass(frozen=True)
 class Interrupt:
     """An entry of the vector table: the handler of `position` is called `<name>_IRQHandler`."""
