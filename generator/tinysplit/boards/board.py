@@ -35,6 +35,10 @@ class CodeRam:
     data_start: int  # address of the same bytes in the data RAM
     size_bytes: int
 
+    def free_bytes(self, data_end: int) -> int:
+        """Return the bytes that are free behind data that end at `data_end`."""
+        return max(0, self.data_start + self.size_bytes - max(self.data_start, data_end))
+
 
 class CodeMemory(StrEnum):
     """The memory from which the code of a board's layers is fetched."""

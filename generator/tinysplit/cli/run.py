@@ -18,6 +18,8 @@ from tinysplit.cli.options import (
     CalibrationSamples,
     Clock,
     ClockOfSplit,
+    CodeMemoryChoice,
+    CodeMemoryOption,
     FailFast,
     Folder,
     Json,
@@ -64,6 +66,7 @@ def generate(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     clock: ClockOfSplit = None,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
@@ -77,7 +80,8 @@ def generate(
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
     # The split may be that of the published cost model; what is generated is the quantized network.
-    settings = replace(split.settings, paper=False, kernels=parse_kernels(kernel))
+    kernels = parse_kernels(kernel)
+    settings = replace(split.settings, paper=False, kernels=kernels, code_memory=code_memory.requested)
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
@@ -130,6 +134,7 @@ def run(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     replicate: Replicate = None,
     objective: ObjectiveOption = Objective.LATENCY,
     clock: Clock = ClockSource.HSI,
@@ -142,14 +147,13 @@ def run(
 ) -> None:
     """Split, generate, build and measure."""
     goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
+    costs = replace(_costs(options, clock, rig), kernels=parse_kernels(kernel), code_memory=code_memory.requested)
     request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=samples,
         out=out,
-        settings=replace(
-            _costs(options, clock, rig), bits=cost_bits, objective=objective, kernels=parse_kernels(kernel)
-        ),
+        settings=replace(costs, bits=cost_bits, objective=objective),
         search=_search(options, replicate, goal),
         clock=clock,
         calibration=calibration,
