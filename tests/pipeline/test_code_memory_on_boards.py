@@ -12,6 +12,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
+from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.virtual.symbols import load_program
@@ -67,6 +68,39 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
     assert ram.ram[0].used_bytes == flash.ram[0].used_bytes + ram.ram_code_bytes
     assert ram.flash.used_bytes == pytest.approx(flash.flash.used_bytes, abs=256)  # veneers
     assert (ram.weights_bytes, ram.arena_bytes) == (flash.weights_bytes, flash.arena_bytes)
+
+
+def with_arena(out: Path, arena_bytes: int) -> Project:
+    """Generate for a board with 64 KB of RAM, of which SRAM2 is the last 16, and enlarge the arena."""
+    project = generated(out, "nucleo_l433rc_p", code_memory=CodeMemory.RAM)
+    (board,) = project.boards
+    network = out / board.directory / "src" / "network.c"
+    text = network.read_text()
+    declared = f"network_arena[{board.arena_bytes}]"
+    assert text.count(declared) == 1
+    network.write_text(text.replace(declared, f"network_arena[{arena_bytes}]"))
+    return project
+
+
+@pytest.mark.slow
+def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
+    project = with_arena(tmp_path / "out", 50_000)
+    (built,) = pipeline.build_folder(project, tmp_path / "out", QUIET).boards
+    data_bytes = built.sizes.ram[0].used_bytes - built.sizes.ram_code_bytes
+    first = 0x10000000 + data_bytes - 48 * 1024
+    in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]
+    assert first <= min(in_ram) < first + 16
+    measuring = pipeline.MeasureSettings(sample_count=3)
+    assert pipeline.measure_folder(project, tmp_path / "out", SAMPLES, measuring, QUIET).outputs.bit_exact
+
+
+@pytest.mark.slow
+def test_code_that_does_not_fit_behind_the_data_is_refused_by_the_linker(tmp_path: Path) -> None:
+    project = with_arena(tmp_path / "out", 62_000)
+    with pytest.raises(
+        CheckFailedError, match=r"^.ram_code of the program of board1_nucleo_l433rc_p does not fit into code_ram"
+    ):
+        pipeline.build_folder(project, tmp_path / "out", QUIET)
 
 
 def test_the_arena_does_not_depend_on_where_the_code_is(tmp_path: Path) -> None:
