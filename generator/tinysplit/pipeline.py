@@ -255,8 +255,8 @@ def plan_boards(
 ) -> tuple[Plan, ...]:
     """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
     settings, widths = context.settings, BitWidths.of_quantized(quantized)
-    links, optimize, kernels = settings.link_settings, settings.optimize, settings.kernels
-    return plan_copies(quantized.dequantized, widths, context.boards, problem, assignments, links, optimize, kernels)
+    chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
+    return plan_copies(quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
 
 
 def write_projects(

@@ -30,7 +30,7 @@ def message(folder: Path, board_name: str, source: str) -> str:
         (("ldr r0, =0x60000000", "ldr r1, [r0]"), "read of 4 bytes at 0x60000000, which is not mapped, pc 0x0800"),
         (("ldr r0, =0x20009000", "strb r1, [r0]"), "write of 1 bytes at 0x20009000, which is not mapped, pc 0x0800"),
         (("ldr r0, =0x08001000", "strh r1, [r0]"), "write of 2 bytes at 0x08001000, which is flash, pc 0x0800"),
-        (("ldr r0, =0x20000001", "bx r0"), "execution at 0x20000000, which is not flash, reached, pc 0x0800"),
+        (("ldr r0, =0x20000001", "bx r0"), "execution at 0x20000000, which has no code, reached, pc 0x0800"),
         (("ldr r0, =0x20000002", "ldr r1, [r0]"), "an unaligned access, which this core cannot make, pc 0x0800"),
         ((".inst.n 0xb108", "nop"), "ARMv6-M has no instruction `cbz"),
         ((".inst.w 0xfbb0f0f1",), "ARMv6-M has no instruction `udiv"),

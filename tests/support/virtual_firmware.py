@@ -4,15 +4,21 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from tinysplit.boards.board import Board, Device
+from tinysplit.boards.board import Board
 
 _FIRMWARE = Path(__file__).parents[2] / "firmware"
 _FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
 _LINKER_SCRIPT = """
 ENTRY(reset)
-MEMORY {{ FLASH (rx) : ORIGIN = {flash}, LENGTH = {flash_bytes} RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_bytes} }}
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash}, LENGTH = {flash_bytes}
+  RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_bytes}
+  CODE (rwx) : ORIGIN = {code}, LENGTH = 4096
+}}
 SECTIONS {{
   .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > FLASH
+  .ram_code : {{ ram_code_start = .; *(.ram_code) ram_code_end = .; }} > CODE AT> FLASH
+  ram_code_load = LOADADDR(.ram_code);
   .bss (NOLOAD) : {{ *(.data*) *(.bss*) *(COMMON) }} > RAM
   stack_top = ORIGIN(RAM) + LENGTH(RAM);
   /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
@@ -30,7 +36,7 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
     """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number."""
     handlers = handlers or {}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "link.ld").write_text(_linker_script(board.device))
+    (folder / "link.ld").write_text(_linker_script(board))
     entries = "\n".join(f".word {handlers.get(number, 0)}" for number in range(2, max(handlers, default=1) + 1))
     (folder / "vectors.S").write_text(_VECTORS.format(entries=entries))
     (folder / "main.c").write_text(source)
@@ -53,10 +59,15 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
 
 
 @lru_cache
-def _linker_script(device: Device) -> str:
-    ram = device.largest_ram
+def _linker_script(board: Board) -> str:
+    """Return a script in which the code of section .ram_code lies on the code buses, or at the data address of RAM."""
+    flash, ram = board.device.flash, board.device.largest_ram
     return _LINKER_SCRIPT.format(
-        flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
+        flash=flash.start,
+        flash_bytes=flash.size_bytes,
+        ram=ram.start,
+        ram_bytes=ram.size_bytes,
+        code=board.code_ram.code_start if board.code_ram else ram.start + 4096,
     )
 
 

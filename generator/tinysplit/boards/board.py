@@ -20,6 +20,32 @@ class Memory:
     start: int
     size_bytes: int
 
+    @property
+    def end(self) -> int:
+        """Address behind the last byte."""
+        return self.start + self.size_bytes
+
+
+@dataclass(frozen=True)
+class CodeRam:
+    """Part of the data RAM that is also mapped on the code buses: code is fetched there without wait states."""
+
+    name: str  # "sram2"
+    code_start: int  # address on the code buses
+    data_start: int  # address of the same bytes in the data RAM
+    size_bytes: int
+
+    def free_bytes(self, data_end: int) -> int:
+        """Return the bytes that are free behind data that end at `data_end`."""
+        return max(0, self.data_start + self.size_bytes - max(self.data_start, data_end))
+
+
+class CodeMemory(StrEnum):
+    """The memory from which the code of a board's layers is fetched."""
+
+    FLASH = "flash"
+    RAM = "ram"  # on the code buses: `CodeRam`
+
 
 @dataclass(frozen=True)
 class Interrupt:
@@ -266,6 +292,7 @@ class Board:
     hse_clock: ClockTree | None  # None if OSC_IN has no clock on the board as delivered
     memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
     caches: Caches
+    code_ram: CodeRam | None  # None without such a memory
     dma: Dma
     power: Power
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one

@@ -9,10 +9,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.boards.board import Board, ClockTree, Device, Dma, Interrupt, Memory, MemoryLevel, Pin, Power, Uart
+from tinysplit.boards.board import (
+    Board,
+    ClockTree,
+    CodeRam,
+    Device,
+    Dma,
+    Interrupt,
+    Memory,
+    MemoryLevel,
+    Pin,
+    Power,
+    Uart,
+)
 from tinysplit.boards.clocks import clock_tree
-from tinysplit.boards.devices import load_device, uart_dma, uart_pins, wait_state_limits
-from tinysplit.boards.memory_system import caches, memory_levels
+from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
+from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
@@ -62,6 +74,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
         memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
+        code_ram=_code_ram(file, family, device),
         dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
         power=Power.of(file.power.run_ma, file.power.sleep_ma),
         host_uart=_uart(file.host_uart, device, family, clock, with_fifo),
@@ -72,6 +85,13 @@ def make_board(name: str, file: BoardFile) -> Board:
         published_ram_bytes=file.published.ram_kb * KB,
         published_hz=file.published.mhz * 1_000_000,
     )
+
+
+def _code_ram(file: BoardFile, family: FamilyFile, device: Device) -> CodeRam | None:
+    """Return the memory that is also mapped on the code buses, None if the device has none."""
+    alias = family.code_alias
+    memory = load_memory(file.part, alias.memory, file.corrections) if alias else None
+    return code_ram(alias, memory, device) if alias and memory else None
 
 
 def _check_name(name: str) -> None:
@@ -149,6 +169,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "arena_memory_bytes": board.device.largest_ram.size_bytes,
             "memory_levels": _levels_to_json(board),
             "caches": asdict(board.caches),
+            "code_ram": asdict(board.code_ram) if board.code_ram else None,
             "power_w": asdict(board.power),
             "published": {
                 "cpm": board.published_cpm,

@@ -50,7 +50,7 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     """
     drivers = _drivers(part)
     core = drivers["core"]
-    memories = [_memory(raw, corrections) for raw in core["memory"]]
+    memories = _memories(part, corrections)
     (flash,) = _merged(memory for memory, access in memories if "w" not in access)
     interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in core["vector"])
     return Device(
@@ -66,6 +66,16 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     )
 
 
+def load_memory(part: str, name: str, corrections: Corrections = _NO_CORRECTIONS) -> Memory | None:
+    """Return a memory of `part` as modm-devices has it, before adjacent ones are merged; None if there is none."""
+    return next((memory for memory, _ in _memories(part, corrections) if memory.name == name), None)
+
+
+def _memories(part: str, corrections: Corrections) -> list[tuple[Memory, str]]:
+    """Return all memories with their access rights."""
+    return [_memory(raw, corrections) for raw in _drivers(part)["core"]["memory"]]
+
+
 def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, str]:
     name, start = raw["name"], int(raw["start"], 16)
     if correction := corrections.memories.get(name):
@@ -78,7 +88,7 @@ def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     joined: list[Memory] = []
     for memory in sorted(memories, key=lambda memory: memory.start):
         name = memory.name.rstrip("0123456789")
-        if joined and joined[-1].start + joined[-1].size_bytes == memory.start:
+        if joined and joined[-1].end == memory.start:
             before = joined.pop()
             joined.append(Memory(before.name, before.start, before.size_bytes + memory.size_bytes))
         else:

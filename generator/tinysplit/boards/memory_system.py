@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tinysplit.boards.board import Caches, ClockTree, Device, Memory, MemoryLevel
-from tinysplit.boards.schema import CacheSizes, MemorySystem
+from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, Memory, MemoryLevel
+from tinysplit.boards.schema import CacheSizes, CodeAlias, MemorySystem
 from tinysplit.common.errors import InputError
 
 
@@ -46,3 +46,29 @@ def caches(system: MemorySystem, sizes: CacheSizes | None) -> Caches:
     if sizes:
         code, data = sizes.code_bytes, sizes.data_bytes
     return Caches(system.cache_line_bytes, code, data)
+
+
+def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
+    """Return `memory` with its address on the code buses.
+
+    Raises InputError unless it is a part of the data RAM, and its bytes on the code buses overlap no other memory.
+    """
+    what = f"{device.name}: code_alias of {device.family}.toml: {memory.name}"
+    if not memory.size_bytes:
+        raise InputError(f"{what} has 0 bytes")
+    if not any(_contains(ram, memory) for ram in device.ram):
+        raise InputError(f"{what} at 0x{memory.start:08x} is no part of the data RAM")
+    on_code_buses = Memory(memory.name, alias.start, memory.size_bytes)
+    flash_at_0 = Memory("flash at address 0", 0, device.flash.size_bytes)
+    for other in (flash_at_0, device.flash, *device.ram):
+        if _overlap(on_code_buses, other):
+            raise InputError(f"{what} at 0x{alias.start:08x} overlaps {other.name}")
+    return CodeRam(memory.name, alias.start, memory.start, memory.size_bytes)
+
+
+def _contains(outer: Memory, inner: Memory) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _overlap(one: Memory, other: Memory) -> bool:
+    return one.start < other.end and other.start < one.end

@@ -137,6 +137,14 @@ class MemorySystem(FileModel):
     source: Source
 
 
+class CodeAlias(FileModel):
+    """The data memory that is also mapped on the code buses, and its address there; a device may lack it."""
+
+    memory: str
+    start: PositiveInt
+    source: Source
+
+
 class DmaClocks(FileModel):
     """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own."""
 
@@ -192,6 +200,7 @@ class FamilyFile(FileModel):
 
     pll: PllRules
     memory_system: MemorySystem
+    code_alias: CodeAlias | None = None
     dma: DmaClocks
     fifos: Fifos | None = None
     uarts: dict[UartName, UartPeripheral]

@@ -12,7 +12,7 @@ from elftools.elf.sections import Section, Symbol
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 
-from tinysplit.boards.board import Device, Memory
+from tinysplit.boards.board import CodeRam, Device, Memory
 from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.common.tables import plain_table
 
@@ -50,6 +50,7 @@ class ElfSizes:
     stack_bytes: int  # reserved
     layer_code_bytes: dict[int, int]  # by number of the layer; including parts that the compiler split off
     shared_code_bytes: dict[str, int]  # by name; functions that several layers share, linked once
+    ram_code_bytes: int = 0  # code that startup copies into RAM: it counts in flash and in RAM
 
     @property
     def code_bytes(self) -> int:
@@ -57,23 +58,26 @@ class ElfSizes:
         return self.flash.used_bytes - self.weights_bytes
 
 
-def read_elf(path: Path, device: Device) -> ElfSizes:
-    """Read the sizes of a program that was built for `device`. Raises ToolError when the file is not ELF."""
+def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None) -> ElfSizes:
+    """Read the sizes of a program that was built for `device`. Raises ToolError when the file is not ELF.
+
+    `code_ram` is the RAM of the device that is also on the code buses.
+    """
     try:
         with path.open("rb") as stream:
-            return _sizes(ELFFile(stream), device)
+            return _sizes(ELFFile(stream), device, code_ram)
     except (OSError, ELFError) as error:
         raise ToolError(f"{path} is not a readable ELF file ({error}): build the project again") from error
 
 
-def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
+def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None) -> ElfSizes:
     sections = list(elf.iter_sections())
     weights_index = next((i for i, section in enumerate(sections) if section.name == WEIGHTS_SECTION), None)
     symbols = list(_symbols(elf))
     code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] != weights_index]
     return ElfSizes(
         flash=MemoryUse(device.flash, sum(section["sh_size"] for section in sections if _is_loaded(section))),
-        ram=tuple(MemoryUse(memory, _bytes_in(memory, sections)) for memory in device.ram),
+        ram=tuple(MemoryUse(memory, _ram_bytes(memory, sections, code_ram)) for memory in device.ram),
         weights_bytes=sum(
             symbol["st_size"]
             for symbol in symbols
@@ -81,6 +85,7 @@ def _sizes(elf: ELFFile, device: Device) -> ElfSizes:
         ),
         arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
         stack_bytes=sum(section["sh_size"] for section in sections if section.name == STACK_SECTION),
+        ram_code_bytes=_ram_code_bytes(sections, code_ram),
         layer_code_bytes=_layer_code_bytes(code),
         shared_code_bytes=_shared_code_bytes(code),
     )
@@ -117,12 +122,21 @@ def _is_loaded(section: Section) -> bool:
     return bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC) and section["sh_type"] != "SHT_NOBITS"
 
 
+def _ram_bytes(memory: Memory, sections: Sequence[Section], code_ram: CodeRam | None) -> int:
+    """Return the bytes of data in a memory, and of code where it is on the code buses."""
+    has_code = code_ram is not None and memory.start <= code_ram.data_start < memory.end
+    return _bytes_in(memory, sections) + (_ram_code_bytes(sections, code_ram) if has_code else 0)
+
+
+def _ram_code_bytes(sections: Sequence[Section], code_ram: CodeRam | None) -> int:
+    return _bytes_in(Memory(code_ram.name, code_ram.code_start, code_ram.size_bytes), sections) if code_ram else 0
+
+
 def _bytes_in(memory: Memory, sections: Sequence[Section]) -> int:
     return sum(
         section["sh_size"]
         for section in sections
-        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC
-        and memory.start <= section["sh_addr"] < memory.start + memory.size_bytes
+        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and memory.start <= section["sh_addr"] < memory.end
     )
 
 

@@ -19,6 +19,7 @@ TIME_LIMIT_S = 300.0
 LOG_IN_PROJECT = Path(".pio") / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
+_OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")
 _ERRORS = re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* ")
 
 
@@ -95,6 +96,11 @@ def _failure(directory: Path, log: Path) -> TinysplitError:
     if overflow := _OVERFLOW.search(output):
         memory, over_bytes = overflow.groups()
         return CheckFailedError(f"the program of {directory.name} is {over_bytes} bytes too large for {memory}")
+    if outside := _OUTSIDE.search(output):
+        section, memory = outside.groups()
+        return CheckFailedError(
+            f"{section} of the program of {directory.name} does not fit into {memory} behind the data"
+        )
     return ToolError(f"building {directory} failed: {first_error(output)} (log: {log})")
 
 

@@ -11,6 +11,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.project.report import code_memory_text
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class BuiltBoard:
             "weights_bytes": {"planned": self.board.weights_bytes, "built": self.sizes.weights_bytes},
             "arena_bytes": {"planned": self.board.arena_bytes, "built": self.sizes.arena_bytes},
             "code_bytes": self.sizes.code_bytes,
+            "ram_code_bytes": self.sizes.ram_code_bytes,
             "stack_bytes": self.sizes.stack_bytes,
         }
 
@@ -59,10 +61,7 @@ class BuildReport:
     def read(cls, project: Project, elfs: Sequence[Path]) -> "BuildReport":
         """Read the programs, in the order of the project's boards."""
         return cls(
-            tuple(
-                BuiltBoard(board, elf, read_elf(elf, load_board(board.name).device))
-                for board, elf in zip(project.boards, elfs, strict=True)
-            )
+            tuple(BuiltBoard(board, elf, _read(board, elf)) for board, elf in zip(project.boards, elfs, strict=True))
         )
 
     def check(self) -> None:
@@ -75,6 +74,11 @@ class BuildReport:
         return {"boards": [board.to_json() for board in self.boards]}
 
 
+def _read(board: ProjectBoard, elf: Path) -> ElfSizes:
+    described = load_board(board.name)
+    return read_elf(elf, described.device, described.code_ram)
+
+
 def print_build(report: BuildReport, console: Console) -> None:
     """Print the use of all memories, and built and planned sizes of weights and arena."""
     print_memory([(built.board.title, built.sizes) for built in report.boards], console)
@@ -85,3 +89,6 @@ def print_build(report: BuildReport, console: Console) -> None:
             f"arena {sizes.arena_bytes} bytes (planned {board.arena_bytes}), code {sizes.code_bytes} bytes",
             highlight=False,
         )
+        if board.code_memory_reason:
+            line = f"{board.title}: code of its layers in {code_memory_text(board)}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from enum import StrEnum
 from math import inf, isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tinysplit.boards.board import ClockSource
+from tinysplit.boards.board import ClockSource, CodeMemory
 from tinysplit.common.errors import UsageError
 from tinysplit.kernels import KERNELS, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
@@ -20,6 +21,20 @@ AUTO_BAUD = "auto"
 WIRING_PATH = Path("wiring.json")
 
 messages = Console(stderr=True)
+
+
+class CodeMemoryChoice(StrEnum):
+    """The values of --code-memory."""
+
+    AUTO = "auto"
+    FLASH = CodeMemory.FLASH
+    RAM = CodeMemory.RAM
+
+    @property
+    def requested(self) -> CodeMemory | None:
+        """The memory, None to choose for each board."""
+        return None if self is CodeMemoryChoice.AUTO else CodeMemory(self.value)
+
 
 Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.")]
 SamplesFile = Annotated[
@@ -66,6 +81,14 @@ KernelOption = Annotated[
 ObjectiveOption = Annotated[
     Objective,
     typer.Option(help="What the split optimises: minimise latency, maximise throughput or minimise energy."),
+]
+CodeMemoryOption = Annotated[
+    CodeMemoryChoice,
+    typer.Option(
+        "--code-memory",
+        help="Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM "
+        "where flash has wait states and the code is larger than the instruction cache.",
+    ),
 ]
 _CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK)."
 Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]

@@ -18,6 +18,8 @@ from tinysplit.cli.options import (
     CalibrationSamples,
     Clock,
     ClockOfSplit,
+    CodeMemoryChoice,
+    CodeMemoryOption,
     FailFast,
     Folder,
     IdealMemory,
@@ -45,6 +47,7 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import print_project
 from tinysplit.project.split_file import SplitFile, read_split
+from tinysplit.project.wiring_file import WiringFile
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
@@ -65,6 +68,7 @@ def generate(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     clock: ClockOfSplit = None,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
@@ -78,7 +82,8 @@ def generate(
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
     # The split may be that of the published cost model; what is generated is the quantized network.
-    settings = replace(split.settings, paper=False, kernels=parse_kernels(kernel))
+    kernels = parse_kernels(kernel)
+    settings = replace(split.settings, paper=False, kernels=kernels, code_memory=code_memory.requested)
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
@@ -142,6 +147,7 @@ def run(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
+    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     replicate: Replicate = None,
     objective: ObjectiveOption = Objective.LATENCY,
     clock: Clock = ClockSource.HSI,
@@ -160,9 +166,7 @@ def run(
         boards=tuple(options.board),
         samples=samples,
         out=out,
-        settings=replace(
-            _costs(options, clock, rig), bits=cost_bits, objective=objective, kernels=parse_kernels(kernel)
-        ),
+        settings=replace(_costs(options, clock, rig, kernel, code_memory), bits=cost_bits, objective=objective),
         search=_search(options, replicate, goal),
         clock=clock,
         calibration=calibration,
@@ -181,16 +185,20 @@ def _goal_and_bits(bits: str, max_accuracy_drop: float | None, min_sqnr: float |
     return (chosen, CostSettings.bits) if isinstance(chosen, Goal) else (None, chosen)
 
 
-def _costs(options: SplitOptions, clock: ClockSource, rig: str) -> CostSettings:
+def _costs(
+    options: SplitOptions, clock: ClockSource, rig: str, kernel: list[str] | None, code_memory: CodeMemoryChoice
+) -> CostSettings:
     """Return the settings of the costs. With --baud auto, links between virtual boards are tested first.
 
     Real boards have to be flashed for that, so there --wiring names the result.
     """
-    if not options.is_auto or rig != pipeline.VIRTUAL_RIG:
-        return options.settings(clock)
-    request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
-    with TemporaryDirectory() as folder:
-        return options.settings(clock, run_wiring_test(request, rig, Path(folder), messages))
+    tested: WiringFile | None = None
+    if options.is_auto and rig == pipeline.VIRTUAL_RIG:
+        request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
+        with TemporaryDirectory() as folder:
+            tested = run_wiring_test(request, rig, Path(folder), messages)
+    settings = options.settings(clock, tested)
+    return replace(settings, kernels=parse_kernels(kernel), code_memory=code_memory.requested)
 
 
 def _search(options: SplitOptions, replicate: bool | None, goal: Goal | None) -> pipeline.Search:

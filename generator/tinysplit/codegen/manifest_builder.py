@@ -140,6 +140,9 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         staged_cuts=tuple(sorted(number + 1 for number in board_plan.stages.cuts)),
         staged_input=board_plan.stages.input is not None,
         staged_output=board_plan.stages.output is not None,
+        code_memory=board_plan.code.memory,
+        ram_code_bytes=board_plan.code.ram_bytes,
+        code_memory_reason=board_plan.code.reason,
         core_hz=board.clock.core_hz,
     )
 

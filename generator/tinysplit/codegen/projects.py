@@ -114,12 +114,13 @@ def _hooks(plan: Plan, layer: int) -> RowHooks:
 def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
+    memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code.memory)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
         "checksum.py": checksum_script(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, HOST_BAUD, board_plan.arena_memory, board_plan.link_driving),
+        **render_board_files(board_plan.board, links, HOST_BAUD, *memories),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
@@ -50,6 +50,7 @@ class CostSettings:
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (0-based layer, kernel or scheme to use)
+    code_memory: CodeMemory | None = None  # of the layers; None: chosen for each board
 
     @property
     def link_settings(self) -> LinkSettings:

@@ -103,8 +103,12 @@ def _little_flash(kernels: tuple[Kernel, ...], layer: Layer, core: str, widths: 
 
 def flash_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
     """Return the bytes of flash that a layer takes: its constants, and its code according to the cost table."""
-    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
-    return kernel.weights_bytes(layer, widths) + costs.code_bytes
+    return kernel.weights_bytes(layer, widths) + code_bytes(kernel, layer, core, widths)
+
+
+def code_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
+    """Return the bytes of a layer's code according to the cost table, without the firmware library's functions."""
+    return load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer)).code_bytes
 
 
 def predicted_cycles(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> float | None:

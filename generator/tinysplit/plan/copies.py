@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
@@ -21,6 +21,7 @@ def plan_copies(
     settings: LinkSettings,
     optimize: Optimize = Optimize.CYCLES,
     kernels: Sequence[tuple[int, str]] = (),
+    code_memory: CodeMemory | None = None,
 ) -> tuple[Plan, ...]:
     """Return the plan of each copy of the network; several copies have one board each.
 
@@ -30,7 +31,8 @@ def plan_copies(
     for assignment in assignments:
         name = boards[assignment[0]].name
         if name not in plans:
-            plans[name] = make_plan(graph, bits, boards, problem, assignment, settings, optimize, kernels)
+            chosen = (settings, optimize, kernels, code_memory)
+            plans[name] = make_plan(graph, bits, boards, problem, assignment, *chosen)
     return tuple(_on_board(plans[boards[assignment[0]].name], assignment) for assignment in assignments)
 
 

@@ -1,15 +1,16 @@
 """The plan of a split: the steps of each board, its links, and the offset of every tensor in its arena."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tinysplit.boards.board import Board, Memory, board_title
+from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.arena import Arena
 from tinysplit.memory.constants_in_ram import PlacedConstants
 from tinysplit.memory.layout import BoardMemory, BufferId
@@ -18,6 +19,7 @@ from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
 from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
@@ -41,6 +43,7 @@ class BoardPlan:
     named: Mapping[int, str]  # kernels or schemes that the user chose, by 0-based layer
     optimize: Optimize  # objective for all other kernels
     constants: Mapping[int, PlacedConstants] = field(default_factory=dict)  # by layer, where it has any
+    code: CodePlacement = IN_FLASH
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -54,9 +57,12 @@ class BoardPlan:
 
     @property
     def arena_limit_bytes(self) -> int:
-        """Bytes of `arena_memory` that the firmware leaves free."""
-        memory = self.arena_memory
-        return memory.size_bytes - (self._firmware_bytes if memory == self.board.near_memory else 0)
+        """Bytes of `arena_memory` that the firmware and the code of the layers leave free."""
+        memory, code_ram = self.arena_memory, self.board.code_ram
+        end = memory.start + memory.size_bytes
+        if code_ram and self.code.memory is CodeMemory.RAM:
+            end = min(end, code_ram.data_start + code_ram.size_bytes - self.code.ram_bytes)
+        return end - memory.start - (self._firmware_bytes if memory == self.board.near_memory else 0)
 
     @property
     def arena_bytes(self) -> int:
@@ -67,6 +73,11 @@ class BoardPlan:
     def staged_bytes(self) -> int:
         """Bytes of the arena with the buffers of staged transfers behind it."""
         return aligned(self.arena.size_bytes) + self.stages.size_bytes
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes that firmware, links and arena take."""
+        return self._firmware_bytes + self.arena_bytes
 
     @property
     def near_bytes(self) -> int:
@@ -124,16 +135,16 @@ def make_plan(
     settings: LinkSettings,
     optimize: Optimize = Optimize.CYCLES,
     kernels: Sequence[tuple[int, str]] = (),
+    code_memory: CodeMemory | None = None,
 ) -> Plan:
     """Return the plan of every board for `assignment` (0-based board of each layer).
 
     All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
-    has no buffer for it until it is done. There is no deadlock: the first step of the list that is not done yet is the
-    next one of every board that takes part in it.
+    has no buffer for it until it is done. There is no deadlock: the first step that is not done is next on its boards.
 
-    `kernels` has (0-based layer, kernel or scheme to use). Raises UsageError if a board has too few link UARTs, a UART
-    cannot generate its baud rate, or no kernel of that name can compute a layer, and CheckFailedError if an arena is
-    larger than its board's memory.
+    `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose.
+    Raises UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no
+    kernel of that name can compute a layer, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
@@ -151,9 +162,19 @@ def make_plan(
         stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends, polls=driving.polls)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
-    plans = tuple(plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
+    planned = (plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
+    plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
+
+
+def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
+    """Return the plan with the place of the layers' code, for which arena, links and staging buffers leave RAM."""
+    board = plan.board
+    layers = [(kernel, graph.layers[number]) for number, kernel in plan.memory.kernels.items()]
+    estimated = sum(code_bytes(kernel, layer, board.device.core, widths.of_layer(layer)) for kernel, layer in layers)
+    code = place_code(board, estimated, plan.data_bytes, requested, board_title(plan.number, board.name))
+    return replace(plan, code=code)
 
 
 def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError
 
-from tinysplit.boards.board import board_title
+from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
@@ -171,6 +171,9 @@ class ProjectBoard(FileModel):
     staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
     staged_input: bool = False
     staged_output: bool = False
+    code_memory: CodeMemory = CodeMemory.FLASH  # of the layers' code
+    ram_code_bytes: int = 0  # of RAM that it takes at most
+    code_memory_reason: str = ""  # "" for boards without RAM on the code buses
     core_hz: int
 
     @property

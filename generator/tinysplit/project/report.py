@@ -5,9 +5,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tinysplit.boards.board import CodeMemory
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
-from tinysplit.project.manifest import Pipeline, Project, ProjectCut, ProjectLink
+from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectLink
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -21,6 +22,10 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         layers = [layer_numbers(run) for run in runs if run.device == board.number]
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
     console.print(table, "", sep="\n")
+    for board in project.boards:
+        if board.code_memory_reason:
+            line = f"{board.title}: code of its layers in {code_memory_text(board)}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
     for name, pipeline in _different(project).items():
         if len(project.copies) > 1:
             console.print(f"the network on each {name}:", highlight=False)
@@ -29,6 +34,12 @@ def print_project(project: Project, out: Path, console: Console) -> None:
     _print_hand_offs(project, console)
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
+
+
+def code_memory_text(board: ProjectBoard) -> str:
+    """Return the memory of the layers' code on a board with RAM on the code buses, with the reason for the choice."""
+    most = f", at most {board.ram_code_bytes} bytes" if board.code_memory is CodeMemory.RAM else ""
+    return f"{board.code_memory}{most}: {board.code_memory_reason}"
 
 
 def wiring_text(link: ProjectLink) -> str:

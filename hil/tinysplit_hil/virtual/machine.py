@@ -39,7 +39,10 @@ class Firmware:
     def __init__(self, board: Board, elf: Path) -> None:
         self.program = load_program(elf)
         self.image = bytearray(self.program.flash_image(board, elf))
-        self.blocks = BlockTable(CORES[board.device.core], board.device.flash.start, self.image)
+        ram_code = self.program.ram_code(board)
+        self.code: dict[int, bytes | bytearray] = {board.device.flash.start: self.image, **ram_code}
+        self.blocks = BlockTable(CORES[board.device.core], self.code)
+        self.ram_code = tuple(ram_code)  # addresses
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ class Machine:
         self._core = CORES[board.device.core]
         self._program = firmware.program
         self._flash_start = board.device.flash.start
-        self._blocks = firmware.blocks
-        self._emulator = Emulator(board.device, self._core.unicorn_model, bytes(firmware.image), start.ram)
+        self._blocks, self._code = firmware.blocks, firmware.code
+        image, model = bytes(firmware.image), self._core.unicorn_model
+        self._emulator = Emulator(board, model, image, start.ram, firmware.ram_code)
         self.state = self._emulator.state
         self.clock = Clock(1, start.ps, clock_error_ppm)
         self._nvic = Nvic(self._core.priority_bits)
@@ -141,14 +145,13 @@ class Machine:
         self._emulator.connect(self._bus.pages(), self._describe, self._read, self._write)
 
     def _prepare_state(self, finds_loops: bool) -> None:
-        self.state.blocks = self._blocks.entries
-        self.state.code_start = self._flash_start
-        self.state.code_size = 2 * len(self._blocks.entries)
+        self.state.code = self._blocks.windows
         self.state.finds_loops = finds_loops
 
     def _power_up(self) -> None:
         if self._core.has_mainline:
-            self._emulator.time_divisions(self._flash_start)
+            for address, code in self._code.items():
+                self._emulator.time_divisions(address, bytes(code))
         stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
         self._emulator.start_at(reset, stack)
 
@@ -156,7 +159,8 @@ class Machine:
 
     def _describe(self, address: int, size: int) -> int:
         try:
-            return self._blocks.describe(address, size, fpu_is_on=self._control.fpu_is_on)
+            memory = self._emulator.read(address, size)
+            return self._blocks.describe(address, memory, fpu_is_on=self._control.fpu_is_on)
         except BaseException as error:  # noqa: BLE001
             self.state.access_pc = address
             self._error = error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from tinysplit.boards.board import Board
@@ -16,9 +17,10 @@ _ERASED = b"\xff"
 
 @dataclass(frozen=True)
 class Program:
-    """Segments by physical address, and function symbols sorted by address."""
+    """Segments by physical address, those with code by the address where it runs, and functions sorted by address."""
 
     segments: tuple[tuple[int, bytes], ...]
+    code: tuple[tuple[int, bytes], ...]
     functions: tuple[tuple[int, str], ...]
 
     def flash_image(self, board: Board, elf: Path) -> bytes:
@@ -31,6 +33,11 @@ class Program:
                 raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
             image[offset : offset + len(data)] = data
         return bytes(image)
+
+    def ram_code(self, board: Board) -> dict[int, bytes]:
+        """Return the code that runs outside the flash of `board`, by its address."""
+        flash = board.device.flash
+        return {address: data for address, data in self.code if not flash.start <= address < flash.end}
 
     def symbol(self, address: int) -> str:
         """Return the function at `address` as "name+0x12", or "no symbol"."""
@@ -46,12 +53,12 @@ def load_program(path: Path) -> Program:
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
-            segments = tuple(
-                (each["p_paddr"], each.data()) for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]
-            )
+            loaded = [each for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]]
+            segments = tuple((each["p_paddr"], each.data()) for each in loaded)
+            code = tuple((each["p_vaddr"], each.data()) for each in loaded if each["p_flags"] & P_FLAGS.PF_X)
             table = elf.get_section_by_name(".symtab")
             symbols = table.iter_symbols() if table else ()
             functions = {s["st_value"] & ~_THUMB: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
     except (OSError, ELFError) as error:
         raise InputError(f"{path} cannot be loaded into a virtual board ({error}): build it first") from None
-    return Program(segments, tuple(sorted(functions.items())))
+    return Program(segments, code, tuple(sorted(functions.items())))

@@ -69,6 +69,15 @@ typedef struct {
   uint64_t stalls[STALL_KINDS];
 } mark_t;
 
+/* The code of an ELF file in one of CODE_WINDOWS equal parts of the address space. */
+typedef struct {
+  const block_t **blocks; /* one entry per halfword */
+  uint32_t start;
+  uint32_t size;
+} code_t;
+
+enum { CODE_WINDOWS = 64, WINDOW_BITS = 26 };
+
 typedef struct board board_t;
 
 struct board {
@@ -83,9 +92,7 @@ struct board {
   const block_t *(*describe)(uint32_t address, uint32_t size);
   uint32_t (*read)(uint32_t address, uint32_t size, uint64_t cycle);
   void (*write)(uint32_t address, uint32_t size, uint32_t value, uint64_t cycle);
-  const block_t **blocks; /* one entry per halfword of flash */
-  uint32_t code_start;
-  uint32_t code_size;
+  const code_t *code; /* of all windows */
   uint64_t cycles; /* at the start of `current`, or now if there is none */
   uint64_t deadline; /* stop before the first block that begins at this cycle or later */
   uint64_t horizon; /* stop before a block that may end after this cycle */
@@ -278,8 +285,9 @@ static bool is_looping(board_t *board, const block_t *block) {
 /* Unicorn hooks */
 
 static const block_t *find_block(board_t *board, uint32_t address, uint32_t size) {
-  uint32_t offset = address - board->code_start;
-  const block_t *block = offset < board->code_size ? board->blocks[offset / 2] : NULL;
+  const code_t *code = &board->code[address >> WINDOW_BITS];
+  uint32_t offset = address - code->start;
+  const block_t *block = offset < code->size ? code->blocks[offset / 2] : NULL;
   return block && block->end == address + size ? block : board->describe(address, size);
 }
 

@@ -1,6 +1,8 @@
 """Cycles of all basic blocks: computed when a block runs for the first time, read by the C hook."""
 
 import ctypes
+from collections.abc import Mapping
+from ctypes import Array
 
 from capstone import arm
 
@@ -8,34 +10,42 @@ from tinysplit_hil.virtual.core.alignment import possible_waits
 from tinysplit_hil.virtual.core.cores import Core
 from tinysplit_hil.virtual.core.cycle_models import BlockCost
 from tinysplit_hil.virtual.core.instructions import DIVISIONS, Instruction, decode
-from tinysplit_hil.virtual.core.native import LONGEST_DIVISION, Access, Block, BlockFlag
+from tinysplit_hil.virtual.core.native import (
+    CODE_WINDOWS,
+    LONGEST_DIVISION,
+    WINDOW_BITS,
+    Access,
+    Block,
+    BlockFlag,
+    CodeWindow,
+)
 from tinysplit_hil.virtual.errors import NotModelledError
 
 _CONTEXT = 8  # instructions: more than the longest latency of integers
 
 
 class BlockTable:
-    """Basic blocks of the code in flash, by address."""
+    """Basic blocks of the code of an ELF file, by address."""
 
-    def __init__(self, core: Core, start: int, code: bytes | bytearray) -> None:
+    def __init__(self, core: Core, code: Mapping[int, bytes | bytearray]) -> None:
+        """`code` has the contents of flash, and of code that the program copies into RAM, by their addresses there."""
         self._core = core
-        self._start = start
         self._code = code
         self._blocks: dict[int, tuple[Block, list[Instruction]]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
         self._falls_into: dict[int, list[Instruction]] = {}  # the shortest block before an address
-        self.entries = (ctypes.c_void_p * (len(code) // 2))()
+        self.windows = _windows(code)
         self.marked: frozenset[int] = frozenset()  # addresses of blocks at which cycles and stalls are recorded
 
-    def describe(self, address: int, size: int, *, fpu_is_on: bool) -> int:
-        """Add a block to the table and return the address of its entry.
+    def describe(self, address: int, memory: bytes, *, fpu_is_on: bool) -> int:
+        """Add a block to the table, for which `memory` has these contents, and return the address of its entry.
 
-        Raises NotModelledError when the core lacks one of its instructions.
+        Raises NotModelledError when the ELF file has other code there, or the core lacks one of the instructions.
         """
-        offset = address - self._start
-        if not 0 <= offset <= len(self._code) - size:
-            raise NotModelledError("code outside flash is not modelled")
-        instructions = decode(bytes(self._code[offset : offset + size]), address)
+        size = len(memory)
+        if memory != self._bytes_at(address, size):
+            raise NotModelledError(f"the code at 0x{address:08x} is not that of the ELF file")
+        instructions = decode(memory, address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
         block = Block(
@@ -49,8 +59,16 @@ class BlockTable:
         self._add_accesses(block, instructions)
         self._kept.append(block)
         self._time(address)
-        self.entries[offset // 2] = ctypes.addressof(block)
+        window = self.windows[address >> WINDOW_BITS]
+        window.blocks[(address - window.start) // 2] = ctypes.addressof(block)
         return ctypes.addressof(block)
+
+    def _bytes_at(self, address: int, size: int) -> bytes | None:
+        """Return the code of the ELF file at `address`, None if it has none."""
+        for start, code in self._code.items():
+            if start <= address <= start + len(code) - size:
+                return bytes(code[address - start : address - start + size])
+        return None
 
     def _add_accesses(self, block: Block, instructions: list[Instruction]) -> None:
         """Add the loads that may be unaligned; capstone and Unicorn number registers alike."""
@@ -116,6 +134,16 @@ def _longest(block: Block, instructions: list[Instruction]) -> int:
     unaligned = sum(int(max(block.accesses[i].cycles)) for i in range(block.access_count))
     fixed = int(block.cycles + block.taken + block.mispredicted)
     return fixed + LONGEST_DIVISION * divisions + unaligned
+
+
+def _windows(code: Mapping[int, bytes | bytearray]) -> Array[CodeWindow]:
+    """Return the table of the C hook without blocks: in each window, from its first code to its last."""
+    windows = (CodeWindow * CODE_WINDOWS)()
+    for number in {start >> WINDOW_BITS for start in code}:
+        own = {start: start + len(data) for start, data in code.items() if start >> WINDOW_BITS == number}
+        first, size = min(own), max(own.values()) - min(own)
+        windows[number] = CodeWindow((ctypes.c_void_p * ((size + 1) // 2))(), first, size)
+    return windows
 
 
 def _word_count(instructions: list[Instruction]) -> int:

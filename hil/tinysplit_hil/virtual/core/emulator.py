@@ -1,14 +1,14 @@
 """A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from ctypes import c_void_p
 
 import unicorn
 from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
-from tinysplit.boards.board import Device, Memory
+from tinysplit.boards.board import Board, Device
 from tinysplit_hil.virtual.core.divisions import find_divisions
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.native import (
@@ -33,16 +33,21 @@ _HOOKS = (
 
 
 class Emulator:
-    """One Unicorn engine with its C state; `ram` has the contents of the memories at the start."""
+    """One Unicorn engine with its C state; `ram` has the contents of the memories at the start.
 
-    def __init__(self, device: Device, model: int, flash: bytes, ram: Mapping[str, bytes]) -> None:
+    A memory is executable if one of the addresses `code` is in it.
+    """
+
+    def __init__(
+        self, board: Board, model: int, flash: bytes, ram: Mapping[str, bytes], code: Collection[int] = ()
+    ) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
         self._handle = self._uc._uch  # noqa: SLF001 (there is no public access to it)
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
         self.ram: dict[str, memoryview] = {}  # contents, by the names of the memories
-        self._map_memories(device, ram)
+        self._map_memories(board, ram, code)
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
@@ -50,18 +55,26 @@ class Emulator:
         for kind, name in _HOOKS:
             self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p), user)
 
-    def _map_memories(self, device: Device, ram: Mapping[str, bytes]) -> None:
+    def _map_memories(self, board: Board, ram: Mapping[str, bytes], code: Collection[int]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
         size = len(self._flash)
-        for start in self._flash_addresses(device):
+        for start in self._flash_addresses(board.device):
             self._uc.mem_map_ptr(start, size, read_only, ctypes.addressof(self._flash))
-        for memory in device.ram:
-            buffer = ctypes.create_string_buffer(_whole_pages(memory))
+        for memory in board.device.ram:
+            buffer = ctypes.create_string_buffer(_whole_pages(memory.size_bytes))
             self._kept.append(buffer)
             self.ram[memory.name] = memoryview(buffer).cast("B")[: memory.size_bytes]
             self.ram[memory.name][:] = ram[memory.name]
-            protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
-            self._uc.mem_map_ptr(memory.start, len(buffer), protection, ctypes.addressof(buffer))
+            self._map_ram(memory.start, len(buffer), ctypes.addressof(buffer), code)
+            if board.code_ram and memory.start <= board.code_ram.data_start < memory.end:
+                alias = ctypes.addressof(buffer) + board.code_ram.data_start - memory.start
+                self._map_ram(board.code_ram.code_start, _whole_pages(board.code_ram.size_bytes), alias, code)
+
+    def _map_ram(self, start: int, size: int, content: int, code: Collection[int]) -> None:
+        """Map `size` bytes at the address `content` of this process."""
+        is_executable = any(start <= address < start + size for address in code)
+        protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE | (unicorn.UC_PROT_EXEC if is_executable else 0)
+        self._uc.mem_map_ptr(start, size, protection, content)
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
@@ -84,10 +97,10 @@ class Emulator:
             kind = _READ | _WRITE if each.is_writable else _READ
             self._add_hook(kind, function, user, (each.start, each.start + each.size_bytes - 1))
 
-    def time_divisions(self, start: int) -> None:
-        """Add the cycles that the operands of a division require to its shortest duration; flash begins at `start`."""
+    def time_divisions(self, start: int, code: bytes) -> None:
+        """Add the cycles that the operands of a division require to its shortest duration, for `code` at `start`."""
         function = ctypes.cast(library().on_division, c_void_p)
-        for offset, (dividend, divisor, is_signed) in find_divisions(bytes(self._flash)).items():
+        for offset, (dividend, divisor, is_signed) in find_divisions(code).items():
             division = Division(ctypes.pointer(self.state), dividend, divisor, is_signed)
             self._kept.append(division)
             user = ctypes.cast(ctypes.pointer(division), c_void_p)
@@ -125,9 +138,13 @@ class Emulator:
         """Pop the exception frame; return False when the stack cannot be read."""
         return bool(library().leave_exception(self.state, link))
 
+    def read(self, address: int, size: int) -> bytes:
+        """Return the contents of memory."""
+        return bytes(self._uc.mem_read(address, size))
+
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
-        return int.from_bytes(self._uc.mem_read(address, 4), "little")
+        return int.from_bytes(self.read(address, 4), "little")
 
     def write_word(self, address: int, value: int) -> None:
         """Change a word of RAM."""
@@ -164,8 +181,8 @@ class Emulator:
         self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
 
 
-def _whole_pages(memory: Memory) -> int:
-    return -(-memory.size_bytes // _PAGE) * _PAGE
+def _whole_pages(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE
 
 
 def _check(error: int) -> None:

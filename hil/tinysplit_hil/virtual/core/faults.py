@@ -15,7 +15,7 @@ _ACCESSES = {
     21: ("execution", "is not mapped"),
     22: ("write", "is flash"),
     23: ("read", "is not readable"),
-    24: ("execution", "is not flash"),
+    24: ("execution", "has no code"),
 }
 
 

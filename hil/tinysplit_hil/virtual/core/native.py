@@ -76,6 +76,15 @@ class Block(Structure):
     )
 
 
+CODE_WINDOWS, WINDOW_BITS = 64, 26  # equal parts of the address space, and the bits of an address in one
+
+
+class CodeWindow(Structure):
+    """Mirror of code_t."""
+
+    _fields_ = (("blocks", POINTER(c_void_p)), ("start", c_uint32), ("size", c_uint32))
+
+
 class Mark(Structure):
     """Mirror of mark_t."""
 
@@ -118,9 +127,7 @@ class BoardState(Structure):
         ("describe", DescribeCallback),
         ("read", ReadCallback),
         ("write", WriteCallback),
-        ("blocks", POINTER(c_void_p)),
-        ("code_start", c_uint32),
-        ("code_size", c_uint32),
+        ("code", POINTER(CodeWindow)),
         ("cycles", c_uint64),
         ("deadline", c_uint64),
         ("horizon", c_uint64),

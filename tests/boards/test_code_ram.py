@@ -1,0 +1,57 @@
+"""RAM on the code buses, against the memory maps of ST's reference manuals (RM)."""
+
+from dataclasses import replace
+
+import pytest
+
+from tinysplit.boards.board import CodeRam, Memory
+from tinysplit.boards.catalog import board_names, load_board
+from tinysplit.boards.devices import load_memory
+from tinysplit.boards.memory_system import code_ram
+from tinysplit.boards.schema import CodeAlias
+from tinysplit.common.errors import InputError
+
+KB = 1024
+ALIAS = CodeAlias(memory="sram2", start=0x10000000, source="RM0432 memory map")
+SRAM2 = Memory("sram2", 0x20030000, 64 * KB)
+
+
+@pytest.mark.parametrize(
+    ("name", "data_start", "kb"),
+    [  # sections Embedded SRAM of RM0394 (L412, L433, L452) and RM0432
+        ("nucleo_l412kb", 0x20008000, 8),
+        ("nucleo_l433rc_p", 0x2000C000, 16),
+        ("nucleo_l452re", 0x20020000, 32),
+        ("nucleo_l4r5zi", 0x20030000, 64),
+    ],
+)
+def test_sram2_of_an_l4_is_on_the_code_buses(name: str, data_start: int, kb: int) -> None:
+    assert load_board(name).code_ram == CodeRam("sram2", 0x10000000, data_start, kb * KB)
+
+
+@pytest.mark.parametrize("name", [name for name in board_names() if not name.startswith("nucleo_l4")])
+def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
+    assert load_board(name).code_ram is None
+
+
+@pytest.mark.parametrize(
+    ("start", "memory", "message"),
+    [
+        (0x10000000, replace(SRAM2, size_bytes=0), "sram2 has 0 bytes"),
+        (0x10000000, replace(SRAM2, start=0x200A0000), "sram2 at 0x200a0000 is no part of the data RAM"),
+        (0x10000000, replace(SRAM2, start=0x2009FFFC), "is no part of the data RAM"),
+        (0x081F0004, SRAM2, "sram2 at 0x081f0004 overlaps flash"),
+        (0x00100000, SRAM2, "overlaps flash at address 0"),
+        (0x20030000, SRAM2, "sram2 at 0x20030000 overlaps sram"),
+    ],
+)
+def test_a_wrong_address_is_refused_in_one_line(start: int, memory: Memory, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        code_ram(ALIAS.model_copy(update={"start": start}), memory, load_board("nucleo_l4r5zi").device)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_memories_are_found_before_they_are_merged() -> None:
+    assert load_memory("stm32l4r5zit6", "sram3") == Memory("sram3", 0x20040000, 384 * KB)
+    assert load_memory("stm32l4r5zit6", "sram2") is None  # without the board's corrections

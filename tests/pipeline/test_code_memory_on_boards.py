@@ -1,0 +1,124 @@
+"""Code of layers in RAM: at its addresses in the program, bit-exact on virtual boards, and faster than in flash."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from command_line import run
+from example import CALIBRATION, MODEL, SAMPLES
+from tinysplit import pipeline
+from tinysplit.boards.board import CodeMemory
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.elf import read_elf
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.manifest import Project
+from tinysplit_hil.virtual.symbols import load_program
+
+QUIET = Console(quiet=True)
+L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l412kb", "nucleo_f401re"
+
+
+def generated(out: Path, *boards: str, code_memory: CodeMemory | None = None) -> Project:
+    settings = CostSettings(use_all=True, code_memory=code_memory)
+    context = pipeline.Context.load(MODEL, boards, settings, QUIET)
+    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    return pipeline.generate_folder(context, split, CALIBRATION, out)
+
+
+def layer_addresses(elf: Path) -> list[int]:
+    return [address for address, name in load_program(elf).functions if name.startswith(("layer_", "dsp_"))]
+
+
+@pytest.mark.slow
+def test_each_board_decides_for_itself(tmp_path: Path) -> None:
+    """The second board has no RAM on the code buses, and little code for the third is left."""
+    out = tmp_path / "out"
+    project = generated(out, L4PLUS, F4, "nucleo_l452re")
+    assert [board.code_memory for board in project.boards] == [CodeMemory.RAM, CodeMemory.FLASH, CodeMemory.FLASH]
+    assert "fits into the instruction cache" in project.boards[2].code_memory_reason
+    assert Project.read(out) == project
+    report = pipeline.build_folder(project, out, QUIET)
+    report.check()
+    for built, is_in_ram in zip(report.boards, (True, False, False), strict=True):
+        addresses = layer_addresses(built.elf)
+        assert addresses
+        assert {address >> 16 == 0x1000 for address in addresses} == {is_in_ram}
+        assert (0 < built.sizes.ram_code_bytes <= built.board.ram_code_bytes) is is_in_ram
+    measured = pipeline.measure_folder(project, out, SAMPLES, pipeline.MeasureSettings(sample_count=3), QUIET)
+    assert measured.outputs.bit_exact
+
+
+@pytest.mark.slow
+def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
+    sizes = {}
+    for memory in CodeMemory:
+        out = tmp_path / memory
+        project = generated(out, L4, code_memory=memory)
+        assert project.boards[0].code_memory is memory
+        assert project.boards[0].code_memory_reason == "requested"
+        (built,) = pipeline.build_folder(project, out, QUIET).boards
+        sizes[memory] = built.sizes
+        board = load_board(L4)
+        assert read_elf(built.elf, board.device, board.code_ram) == built.sizes
+    flash, ram = sizes[CodeMemory.FLASH], sizes[CodeMemory.RAM]
+    assert flash.ram_code_bytes == 0
+    assert ram.ram[0].used_bytes == flash.ram[0].used_bytes + ram.ram_code_bytes
+    assert ram.flash.used_bytes == pytest.approx(flash.flash.used_bytes, abs=256)  # veneers
+    assert (ram.weights_bytes, ram.arena_bytes) == (flash.weights_bytes, flash.arena_bytes)
+
+
+def with_arena(out: Path, arena_bytes: int) -> Project:
+    """Generate for a board with 64 KB of RAM, of which SRAM2 is the last 16, and enlarge the arena."""
+    project = generated(out, "nucleo_l433rc_p", code_memory=CodeMemory.RAM)
+    (board,) = project.boards
+    network = out / board.directory / "src" / "network.c"
+    text = network.read_text()
+    declared = f"network_arena[{board.arena_bytes}]"
+    assert text.count(declared) == 1
+    network.write_text(text.replace(declared, f"network_arena[{arena_bytes}]"))
+    return project
+
+
+@pytest.mark.slow
+def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
+    project = with_arena(tmp_path / "out", 50_000)
+    (built,) = pipeline.build_folder(project, tmp_path / "out", QUIET).boards
+    data_bytes = built.sizes.ram[0].used_bytes - built.sizes.ram_code_bytes
+    first = 0x10000000 + data_bytes - 48 * 1024
+    in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]
+    assert first <= min(in_ram) < first + 16
+    measuring = pipeline.MeasureSettings(sample_count=3)
+    assert pipeline.measure_folder(project, tmp_path / "out", SAMPLES, measuring, QUIET).outputs.bit_exact
+
+
+@pytest.mark.slow
+def test_code_that_does_not_fit_behind_the_data_is_refused_by_the_linker(tmp_path: Path) -> None:
+    project = with_arena(tmp_path / "out", 62_000)
+    with pytest.raises(
+        CheckFailedError, match=r"^.ram_code of the program of board1_nucleo_l433rc_p does not fit into code_ram"
+    ):
+        pipeline.build_folder(project, tmp_path / "out", QUIET)
+
+
+def test_the_arena_does_not_depend_on_where_the_code_is(tmp_path: Path) -> None:
+    arenas = {generated(tmp_path / memory, L4PLUS, code_memory=memory).boards[0].arena_bytes for memory in CodeMemory}
+    assert len(arenas) == 1
+
+
+def test_the_option_and_the_report(tmp_path: Path) -> None:
+    split, out = str(tmp_path / "split.json"), str(tmp_path / "out")
+    run("split", str(MODEL), "--board", L4PLUS, "--out", split)
+    generate = ("generate", str(MODEL), "--split", split, "--samples", str(CALIBRATION), "--out", out)
+    text = run(*generate)
+    assert f"board 1 ({L4PLUS}): code of its layers in ram, at most " in text
+    assert "flash has 5 wait states, and the code of its layers (about " in text
+    assert f"board 1 ({L4PLUS}): code of its layers in flash: requested" in run(*generate, "--code-memory", "flash")
+    (board,) = json.loads(run(*generate, "--code-memory", "ram", "--json"))["boards"]
+    assert (board["code_memory"], board["code_memory_reason"]) == ("ram", "requested")
+    assert board["ram_code_bytes"] > 0
+    run("split", str(MODEL), "--board", F4, "--out", split)
+    assert "code of its layers" not in run(*generate)
+    run(*generate, "--code-memory", "ram", expect=2)
