@@ -47,7 +47,6 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import print_project
 from tinysplit.project.split_file import SplitFile, read_split
-from tinysplit.project.wiring_file import WiringFile
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
@@ -192,7 +191,7 @@ def _costs(
 
     Real boards have to be flashed for that, so there --wiring names the result.
     """
-    tested: WiringFile | None = None
+    tested = None
     if options.is_auto and rig == pipeline.VIRTUAL_RIG:
         request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
         with TemporaryDirectory() as folder:
