@@ -195,3 +195,33 @@ def test_skipped_loops_take_the_same_cycles(tmp_path: Path, board_name: str, val
         rig.run_until(MS_PS * 20)
         figures.append((rig.cycles(0), rig.slept_cycles(0)))
     assert figures[0] == figures[1]
+
+
+CONDITIONAL = """#include "device.h"
+static const uint32_t table[2] = {1, 2};
+static volatile uint32_t ticks;
+uint32_t results[2];
+void tick(void) { ticks++; }
+__attribute__((naked, noinline, noipa)) uint32_t add(uint32_t i, uint32_t sum, const uint32_t *values) {
+  __asm volatile("tst r0, #7\\n it ne\\n ldrne r3, [r2]\\n it ne\\n addne r1, r3\\n mov r0, r1\\n bx lr");
+}
+void reset(void) {
+  uint32_t sum = 0, count = 0;
+  SysTick->LOAD = 60; SysTick->VAL = 0; SysTick->CTRL = 7;
+  for (uint32_t i = 0; i < 4000; i++) { sum = add(i, sum, table); count++; }
+  SysTick->CTRL = 0;
+  results[0] = sum;
+  results[1] = count;
+  for (;;) __asm volatile("wfi");
+}
+"""
+
+
+@pytest.mark.parametrize("board_name", [F4, H7])
+def test_code_behind_conditional_loads_of_flash_is_unconditional(tmp_path: Path, board_name: str) -> None:
+    board = load_board(board_name)
+    elf = build(tmp_path, board, CONDITIONAL, {15: "tick"})
+    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig.run_until(MS_PS * 50)
+    results = address_of("results", elf)
+    assert [rig.read_word(0, results + 4 * i) for i in range(2)] == [3500, 4000]

@@ -26,6 +26,7 @@ enum { CORE_REGISTERS = 16, PROBE_BLOCKS = 16, PROBE_PAUSE_MIN = 32, PROBE_PAUSE
 #define FIRST_PERIPHERAL 0x40000000u
 #define EXCEPTION_RETURN 0xFFFFFFE0u
 #define FLAGS_MASK 0xFE0FFC00u /* of CPSR: N Z C V Q, IT, GE */
+#define IT_MASK 0x0600FC00u /* of CPSR */
 #define THUMB 0x01000000u
 #define STACK_WAS_ODD 0x200u
 #define CONTROL_FPCA 4u
@@ -43,7 +44,7 @@ typedef enum {
   REFUSED, /* uc_emu_start has returned fault_kind */
 } reason_t;
 
-enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4, MARKED = 8 }; /* of block_t.flags */
+enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4, MARKED = 8, CONDITIONAL = 16 }; /* of block_t.flags */
 
 typedef struct {
   uint32_t address;
@@ -322,6 +323,18 @@ void on_block(void *uc, uint64_t address, uint32_t size, void *user) {
   }
 }
 
+/* Reads PC inside a block. Unicorn then also sets the IT bits of CPSR, which the block itself does not clear behind its IT
+ * instructions: what comes after an exception or a stop would be conditional.
+ */
+static uint32_t read_pc(board_t *board) {
+  uint32_t pc = read_register(board, REG_PC);
+  if (board->current && board->current->flags & CONDITIONAL) {
+    uint32_t cpsr = read_register(board, REG_CPSR);
+    if (cpsr & IT_MASK) write_register(board, REG_CPSR, cpsr & ~IT_MASK);
+  }
+  return pc;
+}
+
 /* A load reaches the memory in the cycle after that in which its own code was there at the earliest (pipeline). The words
  * of an LDM follow one another.
  */
@@ -331,7 +344,7 @@ void on_data(void *uc, int type, uint64_t address, int size, int64_t value, void
   (void)value;
   board_t *board = user;
   if (!board->current) return;
-  uint32_t pc = read_register(board, REG_PC);
+  uint32_t pc = read_pc(board);
   board->words_accessed = pc == board->accessed_by ? board->words_accessed + 1 : 0;
   board->accessed_by = pc;
   fetch_until(board, pc + 2);
@@ -366,7 +379,7 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   (void)uc;
   (void)value;
   board_t *board = user;
-  board->access_pc = read_register(board, REG_PC);
+  board->access_pc = read_pc(board);
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
   if (is_data && (uint32_t)address >= FIRST_PERIPHERAL) return true;
   bool is_fetch = type == MEM_FETCH_UNMAPPED || type == MEM_FETCH_PROT;

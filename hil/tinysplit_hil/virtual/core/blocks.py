@@ -122,6 +122,8 @@ class BlockTable:
             flags |= BlockFlag.REPEATABLE
         if any(each.id in (arm.ARM_INS_CPS, arm.ARM_INS_MSR) for each in instructions):
             flags |= BlockFlag.SETS_MASK
+        if any(each.id == arm.ARM_INS_IT for each in instructions):
+            flags |= BlockFlag.CONDITIONAL
         if instructions[-1].text == "wfi":
             flags |= BlockFlag.SLEEPS
         if instructions[0].address in self.marked:
