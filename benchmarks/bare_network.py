@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinysplit.boards.board import Board, Device
+from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, read_elf
 from tinysplit.codegen.layer_source import (
@@ -37,9 +37,16 @@ MEMORY_BYTES = 2 << 20
 TIME_LIMIT_PS = 1000 * 10**12
 LINKER_SCRIPT = """
 ENTRY(reset)
-MEMORY {{ FLASH (rx) : ORIGIN = {flash}, LENGTH = {size} RAM (rw) : ORIGIN = {ram}, LENGTH = {size} }}
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash}, LENGTH = {size}
+  RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_size}
+  CODE_RAM (rx) : ORIGIN = {code_ram}, LENGTH = {code_ram_size}
+}}
 SECTIONS {{
-  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.weights*) }} > FLASH
+  .start : {{ KEEP(*(.vectors)) *(.start) }} > FLASH
+  .text : {{ code_begin = .; *(.text*) code_end = .; }} {code_place}
+  code_in_flash = LOADADDR(.text);
+  .constants : {{ *(.rodata*) *(.weights*) }} > FLASH
   .bss (NOLOAD) : {{ *(.data*) *(.bss*) *(COMMON) }} > RAM
   stack_top = ORIGIN(RAM) + LENGTH(RAM);
   /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
@@ -53,10 +60,14 @@ void reset(void);
 __attribute__((section(".vectors"), used)) const void *const vectors[] = {{stack_top, (const void *)reset}};
 uint32_t cycles[{count}];
 uint32_t done;
-__attribute__((noinline)) void finished(void) {{ done = 1; }}
+__attribute__((noinline, section(".start"))) void finished(void) {{ done = 1; }}
+extern volatile uint32_t code_begin[], code_end[], code_in_flash[];
 {buffers}
 static const uint8_t input[{input_bytes}] = {{{input}}};
-void reset(void) {{
+__attribute__((section(".start"))) void reset(void) {{
+  if (code_begin != code_in_flash) {{
+    for (volatile uint32_t *to = code_begin, *from = code_in_flash; to < code_end;) *to++ = *from++;
+  }}
   for (uint32_t i = 0; i < sizeof input; i++) ((uint8_t *)tensor_0)[i] = input[i];
 {memory}
   SYSTICK[1] = 0xFFFFFFu;
@@ -113,10 +124,12 @@ def run_bare(
     *,
     has_real_memory: bool = False,
     copied: Container[int] = (),
+    has_ram_code: bool = False,
 ) -> BareRun:
     """Build and run the network for a board with ideal memory, and again with its own if `has_real_memory`.
 
-    The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted.
+    The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted. With
+    `has_ram_code` all code runs from the RAM on the code buses.
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it.
     """
     board = enlarged(load_board(board_name))
@@ -127,7 +140,7 @@ def run_bare(
     texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
     for name, text in texts.items():
         (folder / name).write_text(text)
-    elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level)
+    elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level, has_ram_code)
     rows = _symbols(elf)
     symbols = {name: (address, size) for name, address, size in rows}
     rig = _run(board, elf, symbols)
@@ -217,10 +230,9 @@ def build_flags(board: Board) -> list[str]:
     return [flag for flag in ini["env"]["build_flags"].split() if flag.startswith(("-m", "-O", "-std", "-f"))]
 
 
-def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> Path:
+def _build(board: Board, folder: Path, sources: Sequence[Path], level: str, has_ram_code: bool) -> Path:
     elf, script = folder / "bare.elf", folder / "bare.ld"
-    device: Device = board.device
-    script.write_text(LINKER_SCRIPT.format(flash=device.flash.start, ram=board.near_memory.start, size=MEMORY_BYTES))
+    script.write_text(_linker_script(board, has_ram_code))
     includes = (f"-I{package_files.firmware() / 'common'}", f"-I{folder}")
     link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
     flags = (*build_flags(board), *([level] if level else []), *link)
@@ -228,6 +240,21 @@ def _build(board: Board, folder: Path, sources: Sequence[Path], level: str) -> P
     shared = (*common.glob("dsp_*.c"), common / "words.c")
     subprocess.run([COMPILER, *flags, *includes, *map(str, (*sources, *shared)), "-o", str(elf)], check=True)
     return elf
+
+
+def _linker_script(board: Board, has_ram_code: bool) -> str:
+    """Return the linker script: data lie behind the RAM on the code buses."""
+    code_ram, ram = board.code_ram, board.near_memory
+    begin = code_ram.data_start + code_ram.size_bytes if code_ram else ram.start
+    return LINKER_SCRIPT.format(
+        flash=board.device.flash.start,
+        size=MEMORY_BYTES,
+        ram=begin,
+        ram_size=ram.start + MEMORY_BYTES - begin,
+        code_ram=code_ram.code_start if code_ram else 0,
+        code_ram_size=code_ram.size_bytes if code_ram else 0,
+        code_place="> CODE_RAM AT> FLASH" if has_ram_code else "> FLASH",
+    )
 
 
 def _symbols(elf: Path) -> Sequence[tuple[str, int, int]]:

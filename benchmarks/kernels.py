@@ -21,7 +21,7 @@ from rich.console import Console
 
 from accuracy import CALIBRATION_COUNT, NETWORKS, Network
 from bare_network import BareRun, RealMemory, build_flags, enlarged, run_bare
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import CheckFailedError
@@ -115,9 +115,18 @@ def measure(boards: list[str], widths: list[int], level: str, name: str | None) 
             for board in boards:
                 plan = _plan(quantized, board, bits, name)
                 copied = {number for number, each in plan.constants.items() if each.is_copied}
+                is_in_ram = plan.code.memory is CodeMemory.RAM
                 with tempfile.TemporaryDirectory() as folder:
                     run = run_bare(
-                        quantized, board, integers, Path(folder), level, name, has_real_memory=True, copied=copied
+                        quantized,
+                        board,
+                        integers,
+                        Path(folder),
+                        level,
+                        name,
+                        has_real_memory=True,
+                        copied=copied,
+                        has_ram_code=is_in_ram,
                     )
                 yield _row(network.name, board, bits, quantized, integers, run, level, plan.arena.size_bytes)
 
