@@ -1,0 +1,78 @@
+"""Constants in idle RAM of planned boards: as the memories shrink, fewer layers have a copy, and nothing overlaps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from example import MODEL
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.memory.constants_in_ram import ByteRange
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples
+from tinysplit.onnx_import import import_model
+from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.plan import BoardPlan, make_plan
+from tinysplit.quantize.quantize_model import quantize_model
+
+G0 = load_board("nucleo_g071rb")
+SECOND_CONV = 2
+RAM_BYTES = (36864, 24576, 16384, 12288)
+
+
+@pytest.fixture(scope="module")
+def quantized() -> QuantizedGraph:
+    graph = import_model(MODEL)
+    x = np.random.default_rng(0).random((8, *graph.sample_shape), dtype=np.float32)
+    return quantize_model(graph, MODEL, Samples(x, None), 8, Console(quiet=True)).quantized
+
+
+def with_ram(ram_bytes: int) -> Board:
+    ram = (replace(G0.device.ram[0], size_bytes=ram_bytes),)
+    return replace(G0, device=replace(G0.device, ram=ram))
+
+
+def plan(quantized: QuantizedGraph, board: Board) -> BoardPlan:
+    graph, settings = quantized.dequantized, CostSettings()
+    problem = make_problem(graph, (board,), settings)
+    whole = make_plan(graph, 8, (board,), problem, (0,) * len(graph.layers), settings.link_settings)
+    return with_constants_in_ram(whole, quantized).boards[0]
+
+
+def test_less_ram_means_fewer_copies_more_waits_and_another_kernel(quantized: QuantizedGraph) -> None:
+    plans = [plan(quantized, with_ram(ram_bytes)) for ram_bytes in RAM_BYTES]
+    copied = [sum(each.is_copied for each in own.constants.values()) for own in plans]
+    costs = [sum(each.cost_cycles for each in own.constants.values()) for own in plans]
+    assert copied == sorted(copied, reverse=True)
+    assert copied[0] > copied[-1]
+    assert costs[0] < costs[-1]
+    kernels = [own.memory.kernels[SECOND_CONV].name for own in plans]
+    assert (kernels[0], kernels[-1]) == ("packed", "unpacked")  # which reads flash only once
+
+
+@pytest.mark.parametrize("ram_bytes", RAM_BYTES)
+def test_copies_take_bytes_that_are_free(quantized: QuantizedGraph, ram_bytes: int) -> None:
+    board_plan = plan(quantized, with_ram(ram_bytes))
+    assert board_plan.arena_bytes <= board_plan.arena_limit_bytes
+    stages = ByteRange(board_plan.staged_bytes - board_plan.stages.size_bytes, board_plan.staged_bytes)
+    for number, own in board_plan.constants.items():
+        if own.is_copied:
+            begin = min(own.offsets.values())
+            used = (*board_plan.memory.in_use[number], stages)
+            assert all(own.end_bytes <= each.begin or begin >= each.end for each in used)
+
+
+def test_two_fused_layers_have_their_copies_beside_each_other(quantized: QuantizedGraph) -> None:
+    board_plan = plan(quantized, G0)
+    memory, placed = board_plan.memory, board_plan.constants
+    copies = [(number, own) for number, own in placed.items() if own.is_copied]
+    together = [
+        (one, other)
+        for first, one in copies
+        for second, other in copies
+        if first < second and memory.in_use[first] is memory.in_use[second]
+    ]
+    assert all(a.end_bytes <= min(b.offsets.values()) or b.end_bytes <= min(a.offsets.values()) for a, b in together)
