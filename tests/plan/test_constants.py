@@ -50,7 +50,8 @@ def test_less_ram_means_fewer_copies_more_waits_and_another_kernel(quantized: Qu
     assert copied[0] > copied[-1]
     assert costs[0] < costs[-1]
     kernels = [own.memory.kernels[SECOND_CONV].name for own in plans]
-    assert (kernels[0], kernels[-1]) == ("packed", "unpacked")  # which reads flash only once
+    # Without room for a copy of the packed words, unpacking reads flash only once; at last its scratch memory is too large.
+    assert kernels == ["packed", "packed", "unpacked", "packed"]
 
 
 @pytest.mark.parametrize("ram_bytes", RAM_BYTES)
