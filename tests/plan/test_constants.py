@@ -50,7 +50,7 @@ def test_less_ram_means_fewer_copies_more_waits_and_another_kernel(quantized: Qu
     assert copied[0] > copied[-1]
     assert costs[0] < costs[-1]
     kernels = [own.memory.kernels[SECOND_CONV].name for own in plans]
-    # Without room for a copy of the packed words, unpacking reads flash only once; at last its scratch memory is too large.
+    # Without room for a copy of the packed words, unpacking reads flash once; at last its scratch memory does not fit.
     assert kernels == ["packed", "packed", "unpacked", "packed"]
 
 
