@@ -71,12 +71,15 @@ def test_the_example_runs_fused(board: str, bits: int, tmp_path: Path) -> None:
 
 
 def check_estimates(report: MeasureReport) -> None:
-    """Check the estimated cycles: the whole network within 3 %, every layer of more than SHORT cycles within 8 %."""
+    """Check the estimated cycles: the whole network within 5 %, every layer of more than SHORT cycles within 12 %.
+
+    Estimates do not know how often code waits for flash.
+    """
     estimated = [layer.estimated_cycles for layer in report.project.layers]
     measured = [layer.cycles.mean for layer in report.measurement.layers]
-    assert sum(estimated) == pytest.approx(sum(measured), rel=0.03)
+    assert sum(estimated) == pytest.approx(sum(measured), rel=0.05)
     for estimate, cycles in zip(estimated, measured, strict=True):
-        assert cycles < SHORT or estimate == pytest.approx(cycles, rel=0.08)
+        assert cycles < SHORT or estimate == pytest.approx(cycles, rel=0.12)
 
 
 def shrinking(pads: list[int]) -> OnnxBuilder:

@@ -18,7 +18,7 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil.virtual.symbols import load_program
 
 QUIET = Console(quiet=True)
-L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l412kb", "nucleo_f401re"
+L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l433rc_p", "nucleo_f401re"
 
 
 def generated(out: Path, *boards: str, code_memory: CodeMemory | None = None) -> Project:

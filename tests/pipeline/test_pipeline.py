@@ -61,6 +61,14 @@ def test_two_measurements_agree_to_the_cycle() -> None:
     first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
     # Each run has a number of its own, and CRCs that start from another value are joined in another time.
     assert first.pop("measured_i_s") == pytest.approx(second.pop("measured_i_s"), rel=1e-5)
+    own, its = (report.pop("latency")["measured"] for report in (first, second))
+    assert own == pytest.approx(its, rel=1e-4)
+    assert [cut.pop("measured_s") for cut in first["cuts"]] == pytest.approx(
+        [cut.pop("measured_s") for cut in second["cuts"]], rel=1e-4
+    )
+    for each in (first, second):
+        for cut in each["cuts"]:
+            del cut["measured_min_s"], cut["measured_max_s"]
     assert first == second
 
 
