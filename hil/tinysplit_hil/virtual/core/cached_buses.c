@@ -46,6 +46,7 @@ static const region_t *find_region(const buses_t *buses, uint32_t address) {
   return NULL;
 }
 
+/* Returns -1 for a line that is not in the cache; when it is off, none is (`forget`). */
 static int find_way(const sets_t *cache, uint32_t line) {
   const uint32_t *ways = cache->lines[line % cache->sets];
   for (uint32_t way = 0; way < cache->ways; way++) {
@@ -81,10 +82,17 @@ static uint64_t access_directly(buses_t *buses, const region_t *region, uint64_t
   return first;
 }
 
+/* Returns the cycle of the first beat of a line that is not in the cache. */
+static uint64_t reach(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t cycle,
+                      bool is_dirty) {
+  if (cache->is_on) return begin_fill(buses, cache, region, line, cycle, is_dirty);
+  return access_directly(buses, region, cycle);
+}
+
 static uint32_t fetch(memory_t *memory, uint32_t address, uint64_t cycle) {
   buses_t *buses = (buses_t *)memory;
   uint32_t line = address / LINE_BYTES;
-  if (buses->code.is_on && find_way(&buses->code, line) >= 0) return 0;
+  if (find_way(&buses->code, line) >= 0) return 0;
   const region_t *region = find_region(buses, address);
   if (!region) return 0;
   if (buses->code.is_on) {
@@ -99,18 +107,17 @@ static uint32_t fetch(memory_t *memory, uint32_t address, uint64_t cycle) {
 static uint32_t read(memory_t *memory, uint32_t address, uint64_t cycle) {
   buses_t *buses = (buses_t *)memory;
   uint32_t line = address / LINE_BYTES;
-  if (buses->data.is_on && find_way(&buses->data, line) >= 0) return 0;
+  if (find_way(&buses->data, line) >= 0) return 0;
   const region_t *region = find_region(buses, address);
   if (!region) return 0;
-  uint64_t first = buses->data.is_on ? begin_fill(buses, &buses->data, region, line, cycle, false)
-                                     : access_directly(buses, region, cycle);
+  uint64_t first = reach(buses, &buses->data, region, line, cycle, false);
   return stalled(memory, region->is_constant ? CONSTANTS : VALUES, first, cycle);
 }
 
 static uint32_t write(memory_t *memory, uint32_t address, uint64_t cycle) {
   buses_t *buses = (buses_t *)memory;
   uint32_t line = address / LINE_BYTES;
-  int way = buses->data.is_on ? find_way(&buses->data, line) : -1;
+  int way = find_way(&buses->data, line);
   if (way >= 0) {
     buses->data.is_dirty[line % buses->data.sets][way] = true;
     return 0;
@@ -118,11 +125,7 @@ static uint32_t write(memory_t *memory, uint32_t address, uint64_t cycle) {
   const region_t *region = find_region(buses, address);
   if (!region) return 0;
   uint64_t free_at = buses->bus_free_at;
-  if (buses->data.is_on) {
-    begin_fill(buses, &buses->data, region, line, cycle, true);
-  } else {
-    access_directly(buses, region, cycle);
-  }
+  reach(buses, &buses->data, region, line, cycle, true);
   return stalled(memory, VALUES, free_at, cycle);
 }
 

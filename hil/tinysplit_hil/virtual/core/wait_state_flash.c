@@ -41,18 +41,17 @@ typedef struct {
   uint64_t system_bus_free_at;
 } flash_t;
 
-static bool holds(lines_t *cache, uint32_t access) {
-  if (!cache->is_on) return false;
-  uint32_t place = cache->places[access / cache->accesses];
-  if (!place || !(cache->parts[place - 1] >> access % cache->accesses & 1u)) return false;
-  cache->used[place - 1] = ++cache->uses;
-  return true;
-}
-
 static bool is_held(const lines_t *cache, uint32_t access) {
   if (!cache->is_on) return false;
   uint32_t place = cache->places[access / cache->accesses];
   return place && cache->parts[place - 1] >> access % cache->accesses & 1u;
+}
+
+/* As is_held, for an access that uses the line. */
+static bool holds(lines_t *cache, uint32_t access) {
+  if (!is_held(cache, access)) return false;
+  cache->used[cache->places[access / cache->accesses] - 1] = ++cache->uses;
+  return true;
 }
 
 static uint32_t least_used(const lines_t *cache) {
