@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board
 from tinysplit.kernels import Kernel, Optimize, choose
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
-from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
+from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -32,8 +32,7 @@ class KernelChoice:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
         layer = self.graph.layers[number]
         cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
-        placed = self.placed_constants(number, kernel)
-        return cycles + (placed.cost_cycles if placed else 0.0)
+        return cycles + self._constant_cycles(number, kernel)
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
@@ -42,11 +41,10 @@ class KernelChoice:
         """
         if self._live_bytes(number, kernel) > self._limit_bytes:
             return inf
-        placed = self.placed_constants(number, kernel)
-        return placed.cost_cycles if placed else 0.0
+        return self._constant_cycles(number, kernel)
 
-    def placed_constants(self, number: int, kernel: Kernel) -> PlacedConstants | None:
-        """Return where the constants of a kernel are expected to lie.
+    def _constant_cycles(self, number: int, kernel: Kernel) -> float:
+        """Return the cycles that the constants of a kernel cost where they are expected to lie.
 
         In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
         """
@@ -54,10 +52,12 @@ class KernelChoice:
         widths = self.widths.of_layer(layer)
         size_bytes = kernel.weights_bytes(layer, widths)
         if not size_bytes:
-            return None
+            return 0.0
         constants = LayerConstants({"all": size_bytes}, kernel.loads(layer, widths).flash_bytes)
         live = ByteRange(0, self._live_bytes(number, kernel))
-        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[number]
+        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[
+            number
+        ].cost_cycles
 
     def _live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
