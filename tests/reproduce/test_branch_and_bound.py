@@ -66,7 +66,9 @@ def test_kws_cnn_of_table_4() -> None:
         for k, (macc, parameters, x, y) in enumerate(rows)
     )
     devices = (DeviceLimits("l433rc", 256 * 1024, 64 * 1024), DeviceLimits("l412kb", 128 * 1024, 40 * 1024))
-    problem = Problem(layers, devices, equal_links(layers, 2, 8 / 115200), must_use_all=True, keep_last_two=True)
+    problem = Problem(
+        layers, devices, equal_links(layers, 2, 8 / 115200), must_use_all=True, joined=frozenset({len(layers) - 2})
+    )
     split = branch_and_bound(problem)
     assert f"{split.objective:.4f}" == "0.8222"
     assert (len(split.sub_models), split.explored) == (3, 18)

@@ -137,7 +137,7 @@ def test_misfit_counts_what_is_wrong() -> None:
     assert infeasibility(problem, (0, 1, 0)) == 0
     assert infeasibility(problem, (0, 0, 0)) == pytest.approx(1 + (160 - 100) / 160)
     assert infeasibility(replace(problem, must_use_all=True), (1, 1, 1)) == 2
-    assert infeasibility(replace(problem, keep_last_two=True), (0, 1, 0)) == 2
+    assert infeasibility(replace(problem, joined=frozenset({1})), (0, 1, 0)) == 2
 
 
 def test_time_limit_ends_the_search() -> None:

@@ -20,7 +20,7 @@ from tinysplit.reproduce.reproduction import Reproduction
 from tinysplit.reproduce.tables import reproduce
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period import period_s
-from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
+from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem, last_two
 
 FIVE = ("MobileNet v1 025", "MobileNet v1 030", "MobileNet v1 035", "YAMNet 256", "KWS CNN")
 STEPS = "branch and bound, steps"
@@ -157,7 +157,8 @@ def tiny_grouped(*groups: tuple[int, ...]) -> Problem:
             LayerCosts.alike("", sum(y.weights_bytes(32) for y in own), ram_bytes, out_bytes, (seconds, seconds))
         )
         transfers.append(((0.0, out_bytes * 8 / 115200), (out_bytes * 8 / 115200, 0.0)))
-    return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers))
+    joined = last_two(len(layers))
+    return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers), joined=joined)
 
 
 def best(problem: Problem, period: Period | None = None) -> tuple[float, Assignment]:

@@ -55,7 +55,7 @@ def test_agrees_with_brute_force(width: int, with_knapsacks: bool, monkeypatch: 
         assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), problem
         assert split.proved, problem
         n_feasible += 1
-    assert n_feasible > 0.8 * N_PROBLEMS
+    assert n_feasible > 0.7 * N_PROBLEMS
 
 
 def test_what_is_for_other_solvers() -> None:

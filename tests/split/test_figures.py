@@ -1,5 +1,6 @@
 """Figures and feasibility of every assignment of random problems against the brute force's."""
 
+from dataclasses import replace
 from itertools import product
 from math import isclose, isfinite
 
@@ -7,7 +8,7 @@ import pytest
 
 from brute_force import BruteForce
 from profiles import cases
-from random_problems import random_problem
+from random_problems import ALL_KINDS, random_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 
@@ -25,7 +26,7 @@ def check(problem: Problem, seed: int) -> int:
             continue
         assert figures.ram_bytes == found.ram_bytes, (seed, assignment)
         assert isclose(figures.i_s, found.latency_s, rel_tol=1e-12, abs_tol=1e-12), (seed, assignment)
-        assert isclose(figures.period_s, found.period_s, rel_tol=1e-12, abs_tol=1e-12), (seed, assignment)
+        assert isclose(figures.period_s, found.period_s, rel_tol=1e-11, abs_tol=1e-12), (seed, assignment)
         assert isclose(figures.energy_j, found.energy_j, rel_tol=1e-9, abs_tol=1e-12), (seed, assignment)
         assert figures.is_feasible == oracle.is_feasible(assignment), (seed, assignment)
         n_feasible += figures.is_feasible
@@ -34,5 +35,8 @@ def check(problem: Problem, seed: int) -> int:
 
 @pytest.mark.parametrize("block", range(4))
 def test_figures_agree_with_brute_force(block: int) -> None:
-    feasible = [check(random_problem(seed), seed) for seed in range(block, N_PROBLEMS, 4)]
+    feasible = [
+        check(random_problem(seed, replace(ALL_KINDS, fused=seed % 2 == 0)), seed)
+        for seed in range(block, N_PROBLEMS, 4)
+    ]
     assert sum(map(bool, feasible)) > len(feasible) * 0.6

@@ -60,8 +60,8 @@ def test_feasibility() -> None:
     assert not evaluate(tight, (0, 0, 1, 0)).is_feasible  # 700 bytes of flash on the first
     assert not evaluate(tight, (1, 0, 0, 1)).is_feasible  # 500 bytes of RAM on the second
     assert not evaluate(replace(ROOMY, must_use_all=True), (1, 1, 1, 1)).is_feasible
-    assert not evaluate(replace(ROOMY, keep_last_two=True), (1, 1, 1, 0)).is_feasible
-    assert evaluate(replace(ROOMY, keep_last_two=True), (1, 1, 0, 0)).is_feasible
+    assert not evaluate(replace(ROOMY, joined=frozenset({2})), (1, 1, 1, 0)).is_feasible
+    assert evaluate(replace(ROOMY, joined=frozenset({2})), (1, 1, 0, 0)).is_feasible
 
 
 @pytest.mark.parametrize(

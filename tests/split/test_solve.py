@@ -10,7 +10,7 @@ from brute_force import BruteForce
 from chain_problems import by_hand, large_chain, random_chain, with_power
 from fake_clock import fake_clock
 from profiles import cases
-from random_problems import random_problem
+from random_problems import ALL_KINDS, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
@@ -36,7 +36,7 @@ def test_auto_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "AUTO_EXHAUSTIVE_CANDIDATES", 0)
     n_feasible, chosen = 0, set[str]()
     for seed in range(N_PROBLEMS):
-        problem = random_problem(seed)
+        problem = random_problem(seed, replace(ALL_KINDS, fused=seed % 2 == 0))
         expected = BruteForce(problem).least()
         n_feasible += isfinite(expected)
         if isfinite(expected):

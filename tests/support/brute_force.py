@@ -118,7 +118,7 @@ class BruteForce:
         problem = self.problem
         if problem.must_use_all and len(set(assignment)) < self.n_devices:
             return True
-        return problem.keep_last_two and len(set(assignment[-2:])) > 1
+        return any(assignment[layer] != assignment[layer + 1] for layer in problem.joined)
 
     def _overfills_flash(self, assignment: tuple[int, ...]) -> bool:
         return any(
@@ -135,7 +135,7 @@ def _without_limits(problem: Problem) -> Problem:
         devices=devices,
         objective=Objective.LATENCY,
         must_use_all=False,
-        keep_last_two=False,
+        joined=frozenset(),
         max_latency_s=inf,
         max_period_s=inf,
         max_energy_j=inf,
@@ -281,6 +281,16 @@ class _Player:
                 joules += (draws_w - devices[end].idle_w) * event.seconds
         return joules
 
+    def _running_bytes(self, assignment: tuple[int, ...], layer: int) -> int:
+        owner = assignment[layer]
+        running = self.problem.layers[layer].ram_bytes[owner]
+        for fused in self.problem.fused:
+            if layer == fused.producer and assignment[layer + 1] == owner:
+                running = min(running, fused.producer_ram_bytes[owner])
+            if layer == fused.producer + 1 and assignment[layer - 1] == owner:
+                running = min(running, fused.consumer_ram_bytes[owner])
+        return running
+
     def _ram(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
         """Play the tensors through; a device that passes one on has a buffer of its own for it."""
         most = [0] * self.n_devices
@@ -289,7 +299,7 @@ class _Player:
             held[device].add(HOST_INPUT)
         for layer, owner in enumerate(assignment):
             others = held[owner] - set(self.inputs[layer])
-            most[owner] = max(most[owner], self.problem.layers[layer].ram_bytes[owner] + self._sum(others))
+            most[owner] = max(most[owner], self._running_bytes(assignment, layer) + self._sum(others))
             held[owner].add(layer)
             for receiver in self._receivers(assignment, layer):
                 held[receiver].add(layer)

@@ -104,4 +104,5 @@ def chains(draw: st.DrawFn) -> Problem:
         transfers = tuple(
             tuple(tuple(0.0 if i == h else draw(time) for h in range(d)) for i in range(d)) for _ in layers
         )
-    return Problem(layers, devices, transfers, must_use_all=draw(st.booleans()), keep_last_two=draw(st.booleans()))
+    joined = draw(st.frozensets(st.integers(0, n - 2))) if n > 1 else frozenset()
+    return Problem(layers, devices, transfers, must_use_all=draw(st.booleans()), joined=joined)

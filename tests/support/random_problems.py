@@ -7,7 +7,7 @@ from math import inf
 
 from brute_force import BruteForce
 from tinysplit.split.handoff import Handoff
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Period, Problem
 from tinysplit.split.topology import Links
 
 
@@ -20,6 +20,7 @@ class Kinds:
     energy: bool = True  # as objective or limit
     host: bool = True
     limits: bool = True
+    fused: bool = False
     objectives: tuple[Objective, ...] = tuple(Objective)
     periods: tuple[Period, ...] = tuple(Period)
 
@@ -57,7 +58,7 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
         links.transfer_seconds if links else transfers,
         objective=rng.choice([o for o in kinds.objectives if has_power or o is not Objective.ENERGY]),
         must_use_all=n_layers >= n_devices and rng.random() < 0.3,
-        keep_last_two=rng.random() < 0.2,
+        joined=_random_joined(rng, n_layers),
         period_definition=rng.choice(kinds.periods),
         links=links,
         host_seconds=_random_host(rng, n_devices, is_alike=is_alike) if kinds.host and rng.random() < 0.3 else (),
@@ -65,6 +66,8 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
     )
     if problem.period_definition is Period.FIRMWARE and rng.random() < 0.7:
         problem = replace(problem, handoff=_random_handoff(rng, problem, is_alike=is_alike))
+    if kinds.fused:
+        problem = replace(problem, fused=_random_fused(rng, problem, is_alike=is_alike))
     problem = replace(problem, devices=_random_memories(rng, problem, is_alike=is_alike))
     return _with_random_limits(rng, problem, kinds, has_power=has_power)
 
@@ -163,6 +166,28 @@ def _random_handoff(rng: random.Random, problem: Problem, *, is_alike: bool) -> 
     )
 
 
+def _random_joined(rng: random.Random, n_layers: int) -> frozenset[int]:
+    """Return none, the last layer but one, or some layers that run on the device of the next one."""
+    if rng.random() >= 0.2:
+        return frozenset()
+    last_two = range(n_layers - 1)[-1:]
+    return frozenset(last_two if rng.random() < 0.5 else (k for k in range(n_layers - 1) if rng.random() < 0.5))
+
+
+def _random_fused(rng: random.Random, problem: Problem, *, is_alike: bool) -> tuple[FusedLayers, ...]:
+    """Return pairs of layers, none in two of them, which take less RAM on some devices where they are fused."""
+    found: list[FusedLayers] = []
+    for k in range(len(problem.layers) - 1):
+        is_free = not found or found[-1].producer + 1 < k
+        if is_free and problem.readers[k] == (k + 1,) and problem.predecessors[k + 1] == (k,) and rng.random() < 0.7:
+            sizes = [
+                [max(0, alone - rng.choice((0, 3, 8, 20))) for alone in layer.ram_bytes]
+                for layer in problem.layers[k : k + 2]
+            ]
+            found.append(FusedLayers(k, *(tuple(own[:1] * len(own) if is_alike else own) for own in sizes)))
+    return tuple(found)
+
+
 def _random_power(rng: random.Random) -> tuple[float, float, float]:
     idle_w = rng.choice((0.0, 0.1, rng.uniform(0, 1)))
     return (idle_w + rng.uniform(0, 2), idle_w + rng.uniform(0, 1), idle_w)
@@ -171,7 +196,7 @@ def _random_power(rng: random.Random) -> tuple[float, float, float]:
 def _random_memories(rng: random.Random, problem: Problem, *, is_alike: bool) -> tuple[DeviceLimits, ...]:
     """Return devices that just hold some assignment, or a few bytes more or less than that."""
     d = len(problem.devices)
-    feasible = list(BruteForce(replace(problem, keep_last_two=False)).feasible())
+    feasible = list(BruteForce(replace(problem, joined=frozenset())).feasible())
     _, found = rng.choice(feasible) if feasible else ((), BruteForce(problem).outcome((0,) * len(problem.layers)))
     extra_flash, extra_ram = (rng.choice((0, 3, 8, 20, 100)) for _ in range(2))
     limits = [

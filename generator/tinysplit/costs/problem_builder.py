@@ -1,7 +1,8 @@
 """Costs of layers on boards and of tensors on links: the splitting problem of a network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from math import inf
 
 from tinysplit.boards.board import Board, CodeMemory
@@ -13,12 +14,13 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel, Optimize, flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.memory.fusion_search import fused_ram_bytes
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import FLOAT_BITS
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Period, Problem, last_two
 
 PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
@@ -93,7 +95,8 @@ def make_problem(
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
+    choices = {board.name: KernelChoice(graph, widths, board) for board in boards}
+    layers = tuple(_layer_costs(graph, number, boards, choices, settings) for number in range(len(graph.layers)))
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -112,15 +115,36 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
+        fused=_fused_layers(layers, boards, choices, settings),
     )
 
 
+def _fused_layers(
+    layers: Sequence[LayerCosts], boards: Sequence[Board], choices: Mapping[str, KernelChoice], settings: CostSettings
+) -> tuple[FusedLayers, ...]:
+    """Return the layers that take less RAM on some board where they are fused."""
+    names = dict(settings.kernels)
+    fused_bytes = {}
+    for own, choice in choices.items():
+        kernels = {number: choice.kernel(number, settings.optimize, names.get(number)) for number in range(len(layers))}
+        fused_bytes[own] = fused_ram_bytes(
+            choice.graph, choice.widths, kernels, choice.board.device.core, settings.optimize
+        )
+    found = []
+    for number, (first, second) in enumerate(pairwise(layers)):
+        alone = tuple(zip(first.ram_bytes, second.ram_bytes, strict=True))
+        fused = tuple(fused_bytes[board.name].get(number, own) for board, own in zip(boards, alone, strict=True))
+        if any(max(together) < max(apart) for together, apart in zip(fused, alone, strict=True)):
+            found.append(FusedLayers(number, *zip(*fused, strict=True)))
+    return tuple(found)
+
+
 def _layer_costs(
-    graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, settings: CostSettings
+    graph: Graph, number: int, boards: Sequence[Board], choices: Mapping[str, KernelChoice], settings: CostSettings
 ) -> LayerCosts:
     layer, name = graph.layers[number], dict(settings.kernels).get(number)
+    bits = choices[boards[0].name].widths
     widths = bits.of_layer(layer)
-    choices = {board.name: KernelChoice(graph, bits, board) for board in boards}
     kernels = {own: choice.kernel(number, settings.optimize, name) for own, choice in choices.items()}
 
     def flash(own: str, kernel: Kernel) -> int:
@@ -207,4 +231,4 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
         )
         for layer in layers
     )
-    return Problem(layers, devices, transfers, must_use_all=True, keep_last_two=True)
+    return Problem(layers, devices, transfers, must_use_all=True, joined=last_two(len(layers)))

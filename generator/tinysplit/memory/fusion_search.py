@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tinysplit.common.alignment import WORD_BYTES
-from tinysplit.kernels import TABLE_ERROR, Optimize
+from tinysplit.common.alignment import WORD_BYTES, aligned
+from tinysplit.kernels import TABLE_ERROR, Kernel, Optimize
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, readers_of
-from tinysplit.memory.schedule import StepKind
+from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
 
 Option = TypeVar("Option")
@@ -23,8 +25,37 @@ def fuse_layers(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
     Unless RAM is the objective, fusion adds no cycles, within the error of the cost table.
     """
     choices = {number: list(_fusions(schedule, core, optimize, number)) for number in _producers(schedule)}
-    lowest = _disjoint(schedule, [(number, own[-1]) for number, own in choices.items() if own])
+    lowest = _disjoint(schedule, [(number, own[0]) for number, own in choices.items() if own])
     return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest)), choices))
+
+
+def fused_ram_bytes(
+    graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
+) -> Mapping[int, tuple[int, int]]:
+    """Return the arena bytes of layers that can be fused with the one after them, by producer.
+
+    First those of all buffers that are live while both run, then without inputs that later layers read. No layer is in
+    two pairs. `kernels` are those of all layers.
+    """
+    schedule = Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
+    lowest = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
+    pairs = _disjoint(schedule, [(number, fused) for number, fused in lowest if fused])
+    return {
+        number: _pair_bytes(schedule, number, fused)
+        for number, fused in pairs
+        if readers_of(graph, number) == [number + 1]
+    }
+
+
+def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int, int]:
+    """Return the arena bytes of a producer and its consumer alone, and without what later layers read."""
+    graph, layers = schedule.graph, (number, number + 1)
+    runs = [Step(StepKind.RUN, each, each) for each in layers]
+    kept = [source for source in graph.predecessors[number] if graph.last_reader(source) > number + 1]
+    sends = [Step(StepKind.SEND, 0, source) for source in kept]
+    kernels = {each: schedule.kernels[each] for each in layers}
+    size_bytes = Schedule(graph, schedule.widths, [*runs, *sends], kernels, {number: fused}).size_bytes
+    return size_bytes, size_bytes - sum(aligned(schedule.widths.size_bytes(graph, source)) for source in kept)
 
 
 def smallest_subset(
@@ -92,9 +123,9 @@ def _producers(schedule: Schedule) -> Iterator[int]:
 
 
 def _fusions(schedule: Schedule, core: str, optimize: Optimize, number: int) -> Iterator[FusedRows]:
-    """Yield the possible fusions of a layer with its consumer, the highest tiles first."""
+    """Yield the possible fusions of a layer with its consumer, the lowest tiles first."""
     (reader,), layers = readers_of(schedule.graph, number), schedule.graph.layers
-    for out_rows in range(layers[reader].out_shape.height // 2, 0, -1):
+    for out_rows in range(1, layers[reader].out_shape.height // 2 + 1):
         fused = FusedRows.of(layers[number], layers[reader], out_rows)
         if not fused or not kernels_support(schedule, core, number, fused):
             continue
@@ -120,7 +151,7 @@ def _highest_tiles(
     """Return the fusions with the highest tiles that need no larger arena: lower tiles move and recompute more."""
     least_bytes = _with_fused(schedule, list(fused.items())).size_bytes
     for number in list(fused):
-        higher = ({**fused, number: own} for own in choices[number])
+        higher = ({**fused, number: own} for own in reversed(choices[number]))
         fused = next(each for each in higher if _with_fused(schedule, list(each.items())).fits(least_bytes))
     return list(fused.items())
 

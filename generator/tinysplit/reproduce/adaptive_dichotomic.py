@@ -95,8 +95,8 @@ def infeasibility(problem: Problem, assignment: Assignment) -> float:
         not isfinite(seconds[device]) for seconds, device in zip(problem.usable_seconds, assignment, strict=True)
     )
     unused = len(problem.devices) - len(set(assignment)) if problem.must_use_all else 0
-    is_cut_apart = problem.keep_last_two and len(set(assignment[-2:])) > 1
-    return 1 + excess / max(1, sum(flash_bytes)) + misplaced + unused + is_cut_apart
+    cut_apart = sum(assignment[layer] != assignment[layer + 1] for layer in problem.joined)
+    return 1 + excess / max(1, sum(flash_bytes)) + misplaced + unused + cut_apart
 
 
 def _tree(n_layers: int, cut_point: CutPoint) -> Iterator[Run]:

@@ -10,7 +10,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.reproduce import networks
-from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.split.problem import LayerCosts, Problem, last_two
 
 FLOAT_BYTES = FLOAT_BITS // 8
 
@@ -94,4 +94,4 @@ def published_problem(model: str, boards: Sequence[str]) -> Problem:
             )
         )
         transfers.append(transfer)
-    return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers))
+    return replace(problem, layers=tuple(layers), transfer_seconds=tuple(transfers), joined=last_two(len(layers)))

@@ -11,9 +11,9 @@ NONE = Activation()
 RELU6 = Activation(0.0, 6.0)
 
 
-def mobilenet_v1(alpha: float) -> Graph:
-    """MobileNet v1 for 128x128x3 and 1000 classes (arXiv 1704.04861, Table 1); Keras truncates channel counts."""
-    net = NetworkBuilder(f"mobilenet_{alpha:.2f}", Shape(128, 128, 3))
+def mobilenet_v1(alpha: float, side: int = 128, n_classes: int = 1000) -> Graph:
+    """MobileNet v1 for side x side x 3 pixels (arXiv 1704.04861, Table 1); Keras truncates channel counts."""
+    net = NetworkBuilder(f"mobilenet_{alpha:.2f}", Shape(side, side, 3))
     net.conv(int(alpha * 32), (3, 3), 2, activation=RELU6)
     for channels, stride in (
         *((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)),
@@ -21,7 +21,7 @@ def mobilenet_v1(alpha: float) -> Graph:
         *((1024, 2), (1024, 1)),
     ):
         net.depthwise(stride=stride, activation=RELU6).conv(int(alpha * channels), activation=RELU6)
-    return net.average_pool().dense(1000).softmax().graph()
+    return net.average_pool().dense(n_classes).softmax().graph()
 
 
 def yamnet_256() -> Graph:

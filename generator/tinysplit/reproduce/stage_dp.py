@@ -107,8 +107,7 @@ class _StageSearch:
             if now_taken >> after & 1:
                 continue
             sending = np.array([self.problem.transfer_seconds[end - 1][device][after] for end in ends])
-            if self.problem.keep_last_two:
-                sending[-1:] = inf
+            sending[list(self.problem.joined)] = inf
             busy = self.computing[device][:, 1 : self.n_layers] + sending
             values = np.maximum(self.best[taken, device][:, None], busy)
             self.explored += int(np.isfinite(values).sum())

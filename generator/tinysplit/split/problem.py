@@ -81,6 +81,29 @@ class LayerCosts:
 
 
 @dataclass(frozen=True)
+class FusedLayers:
+    """A layer and the one after it, its only reader, with the RAM that they take where they run fused on a device.
+
+    Both fields have one entry per device: inputs of the producer, output of the consumer, scratch memory, and some rows
+    of what is between them. What later layers read of the inputs counts once: `consumer_ram_bytes` is without it.
+    """
+
+    producer: int  # 0-based
+    producer_ram_bytes: tuple[int, ...]
+    consumer_ram_bytes: tuple[int, ...]
+
+    @property
+    def layers(self) -> tuple[int, int]:
+        """The producer and the consumer."""
+        return self.producer, self.producer + 1
+
+    @property
+    def ram_bytes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Bytes of RAM by [layer][device]."""
+        return self.producer_ram_bytes, self.consumer_ram_bytes
+
+
+@dataclass(frozen=True)
 class DeviceLimits:
     """Memory of a device that is free for layers, and its power while it computes, transfers or idles.
 
@@ -113,8 +136,9 @@ class Problem:
     it; empty if they are not counted. `handoff` has the parts of the transfers, for the period `firmware`; without it
     they take `transfer_seconds` on the line and no CPU, and the host takes `host_seconds`.
 
-    `must_use_all` and `keep_last_two` are conventions of Santamaria 2021, Table 4: every device runs a layer, and there
-    is no cut before the last layer.
+    Each layer of `joined` runs on the device of the layer after it; `fused` has layers that take less RAM where they
+    run on one device. `must_use_all`, and `joined` with the last layer but one, are conventions of Santamaria 2021,
+    Table 4: every device runs a layer, and there is no cut before the last layer.
     """
 
     layers: tuple[LayerCosts, ...]
@@ -122,7 +146,8 @@ class Problem:
     transfer_seconds: Table  # 0 for sender = receiver
     objective: Objective = Objective.LATENCY
     must_use_all: bool = False
-    keep_last_two: bool = False
+    joined: frozenset[int] = frozenset()
+    fused: tuple[FusedLayers, ...] = ()
     period_definition: Period = Period.LOAD
     max_latency_s: float = inf  # limits of feasible splits
     max_period_s: float = inf
@@ -248,6 +273,11 @@ class Problem:
     def held_bytes(self, tensor: int) -> int:
         """Return the bytes of RAM that a layer's output (or NETWORK_INPUT) takes while a device keeps it."""
         return aligned(self.input_bytes if tensor == NETWORK_INPUT else self.layers[tensor].out_bytes)
+
+
+def last_two(n_layers: int) -> frozenset[int]:
+    """Return what `joined` is if the last two of `n_layers` run on one device."""
+    return frozenset(range(n_layers - 1)[-1:])
 
 
 def within(value: float, limit: float) -> bool:

@@ -1,6 +1,7 @@
 """Solves a splitting problem, and explains why a problem is infeasible."""
 
 from tinysplit.split.explain.infeasible import explain
+from tinysplit.split.fused_layers import find_fused, with_least_ram
 from tinysplit.split.linked_memory import best_alone, better, find_linked
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -17,10 +18,14 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
         CheckFailedError: no split was found in time.
     """
     alone = best_alone(problem)
+
+    def find(unfused: Problem) -> Split:
+        return find_linked(unfused, lambda each: find_split(each, solver, time_limit_s=time_limit_s))
+
     try:
-        found = find_linked(problem, lambda each: find_split(each, solver, time_limit_s=time_limit_s))
+        found = find_fused(problem, find)
     except NoSplitError as error:
         if alone is None:
-            raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None
+            raise explain(with_least_ram(problem), proved=error.proved, time_limit_s=time_limit_s) from None
         return alone
     return found if alone is None else better(found, alone)

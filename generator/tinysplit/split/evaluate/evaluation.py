@@ -86,7 +86,7 @@ class Evaluation:
     @property
     def _obeys_rules(self) -> bool:
         uses_all = not self.problem.must_use_all or len(set(self.assignment)) == len(self.problem.devices)
-        return uses_all and (not self.problem.keep_last_two or len(set(self.assignment[-2:])) == 1)
+        return uses_all and all(self.assignment[layer] == self.assignment[layer + 1] for layer in self.problem.joined)
 
     @property
     def _fits_memories(self) -> bool:

@@ -31,7 +31,8 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     most = [0] * len(problem.devices)
     alive = _last_readers(problem, assignment)
     relayed = _relayed(problem, assignment)
-    for step, (layer, owner) in enumerate(zip(problem.layers, assignment, strict=True)):
+    running_bytes = _running_bytes(problem, assignment)
+    for step, owner in enumerate(assignment):
         own = {step, *problem.predecessors[step]}
         for device, tensors in enumerate(alive):
             kept = sum(
@@ -39,7 +40,7 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
                 for tensor, last in tensors.items()
                 if tensor <= step <= last and not (device == owner and tensor in own)
             )
-            running = layer.ram_bytes[owner] if device == owner else 0
+            running = running_bytes[step] if device == owner else 0
             most[device] = max(most[device], kept + running, kept + relayed[device].get(step, 0))
     return tuple(most)
 
@@ -96,9 +97,20 @@ def within_ram(problem: Problem) -> Problem:
 def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     """Return `ram_bytes` of a chain, where only the input and output of the running layer are live."""
     most = [0] * len(problem.devices)
-    for layer, device in zip(problem.layers, assignment, strict=True):
-        most[device] = max(most[device], layer.ram_bytes[device])
+    for running, device in zip(_running_bytes(problem, assignment), assignment, strict=True):
+        most[device] = max(most[device], running)
     return tuple(most)
+
+
+def _running_bytes(problem: Problem, assignment: Assignment) -> list[int]:
+    """Return the bytes of RAM that each layer takes while it runs, alone or fused with another."""
+    running = [layer.ram_bytes[device] for layer, device in zip(problem.layers, assignment, strict=True)]
+    for fused in problem.fused:
+        device, other = (assignment[layer] for layer in fused.layers)
+        if device == other:
+            for layer, ram_bytes in zip(fused.layers, fused.ram_bytes, strict=True):
+                running[layer] = min(running[layer], ram_bytes[device])
+    return running
 
 
 def _last_readers(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:

@@ -127,7 +127,7 @@ class _Tails:
     @classmethod
     def enumerate(cls, problem: Problem) -> "_Tails":
         n_layers, n_devices = len(problem.layers), len(problem.devices)
-        n_tail = min(2, n_layers)  # at least the two that must not be cut apart
+        n_tail = 1
         while n_tail < n_layers and n_devices ** (n_tail + 1) <= MAX_TAILS:
             n_tail += 1
         devices = np.indices((n_devices,) * n_tail).reshape(n_tail, -1)
@@ -142,8 +142,9 @@ class _Tails:
             for device in range(n_devices):
                 flash_bytes[device] += np.where(owner == device, problem.layers[layer].flash_bytes[device], 0)
                 used[device] |= owner == device
-        if problem.keep_last_two and n_layers > 1:
-            seconds[devices[-1] != devices[-2]] = inf
+        for row, layer in enumerate(range(n_layers - n_tail, n_layers)):
+            if layer in problem.joined:
+                seconds[devices[row] != devices[row + 1]] = inf
         timelines = Timelines.of(problem, n_layers - n_tail, devices) if problem.asks_for_period else None
         return cls(devices, seconds, flash_bytes, used, timelines)
 
@@ -175,6 +176,10 @@ def _join(problem: Problem, head: Assignment, tails: _Tails) -> NDArray[np.float
     seconds = tails.seconds + head_s
     if head:
         seconds += np.array(problem.transfer_seconds[len(head) - 1][head[-1]])[tails.devices[0]]
+    for layer, device in enumerate(head):
+        if layer in problem.joined:
+            after = head[layer + 1] if layer + 1 < len(head) else tails.devices[0]
+            seconds = np.where(after == device, seconds, inf)
     for device, limits in enumerate(problem.devices):
         seconds[tails.flash_bytes[device] > limits.flash_bytes - head_flash[device]] = inf
         if problem.must_use_all and device not in head:

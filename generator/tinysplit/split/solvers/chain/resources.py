@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ChainResources:
-    """Resources that layers and cuts consume; the last two layers are merged if they must not be cut apart."""
+    """Resources that layers and cuts consume; layers that must not be cut apart are merged into one."""
 
     layer_costs: Floats  # [layer][device][resource]: consumed by a layer on a device
     cut_costs: Floats  # [layer][device of the previous layer][device][resource but flash]: consumed by its input
@@ -33,7 +33,8 @@ class ChainResources:
     can_send: Bools  # [layer][device of the previous layer][device]
     limits: Floats  # [resource], infinite for those of the objective
     n_objective: int  # number of resources of the objective, which come first; the flash of each device comes last
-    n_merged: int  # layers of the problem that are merged into the last one
+    begins: Ints  # the first of the problem's layers that are merged into each layer
+    n_problem_layers: int
 
     @property
     def n_layers(self) -> int:
@@ -63,7 +64,8 @@ class ChainResources:
 
     def assignment(self, devices: list[int]) -> Assignment:
         """Return the 0-based device of every layer of the problem from those of the chain."""
-        return (*devices, *devices[-1:] * (self.n_merged - 1))
+        lengths = np.diff([*self.begins, self.n_problem_layers])
+        return tuple(device for device, length in zip(devices, lengths, strict=True) for _ in range(length))
 
     @classmethod
     def of(cls, costs: "StepCosts", powered: Collection[int]) -> "ChainResources":
@@ -84,19 +86,21 @@ class ChainResources:
             can_send=costs.can_send & ~costs.relays[..., switched_off].any(axis=3),
             limits=np.array([inf] * len(objective) + limits),
             n_objective=len(objective),
-            n_merged=1,
+            begins=np.arange(len(problem.layers)),
+            n_problem_layers=len(problem.layers),
         )
-        return resources._merged() if problem.keep_last_two and len(problem.layers) > 1 else resources
+        return resources._merged(problem.joined)
 
-    def _merged(self) -> "ChainResources":
-        """Return the resources with the last two layers merged."""
+    def _merged(self, joined: Collection[int]) -> "ChainResources":
+        """Return the resources with each layer of `joined` merged with the one after it."""
+        begins = np.array([layer for layer in self.begins if layer - 1 not in joined], dtype=np.intp)
         return replace(
             self,
-            layer_costs=np.concatenate([self.layer_costs[:-2], self.layer_costs[-2:].sum(axis=0, keepdims=True)]),
-            cut_costs=self.cut_costs[:-1],
-            runs_on=np.concatenate([self.runs_on[:-2], self.runs_on[-2:].all(axis=0, keepdims=True)]),
-            can_send=self.can_send[:-1],
-            n_merged=2,
+            layer_costs=np.add.reduceat(self.layer_costs, begins),
+            cut_costs=self.cut_costs[begins],
+            runs_on=np.logical_and.reduceat(self.runs_on, begins),
+            can_send=self.can_send[begins],
+            begins=begins,
         )
 
 

@@ -122,7 +122,7 @@ class StateGraphBuilder:
         """Yield node before, node after and move of every arc."""
         inputs = self.problem.predecessors[layer]
         left = [self._readers_left(tensor, layer) for tensor in inputs]
-        binds = self.problem.keep_last_two and layer == len(self.problem.layers) - 2
+        binds = layer in self.problem.joined
         on_device: list[list[tuple[int, Move]]] = [[] for _ in self.problem.devices]
         for number, move in enumerate(self.moves[layer]):
             on_device[move.device].append((number, move))

@@ -145,5 +145,5 @@ class SplitProgram(LinearProgram):
     def _add_rules(self, device: int) -> None:
         if self.problem.must_use_all:
             self.constrain({row[device]: 1.0 for row in self.on_device}, low=1)
-        if self.problem.keep_last_two and len(self.on_device) > 1:
-            self.constrain({self.on_device[-1][device]: 1.0, self.on_device[-2][device]: -1.0}, 0, 0)
+        for layer in self.problem.joined:
+            self.constrain({self.on_device[layer][device]: 1.0, self.on_device[layer + 1][device]: -1.0}, 0, 0)
