@@ -43,10 +43,9 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
         return inf if rng.random() < 0.04 else rng.uniform(0.01, 3)
 
     has_branches = kinds.branches and rng.random() < 0.85
-    layers = _random_layers(rng, n_layers, n_devices, branches=has_branches, is_alike=is_alike or rng.random() < 0.3)
     layers = [
         replace(layer, seconds=(time(),) * n_devices if is_alike else tuple(time() for _ in range(n_devices)))
-        for layer in layers
+        for layer in _random_layers(rng, n_layers, n_devices, has_branches, is_alike=is_alike or rng.random() < 0.3)
     ]
     transfers = tuple(_random_table(n_devices, rng.choice((0.1, 1.0)), time, is_alike=is_alike) for _ in layers)
     links = _random_links(rng, n_layers, n_devices, is_alike=is_alike) if has_links else None
@@ -66,14 +65,13 @@ def random_problem(seed: int, kinds: Kinds = ALL_KINDS) -> Problem:
     )
     if problem.period_definition is Period.FIRMWARE and rng.random() < 0.7:
         problem = replace(problem, handoff=_random_handoff(rng, problem, is_alike=is_alike))
-    if kinds.fused:
-        problem = replace(problem, fused=_random_fused(rng, problem, is_alike=is_alike))
+    problem = replace(problem, fused=_random_fused(rng, problem, is_alike=is_alike) if kinds.fused else ())
     problem = replace(problem, devices=_random_memories(rng, problem, is_alike=is_alike))
     return _with_random_limits(rng, problem, kinds, has_power=has_power)
 
 
 def _random_layers(
-    rng: random.Random, n_layers: int, n_devices: int, *, branches: bool, is_alike: bool
+    rng: random.Random, n_layers: int, n_devices: int, branches: bool, *, is_alike: bool
 ) -> list[LayerCosts]:
     """Return layers without seconds, which need as much memory on every device only where they are alike."""
     inputs = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 
@@ -95,8 +96,10 @@ def make_problem(
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    choices = {board.name: KernelChoice(graph, widths, board) for board in boards}
-    layers = tuple(_layer_costs(graph, number, boards, choices, settings) for number in range(len(graph.layers)))
+    chosen = {board.name: _BoardKernels(KernelChoice(graph, widths, board), settings) for board in boards}
+    layers = tuple(
+        _layer_costs(number, [chosen[board.name] for board in boards]) for number in range(len(graph.layers))
+    )
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -115,53 +118,70 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
-        fused=_fused_layers(layers, boards, choices, settings),
+        fused=_fused_layers(layers, [chosen[board.name] for board in boards]),
     )
 
 
-def _fused_layers(
-    layers: Sequence[LayerCosts], boards: Sequence[Board], choices: Mapping[str, KernelChoice], settings: CostSettings
-) -> tuple[FusedLayers, ...]:
+@dataclass(frozen=True, eq=False)
+class _BoardKernels:
+    """The kernels of all layers on one board, and what they take."""
+
+    choice: KernelChoice
+    settings: CostSettings
+
+    @cached_property
+    def kernels(self) -> Mapping[int, Kernel]:
+        """The kernel of each layer."""
+        names = dict(self.settings.kernels)
+        numbers = range(len(self.choice.graph.layers))
+        return {number: self.choice.kernel(number, self.settings.optimize, names.get(number)) for number in numbers}
+
+    @cached_property
+    def fused_ram_bytes(self) -> Mapping[int, tuple[int, int]]:
+        """See `fused_ram_bytes`."""
+        choice = self.choice
+        core = choice.board.device.core
+        return fused_ram_bytes(choice.graph, choice.widths, self.kernels, core, self.settings.optimize)
+
+    def seconds(self, number: int) -> float:
+        """Return the time of a layer."""
+        return self.choice.cycles(number, self.kernels[number]) / self.choice.board.clock.core_hz
+
+    def ram_bytes(self, number: int) -> int:
+        """Return the arena bytes while a layer runs alone."""
+        return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
+
+    def flash_bytes(self, number: int) -> int:
+        """Return the bytes of a layer's constants and code; for Optimize.RAM also those of its fastest kernel.
+
+        The memory layout takes the fastest kernels that RAM allows.
+        """
+        kernels = [self.kernels[number]]
+        if self.settings.optimize is Optimize.RAM:
+            kernels.append(self.choice.kernel(number, name=dict(self.settings.kernels).get(number)))
+        layer, core = self.choice.graph.layers[number], self.choice.board.device.core
+        return max(flash_bytes(kernel, layer, core, self.choice.widths.of_layer(layer)) for kernel in kernels)
+
+
+def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels]) -> tuple[FusedLayers, ...]:
     """Return the layers that take less RAM on some board where they are fused."""
-    names = dict(settings.kernels)
-    fused_bytes = {}
-    for own, choice in choices.items():
-        kernels = {number: choice.kernel(number, settings.optimize, names.get(number)) for number in range(len(layers))}
-        fused_bytes[own] = fused_ram_bytes(
-            choice.graph, choice.widths, kernels, choice.board.device.core, settings.optimize
-        )
     found = []
     for number, (first, second) in enumerate(pairwise(layers)):
         alone = tuple(zip(first.ram_bytes, second.ram_bytes, strict=True))
-        fused = tuple(fused_bytes[board.name].get(number, own) for board, own in zip(boards, alone, strict=True))
+        fused = tuple(board.fused_ram_bytes.get(number, own) for board, own in zip(boards, alone, strict=True))
         if any(max(together) < max(apart) for together, apart in zip(fused, alone, strict=True)):
             found.append(FusedLayers(number, *zip(*fused, strict=True)))
     return tuple(found)
 
 
-def _layer_costs(
-    graph: Graph, number: int, boards: Sequence[Board], choices: Mapping[str, KernelChoice], settings: CostSettings
-) -> LayerCosts:
-    layer, name = graph.layers[number], dict(settings.kernels).get(number)
-    bits = choices[boards[0].name].widths
-    widths = bits.of_layer(layer)
-    kernels = {own: choice.kernel(number, settings.optimize, name) for own, choice in choices.items()}
-
-    def flash(own: str, kernel: Kernel) -> int:
-        return flash_bytes(kernel, layer, choices[own].board.device.core, widths)
-
-    flash_of = {own: flash(own, kernel) for own, kernel in kernels.items()}
-    if settings.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that RAM allows
-        fastest = {own: choice.kernel(number, name=name) for own, choice in choices.items()}
-        flash_of = {own: max(flash_of[own], flash(own, kernel)) for own, kernel in fastest.items()}
-    cycles = {own: choice.cycles(number, kernels[own]) for own, choice in choices.items()}
-    ram_bytes = {own: layer_ram_bytes(graph, number, bits, kernel) for own, kernel in kernels.items()}
+def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
+    graph, widths = boards[0].choice.graph, boards[0].choice.widths
     return LayerCosts(
-        name=layer.name,
-        flash_bytes=tuple(flash_of[board.name] for board in boards),
-        ram_bytes=tuple(ram_bytes[board.name] for board in boards),
-        out_bytes=bits.size_bytes(graph, number),
-        seconds=tuple(cycles[board.name] / board.clock.core_hz for board in boards),
+        name=graph.layers[number].name,
+        flash_bytes=tuple(board.flash_bytes(number) for board in boards),
+        ram_bytes=tuple(board.ram_bytes(number) for board in boards),
+        out_bytes=widths.size_bytes(graph, number),
+        seconds=tuple(board.seconds(number) for board in boards),
         inputs=graph.predecessors[number],
     )
 

@@ -10,7 +10,7 @@ Four output channels are computed at a time, after im2col: the window of an outp
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
@@ -172,13 +172,25 @@ class OneWindow(Kernel):
         return pixels_work(layer, widths, 1)
 
 
-@lru_cache(maxsize=256)
 def expected_groups(layer: Layer) -> int:
     """Return the expected number of groups in an iteration of the loop, for values that use their whole format."""
-    magnitudes = _expected_magnitudes(layer)
-    inputs, unroll = padded_inputs(layer)
-    x_high = common.expected_high(layer)
-    return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), x_high, EXPECTED_ORDERS))
+    return _expected_groups(_SameWeights(layer, id(layer.parameters["weights"]), common.expected_high(layer)))
+
+
+@dataclass(frozen=True)
+class _SameWeights:
+    """A layer as far as its groups go: tiles of a layer have other shapes, and the same array of weights."""
+
+    layer: Layer = field(compare=False)  # keeps the array, and with it its number
+    weights: int
+    x_high: int
+
+
+@lru_cache(maxsize=256)
+def _expected_groups(weights: _SameWeights) -> int:
+    magnitudes = _expected_magnitudes(weights.layer)
+    inputs, unroll = padded_inputs(weights.layer)
+    return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), weights.x_high, EXPECTED_ORDERS))
 
 
 def _expected_magnitudes(layer: Layer) -> Integers:
