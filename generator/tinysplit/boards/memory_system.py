@@ -1,6 +1,7 @@
 """Memory levels, wait cycles and caches of a device at its clock, from the family file."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, Memory, MemoryLevel
 from tinysplit.boards.schema import CacheSizes, CodeAlias, MemorySystem
@@ -13,9 +14,29 @@ def memory_levels(system: MemorySystem, device: Device, clock: ClockTree) -> tup
     Flash has `flash_wait_states` wait cycles of its bus (ST's tables are for HCLK). An access to RAM of level 2 takes a
     cycle of its bus, one to level 1 a cycle of the core.
 
-    Raises InputError for a memory that the family file does not describe.
+    Raises InputError for a memory that the family file does not describe, for one without a byte, for memories that
+    overlap, and without a RAM of level 1.
     """
-    return tuple(sorted(_levels(system, device, clock), key=lambda level: level.level))
+    _check_sizes(device)
+    levels = tuple(sorted(_levels(system, device, clock), key=lambda level: level.level))
+    if not any(level.level == 1 and level.name != device.flash.name for level in levels):
+        names = ", ".join(memory.name for memory in device.ram) or "none"
+        raise InputError(f"{device.name}: no RAM is of level 1 in memory_system of {device.family}.toml; RAM: {names}")
+    return levels
+
+
+def _check_sizes(device: Device) -> None:
+    """Raise InputError if a memory is empty or overlaps another one."""
+    memories = sorted((*device.ram, device.flash), key=lambda memory: memory.start)
+    for memory in memories:
+        if memory.size_bytes <= 0:
+            raise InputError(f"{device.name}: {memory.name} at 0x{memory.start:08x} has {memory.size_bytes} bytes")
+    for one, other in pairwise(memories):
+        if _overlap(one, other):
+            raise InputError(
+                f"{device.name}: {other.name} at 0x{other.start:08x} overlaps {one.name}, {one.size_bytes} bytes at "
+                f"0x{one.start:08x}, by {min(one.end, other.end) - other.start} bytes"
+            )
 
 
 def _levels(system: MemorySystem, device: Device, clock: ClockTree) -> Iterator[MemoryLevel]:

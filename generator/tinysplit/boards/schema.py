@@ -45,7 +45,7 @@ class CorrectedHz(FileModel):
 class CorrectedWaitStates(FileModel):
     """The highest HCLK in Hz for 0, 1, 2, ... wait states, at the highest core voltage."""
 
-    value: tuple[PositiveInt, ...]
+    value: tuple[PositiveInt, ...] = Field(min_length=1)
     source: Source
 
 
