@@ -141,7 +141,7 @@ def run_bare(
     for name, text in texts.items():
         (folder / name).write_text(text)
     elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level, has_ram_code)
-    rows = _symbols(elf)
+    rows = symbols_of(elf)
     symbols = {name: (address, size) for name, address, size in rows}
     rig = _run(board, elf, symbols)
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
@@ -211,12 +211,13 @@ def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource
         buffers="\n".join(buffers),
         input_bytes=x.nbytes,
         input=",".join(map(str, x.tobytes())),
-        memory=_set_memory(board),
+        memory=set_memory(board),
         calls="\n".join(calls),
     )
 
 
-def _set_memory(board: Board) -> str:
+def set_memory(board: Board) -> str:
+    """Return C lines that set wait states, prefetch and caches as the firmware of the board's family does."""
     family = board.device.family
     value = board.clock.flash_wait_states | ALL_ON[family]
     lines = [f"  *(volatile uint32_t *){FLASH_CONTROLS[family]:#x} = {value};"]
@@ -257,7 +258,7 @@ def _linker_script(board: Board, has_ram_code: bool) -> str:
     )
 
 
-def _symbols(elf: Path) -> Sequence[tuple[str, int, int]]:
+def symbols_of(elf: Path) -> Sequence[tuple[str, int, int]]:
     """Return name, address and size of every symbol that has one; static ones may share a name."""
     table = subprocess.run(
         ["arm-none-eabi-nm", "--print-size", str(elf)], capture_output=True, text=True, check=True

@@ -1,0 +1,228 @@
+"""CoreMark on virtual boards, with ideal and with real memory, beside the scores that ST publishes for the parts.
+
+    .venv/bin/python benchmarks/coremark.py FOLDER [--json] [--flags=-O3]
+
+FOLDER has CoreMark's sources (github.com/eembc/coremark; Apache 2.0 with its own acceptable use agreement): they are no
+part of this project. Scores here are no CoreMark results by that agreement: the run is two iterations, which takes less
+than its ten seconds. The published ones are of other compilers, which are named.
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bare_network import build_flags, set_memory, symbols_of
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_boards
+from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.common.errors import CheckFailedError
+from tinysplit_hil.virtual import Stalls, VirtualBoard, VirtualRig
+
+SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
+ITERATIONS = 2
+ENDED = 0x600D  # RAM is random at first
+TIME_LIMIT_PS = 10**13
+PUBLISHED = {  # CoreMark of the part at the clock of our board, by ST's product page or data sheet
+    "stm32g071": (142.0, "DS12232"),
+    "stm32f401": (285.0, "ST, STM32F401RE product page"),
+    "stm32f446": (608.0, "ST, STM32F446RE product page"),
+    "stm32l412": (273.55, "DS12469"),
+    "stm32l433": (273.55, "DS11449"),
+    "stm32l452": (273.55, "DS11912"),
+    "stm32l4r5": (409.20, "DS12023"),
+    "stm32h743": (2424.0, "ST, STM32H743ZI product page"),
+    "stm32h723": (2777.0, "DS13313"),
+}
+PORT_HEADER = """
+#include <stddef.h>
+#include <stdint.h>
+#define HAS_FLOAT 0
+#define HAS_TIME_H 0
+#define USE_CLOCK 0
+#define HAS_STDIO 0
+#define HAS_PRINTF 0
+#define SEED_METHOD SEED_VOLATILE
+#define MEM_METHOD MEM_STATIC
+#define MULTITHREAD 1
+#define MAIN_HAS_NOARGC 1
+#define MAIN_HAS_NORETURN 0
+#define TOTAL_DATA_SIZE 2000
+#define COMPILER_VERSION "GCC"
+#define COMPILER_FLAGS ""
+#define MEM_LOCATION "RAM"
+#define PERFORMANCE_RUN 1
+typedef int16_t ee_s16;
+typedef uint16_t ee_u16;
+typedef int32_t ee_s32;
+typedef uint8_t ee_u8;
+typedef uint32_t ee_u32;
+typedef uint32_t ee_ptr_int;
+typedef size_t ee_size_t;
+typedef uint32_t CORE_TICKS;
+#define CORETIMETYPE uint32_t
+#define align_mem(x) (void *)(4 + (((ee_ptr_int)(x) - 1) & ~3u))
+typedef struct { ee_u8 portable_id; } core_portable;
+extern ee_u32 default_num_contexts;
+void portable_init(core_portable *p, int *argc, char *argv[]);
+void portable_fini(core_portable *p);
+int ee_printf(const char *format, ...);
+"""
+PORT = """
+#include "coremark.h"
+volatile ee_s32 seed1_volatile = 0, seed2_volatile = 0, seed3_volatile = 0x66, seed4_volatile = {iterations};
+volatile ee_s32 seed5_volatile = 0;
+ee_u32 default_num_contexts = 1;
+volatile uint32_t wrong_sums, right_sums, done;
+extern uint32_t data_begin[], data_end[], data_in_flash[], bss_begin[], bss_end[];
+extern const uint8_t stack_top[];
+void portable_init(core_portable *p, int *argc, char *argv[]) {{ p->portable_id = 1; }}
+void portable_fini(core_portable *p) {{ p->portable_id = 0; }}
+__attribute__((noinline)) void start_time(void) {{ __asm__ volatile(""); }}
+__attribute__((noinline)) void stop_time(void) {{ __asm__ volatile("nop"); }}
+__attribute__((noinline)) void finished(void) {{ done = {ended}; }}
+CORE_TICKS get_time(void) {{ return 1000; }}
+secs_ret time_in_secs(CORE_TICKS ticks) {{ return ticks / 100; }}
+/* What it prints: "[0]ERROR! list crc ..." for a wrong sum, "[0]crclist ..." for each of the sums. */
+int ee_printf(const char *format, ...) {{
+  if (format[0] == '[' && format[4] == 'E') wrong_sums++;
+  if (format[0] == '[' && format[4] == 'c') right_sums++;
+  return 0;
+}}
+int main(void);
+void reset(void) {{
+{memory}
+  for (uint32_t *to = data_begin, *from = data_in_flash; to < data_end;) *to++ = *from++;
+  for (uint32_t *to = bss_begin; to < bss_end;) *to++ = 0;
+  main();
+  finished();
+  for (;;) __asm__ volatile("wfi");
+}}
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {{stack_top, (const void *)reset}};
+"""
+LINKER_SCRIPT = """
+ENTRY(reset)
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash}, LENGTH = {flash_bytes}
+  RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_bytes}
+}}
+SECTIONS {{
+  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > FLASH
+  .data : ALIGN(4) {{ data_begin = .; *(.data*) . = ALIGN(4); data_end = .; }} > RAM AT> FLASH
+  data_in_flash = LOADADDR(.data);
+  .bss (NOLOAD) : ALIGN(4) {{ bss_begin = .; *(.bss*) *(COMMON) . = ALIGN(4); bss_end = .; }} > RAM
+  stack_top = ORIGIN(RAM) + LENGTH(RAM);
+  /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """CoreMarks a MHz of a board; `stalls` are the cycles of real memory, a share of all."""
+
+    board: str
+    mhz: float
+    ideal: float
+    real: float
+    code_stalls: float
+    constant_stalls: float
+    value_stalls: float
+    published: float | None
+    source: str
+
+
+def main() -> None:
+    """Print the scores of all boards."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="CoreMark's sources")
+    parser.add_argument("--flags", default="-O3", help="optimisation of the compiler (default: -O3)")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    missing = [name for name in (*SOURCES, "coremark.h") if not (arguments.folder / name).is_file()]
+    if missing:
+        parser.error(f"{arguments.folder} is not CoreMark's folder: {', '.join(missing)} missing")
+    scores = [score(board, arguments.folder, arguments.flags.split()) for board in load_boards()]
+    if arguments.json:
+        print(json.dumps([asdict(each) for each in scores], indent=2))
+    else:
+        _print(scores)
+
+
+def score(board: Board, sources: Path, flags: Sequence[str]) -> Score:
+    """Return the scores of a board. Raises CheckFailedError if CoreMark finds its results wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        elf = _build(board, sources, Path(name), flags)
+        ideal, _ = _run(board, elf, is_ideal=True)
+        cycles, stalls = _run(board, elf, is_ideal=False)
+    mhz = board.clock.core_hz / 1e6
+    published, source = next(
+        (each for part, each in PUBLISHED.items() if board.device.name.startswith(part)), (None, "")
+    )
+    return Score(
+        board=board.name,
+        mhz=mhz,
+        ideal=_per_mhz(ideal),
+        real=_per_mhz(cycles),
+        code_stalls=stalls.code / cycles,
+        constant_stalls=stalls.constants / cycles,
+        value_stalls=stalls.values / cycles,
+        published=published / mhz if published else None,
+        source=source,
+    )
+
+
+def _per_mhz(cycles: int) -> float:
+    return ITERATIONS * 1e6 / cycles
+
+
+def _build(board: Board, sources: Path, folder: Path, flags: Sequence[str]) -> Path:
+    device, ram = board.device, board.near_memory
+    script = LINKER_SCRIPT.format(
+        flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
+    )
+    (folder / "link.ld").write_text(script)
+    (folder / "core_portme.h").write_text(PORT_HEADER)
+    (folder / "core_portme.c").write_text(PORT.format(iterations=ITERATIONS, ended=ENDED, memory=set_memory(board)))
+    elf = folder / "coremark.elf"
+    core = [flag for flag in build_flags(board) if flag.startswith("-m")]
+    command = [COMPILER, *core, *flags, "-w", f"-I{folder}", f"-I{sources}", f"-T{folder / 'link.ld'}"]
+    files = [*(sources / name for name in SOURCES), folder / "core_portme.c"]
+    subprocess.run(
+        [*command, "-nostartfiles", "--specs=nano.specs", *map(str, files), "-o", str(elf)], check=True, timeout=120
+    )
+    return elf
+
+
+def _run(board: Board, elf: Path, *, is_ideal: bool) -> tuple[int, Stalls]:
+    """Return cycles and stalls from the start of the clock to its end."""
+    symbols = {name: address for name, address, _ in symbols_of(elf)}
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=is_ideal)
+    rig.mark(0, [symbols["start_time"] & ~1, symbols["stop_time"] & ~1])
+    rig.run_until(TIME_LIMIT_PS, lambda: rig.read_word(0, symbols["done"]) == ENDED)
+    found = [rig.read_word(0, symbols[name]) for name in ("done", "wrong_sums", "right_sums")]
+    if found[:2] != [ENDED, 0] or not found[2]:
+        raise CheckFailedError(f"CoreMark did not end, or with wrong results: done, wrong and right sums are {found}")
+    (_, begin, before), (_, end, after) = rig.marks(0)
+    return end - begin, after - before
+
+
+def _print(scores: Sequence[Score]) -> None:
+    table = Table(title="CoreMark a MHz, virtual boards")
+    for column in ("board", "MHz", "ideal", "real", "code", "constants", "values", "published", "real / published"):
+        table.add_column(column, justify="left" if column == "board" else "right")
+    for each in scores:
+        stalls = (f"{100 * share:.1f} %" for share in (each.code_stalls, each.constant_stalls, each.value_stalls))
+        against = (f"{each.published:.2f}", f"{each.real / each.published:.2f}") if each.published else ("-", "-")
+        table.add_row(each.board, f"{each.mhz:.0f}", f"{each.ideal:.2f}", f"{each.real:.2f}", *stalls, *against)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
