@@ -1,4 +1,5 @@
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -141,7 +142,8 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
     hangs = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\nexec {real} "$@"\n')
+    own_path = f"PATH={shlex.quote(os.environ['PATH'])}"  # or a ccache would find this script as its compiler, for ever
+    compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\n{own_path} exec {real} "$@"\n')
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
     started = build._start
