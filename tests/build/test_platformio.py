@@ -27,6 +27,7 @@ def environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ARCHITECTURES = {"cortex-m0plus": "v6S-M", "cortex-m4": "v7E-M", "cortex-m7": "v7E-M"}
+ONE_BOARD_A_CORE = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")  # others: tests/pipeline/test_pipeline.py
 OVERFLOW = '__attribute__((section(".weights"), used)) const char much[200000] = {1};\n'
 
 
@@ -42,7 +43,13 @@ def is_alive(process_id: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param(board, id=board.name, marks=() if board.name in ONE_BOARD_A_CORE else pytest.mark.nightly)
+        for board in load_boards()
+    ],
+)
 def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
     project = make_project(tmp_path / "a board", board_name=board.name)
     built: list[Path] = []
