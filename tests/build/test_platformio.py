@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from compiler_cache import compiler_behind
 from projects import make_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
@@ -144,7 +145,7 @@ def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
 
 
 def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shutil.which("arm-none-eabi-gcc")
+    real = compiler_behind()
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
     hangs = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"

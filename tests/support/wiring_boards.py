@@ -67,7 +67,7 @@ def _built(boards: Sequence[Board], candidates: Candidates) -> Path:
 
     def make(folder: Path) -> None:
         project = generate_wiring_test(boards, candidates.links, None, folder)
-        build_folder(project, folder).check()
+        build_folder(project, folder)
 
     links = (f"{link.boards}{link.baud}" for link in candidates.links)
     return made_once("-".join(("wiring", *(board.name for board in boards), *links)).replace(" ", ""), make)
