@@ -26,7 +26,7 @@ def failure(error: type[TinysplitError], *names: str, **settings: object) -> str
 
 @pytest.mark.slow
 def test_a_ring_of_all_families_has_the_highest_rates_of_its_dividers() -> None:
-    wiring = wiring_of(*FAMILIES, test_bytes=4096)
+    wiring = wiring_of(*FAMILIES)
     assert {link.boards: link.baud for link in wiring.links} == {
         (1, 2): 5_000_000,
         (2, 3): 5_000_000,

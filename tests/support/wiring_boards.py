@@ -20,7 +20,7 @@ from tinysplit_hil.virtual import LineFaults, VirtualBoard, VirtualRig, Wire, op
 from tinysplit_hil.virtual.host_clock import VirtualClock
 from tinysplit_hil.wiring import Candidates, WiringRequest, candidates_of, find_rates
 
-TEST_BYTES = 2560  # two frames
+TEST_BYTES = 4096
 
 End = tuple[int, str]  # index of a board, and a UART
 
