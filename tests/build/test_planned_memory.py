@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from example import build_example
+from example import generate_example
 from fake_rig import make_project
-from firmware_build import SubModel, network_source
+from firmware_build import SubModel, build_folder, network_source
 from firmware_build import build as build_firmware
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
@@ -59,7 +59,8 @@ def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_flash_that_a_split_counts_holds_code_and_weights(tmp_path: Path) -> None:
     """What the splitter takes from a board's flash, for the firmware and a layer's code and weights, is enough."""
-    project = build_example(tmp_path / "out", *ONE_BOARD_A_CORE)
+    project = generate_example(tmp_path / "out", *ONE_BOARD_A_CORE)
+    build_folder(project, tmp_path / "out").check()
     graph = import_model(tmp_path / "out" / "model.onnx")
     boards = [load_board(name) for name in ONE_BOARD_A_CORE]
     problem = make_problem(graph, boards, CostSettings())

@@ -2,25 +2,12 @@
  * tensor, so that AddressSanitizer sees one element too many. Where the output may lie over the input, the layer runs
  * once more in one buffer for both.
  */
-#include <limits.h>
-#include <stddef.h>
+#include "run_layers.h"
+
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "layers.h"
-
-enum { MAX_INPUTS = 4, NONE = INT_MIN };
-
-struct layer_case {
-  void (*run)(void *const *inputs, void *output, void *scratch);
-  size_t input_bytes[MAX_INPUTS]; /* of each, 0 behind the last */
-  size_t output_bytes;
-  size_t scratch_bytes;
-  int distances[MAX_INPUTS]; /* bytes from the output to each input where they overlap most, NONE where they must not */
-};
-
-#include "cases.inc"
 
 /* Returns whether the output is the same where it lies over input `k`. */
 static int runs_over(const struct layer_case *layer, int k, void *const *inputs, const void *output, void *scratch) {
@@ -38,12 +25,12 @@ static int runs_over(const struct layer_case *layer, int k, void *const *inputs,
 }
 
 int main(void) {
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+  for (size_t i = 0; i < case_count; i++) {
     void *inputs[MAX_INPUTS];
     for (int k = 0; k < MAX_INPUTS; k++) inputs[k] = malloc(cases[i].input_bytes[k]);
     void *output = malloc(cases[i].output_bytes);
     void *scratch = malloc(cases[i].scratch_bytes);
-    for (int sample = 0; sample < SAMPLES; sample++) {
+    for (int sample = 0; sample < sample_count; sample++) {
       for (int k = 0; k < MAX_INPUTS; k++) {
         if (fread(inputs[k], 1, cases[i].input_bytes[k], stdin) != cases[i].input_bytes[k]) return EXIT_FAILURE;
       }

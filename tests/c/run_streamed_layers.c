@@ -2,29 +2,14 @@
  * them. Rows that have not arrived hold other values. Where the output may lie over the input, the layer runs once more
  * in one buffer for both.
  */
-#include <limits.h>
-#include <stddef.h>
+#include "run_streamed_layers.h"
+
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers.h"
 #include "row_stream.h"
-
-enum { MAX_INPUTS = 4, NONE = INT_MIN };
-
-struct layer_case {
-  void (*run)(void *const *inputs, void *output, void *scratch);
-  size_t input_bytes[MAX_INPUTS]; /* of each, 0 behind the last */
-  size_t output_bytes;
-  size_t scratch_bytes;
-  int streamed; /* the input that arrives row by row */
-  int in_rows, out_rows;
-  int calls; /* at most, of row_stream_await */
-  int distance; /* bytes from the output to that input where they overlap most, NONE where they must not */
-};
-
-#include "cases.inc"
 
 static const struct layer_case *layer;
 static const uint8_t *sent;
@@ -86,13 +71,13 @@ static int runs_in_place(void *const *inputs, void *scratch) {
 }
 
 int main(void) {
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+  for (size_t i = 0; i < case_count; i++) {
     layer = &cases[i];
     void *inputs[MAX_INPUTS];
     for (int k = 0; k < MAX_INPUTS; k++) inputs[k] = malloc(layer->input_bytes[k]);
     void *scratch = malloc(layer->scratch_bytes);
     announced = malloc(layer->output_bytes);
-    for (int sample = 0; sample < SAMPLES; sample++) {
+    for (int sample = 0; sample < sample_count; sample++) {
       for (int k = 0; k < MAX_INPUTS; k++) {
         if (fread(inputs[k], 1, layer->input_bytes[k], stdin) != layer->input_bytes[k]) return EXIT_FAILURE;
       }

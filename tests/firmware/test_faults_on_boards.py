@@ -53,14 +53,19 @@ def flip(boards: FaultyBoards, index: int, numbers: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize(
-    ("strike", "names"),
+    ("strike", "names", "index"),
     [
-        (reset, ["restarted in mid-run (cause: reset pin)", "restarted in mid-run (cause: power)"]),
-        (hang, ["restarted in mid-run (cause: watchdog)"]),
-        (overflow, ["STACK_OVERFLOW"]),
-        (flip, ["FLASH_CORRUPT"]),
+        pytest.param(*fault, index, marks=() if index == number % 2 else pytest.mark.nightly)
+        for number, fault in enumerate(
+            [
+                (reset, ["restarted in mid-run (cause: reset pin)", "restarted in mid-run (cause: power)"]),
+                (hang, ["restarted in mid-run (cause: watchdog)"]),
+                (overflow, ["STACK_OVERFLOW"]),
+                (flip, ["FLASH_CORRUPT"]),
+            ]
+        )
+        for index in (0, 1)
     ],
 )
 def test_a_board_that_fails_is_named_and_the_next_inference_is_right(

@@ -10,6 +10,7 @@ from onnxruntime.quantization import QuantFormat, quantize_static
 from rich.console import Console
 
 from example import MODEL, SAMPLES
+from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from qdq import Reader
 from tinysplit import pipeline
@@ -50,7 +51,7 @@ def run(
         graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
     )
     project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
-    pipeline.build_folder(project, out, QUIET).check()
+    build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     report = pipeline.measure_folder(
         project, out, folder / "samples.npz", pipeline.MeasureSettings(sample_count=len(x)), QUIET

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from command_line import run
 from example import CALIBRATION, MODEL, SAMPLES
+from firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
@@ -40,7 +41,7 @@ def test_each_board_decides_for_itself(tmp_path: Path) -> None:
     assert [board.code_memory for board in project.boards] == [CodeMemory.RAM, CodeMemory.FLASH, CodeMemory.FLASH]
     assert "fits into the instruction cache" in project.boards[2].code_memory_reason
     assert Project.read(out) == project
-    report = pipeline.build_folder(project, out, QUIET)
+    report = build_folder(project, out)
     report.check()
     for built, is_in_ram in zip(report.boards, (True, False, False), strict=True):
         addresses = layer_addresses(built.elf)
@@ -59,7 +60,7 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
         project = generated(out, L4, code_memory=memory)
         assert project.boards[0].code_memory is memory
         assert project.boards[0].code_memory_reason == "requested"
-        (built,) = pipeline.build_folder(project, out, QUIET).boards
+        (built,) = build_folder(project, out).boards
         sizes[memory] = built.sizes
         board = load_board(L4)
         assert read_elf(built.elf, board.device, board.code_ram) == built.sizes
@@ -85,7 +86,7 @@ def with_arena(out: Path, arena_bytes: int) -> Project:
 @pytest.mark.slow
 def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
     project = with_arena(tmp_path / "out", 50_000)
-    (built,) = pipeline.build_folder(project, tmp_path / "out", QUIET).boards
+    (built,) = build_folder(project, tmp_path / "out").boards
     data_bytes = built.sizes.ram[0].used_bytes - built.sizes.ram_code_bytes
     first = 0x10000000 + data_bytes - 48 * 1024
     in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
+from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
@@ -54,7 +55,7 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     problem = make_problem(graph, loaded, settings)
     plan = make_plan(graph, settings.bits, loaded, problem, assignment, settings.link_settings)
     project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
-    pipeline.build_folder(project, out, QUIET).check()
+    build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     asked = pipeline.MeasureSettings(sample_count=len(x), is_pipelined=True)
     return pipeline.measure_folder(project, out, folder / "samples.npz", asked, QUIET)

@@ -17,3 +17,10 @@ def use(folder: Path) -> None:
     (commands / COMPILER).symlink_to(ccache)
     os.environ["CCACHE_DIR"] = str(folder / "ccache")
     os.environ["PATH"] = f"{commands}{os.pathsep}{os.environ['PATH']}"
+
+
+def compiler_behind() -> str:
+    """Return the compiler itself, for what takes its place on the PATH: ccache would call that again and again."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    compilers = (shutil.which(COMPILER, path=folder) for folder in folders)
+    return next(each for each in compilers if each and Path(each).resolve().name != "ccache")

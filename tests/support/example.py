@@ -16,13 +16,18 @@ SAMPLES = FOLDER / "samples.npz"
 
 
 def build_example(out: Path, *board_names: str, bits: int = 8, baud: int = 115200) -> Project:
-    """Split, generate and build; every board gets a layer."""
+    """Split, generate and build as the command line does; every board gets a layer."""
+    project = generate_example(out, *board_names, bits=bits, baud=baud)
+    pipeline.build_folder(project, out, Console(quiet=True)).check()
+    return project
+
+
+def generate_example(out: Path, *board_names: str, bits: int = 8, baud: int = 115200) -> Project:
+    """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
     context = pipeline.Context.load(MODEL, board_names, settings, Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
-    project = pipeline.generate_folder(context, split, CALIBRATION, out)
-    pipeline.build_folder(project, out, context.messages).check()
-    return project
+    return pipeline.generate_folder(context, split, CALIBRATION, out)
 
 
 def shared_example(*board_names: str, bits: int = 8, baud: int = 115200) -> tuple[Project, Path]:

@@ -13,6 +13,7 @@ import serial
 from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
+from firmware_build import build_folder
 from onnx_builder import OnnxBuilder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
@@ -61,7 +62,7 @@ def build_small_network(
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
-    pipeline.build_folder(project, out / "project", context.messages).check()
+    build_folder(project, out / "project").check()
     return project
 
 

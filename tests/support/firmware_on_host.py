@@ -6,22 +6,34 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from shared_folder import made_once
+
 ROOT = Path(__file__).parents[2]
 COMMON = ROOT / "firmware" / "common"
 PROGRAMS = ROOT / "tests" / "c"
 LINK_SOURCES = ("crc32.c", *sorted(path.name for path in COMMON.glob("link*.c")))
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
+COMPILER = ("gcc", *SANITIZED, *WARNINGS, f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}")
 
 
 def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[str] = ()) -> Path:
-    """Compile tests/c/`program`.c with files of firmware/common; tests/c/stub stands in for a family's headers."""
-    sources = [PROGRAMS / f"{program}.c", *(COMMON / name for name in firmware)]
-    includes = (f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}")
+    """Compile tests/c/`program`.c, with these macros, and link it with files of firmware/common, compiled once.
+
+    tests/c/stub stands in for a family's headers.
+    """
     macros = [f"-D{each}" for each in defines]
-    command = ["gcc", *SANITIZED, *WARNINGS, *macros, *includes, *map(str, sources), "-o", str(folder / program)]
-    subprocess.run(command, check=True)
+    files = [PROGRAMS / f"{program}.c", *map(_object, firmware)]
+    subprocess.run([*COMPILER, *macros, *map(str, files), "-o", str(folder / program)], check=True)
     return folder / program
+
+
+def _object(source: str) -> Path:
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        subprocess.run([*COMPILER, "-c", str(COMMON / source), "-o", str(folder / "firmware.o")], check=True)
+
+    return made_once(f"host-{Path(source).stem}", make) / "firmware.o"
 
 
 def frame(kind: int, tag: int, sequence: int, payload: bytes) -> bytes:

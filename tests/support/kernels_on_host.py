@@ -1,17 +1,15 @@
 """Compiles kernels for the host and compares what they compute with the integer reference."""
 
-import atexit
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from math import lcm
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 
 from layer_cases import hard_inputs
+from shared_folder import made_once
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.common import package_files
 from tinysplit.kernels import DSP_CORES, candidates
@@ -23,6 +21,7 @@ RUN_LAYERS = Path(__file__).parents[1] / "c" / "run_layers.c"
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 # Not optimized: most of the time goes into compiling. test_optimized_kernels.py compiles at -O3.
 SANITIZED = ("gcc", "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+LINKER = ("-fuse-ld=gold",) if shutil.which("ld.gold") else ()  # takes a quarter of the time of GNU ld
 COMMON = package_files.firmware() / "common"
 CORES = ("cortex-m0plus", *sorted(DSP_CORES))
 MAX_INPUTS = 4  # of a layer
@@ -65,12 +64,45 @@ def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) ->
         return list(pool.map(one, sources))
 
 
-@cache
-def shared_objects(compiler: tuple[str, ...]) -> list[Path]:
-    """Compile what all kernels share, once in this process."""
-    folder = Path(mkdtemp(prefix="tinysplit-objects-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return compile_all(compiler, folder, [Path(shutil.copy(source, folder)) for source in COMMON.glob("dsp_*.c")])
+def shared_objects(compiler: tuple[str, ...], program: Path) -> list[Path]:
+    """Compile `program` and what all kernels share, once for all tests."""
+    sources = [program, *COMMON.glob("dsp_*.c")]
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        compile_all((*compiler, f"-I{program.parent}"), folder, [Path(shutil.copy(each, folder)) for each in sources])
+
+    folder = made_once("-".join((program.stem, *compiler)), make)
+    return [folder / f"{each.stem}.o" for each in sources]
+
+
+def run_program(
+    compiler: tuple[str, ...],
+    program: Path,
+    folder: Path,
+    kernels: dict[int, LayerSource],
+    cases: list[str],
+    inputs: list[list[IntArray]],
+) -> bytes:
+    """Compile layers and their lines of `struct layer_case` for `program`; return what it makes of the inputs."""
+    samples = len(inputs[0][0])
+    table = "".join(f"{each},\n" for each in cases)
+    path = folder / "cases.c"
+    path.write_text(
+        f'#include "{program.stem}.h"\n#include "layers.h"\n'
+        + "".join(case_function(number, source) for number, source in kernels.items())
+        + f"const struct layer_case cases[] = {{\n{table}}};\n"
+        f"const size_t case_count = {len(cases)};\nconst int sample_count = {samples};\n"
+    )
+    own = compile_all((*compiler, f"-I{program.parent}"), folder, [path, *write_layers(folder, kernels)])
+    command = [*compiler, *LINKER, *map(str, (*own, *shared_objects(compiler, program)))]
+    subprocess.run([*command, "-o", str(folder / program.stem)], check=True, timeout=COMPILER_TIMEOUT_S)
+    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
+    result = subprocess.run(
+        [folder / program.stem], input=stream, capture_output=True, check=False, timeout=RUN_TIMEOUT_S
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
 
 
 def run_on_host(
@@ -80,19 +112,8 @@ def run_on_host(
 
     Every layer runs with its output in a place of its own, and over each input as far as it may.
     """
-    samples = len(inputs[0][0])
-    functions = "".join(case_function(number, source) for number, source in kernels.items())
-    table = "".join(f"{case(number, source)},\n" for number, source in kernels.items())
-    (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
-    objects = [*compile_all(compiler, folder, write_layers(folder, kernels)), *shared_objects(compiler)]
-    program = folder / "run_layers"
-    options = (*WARNINGS, f"-I{folder}", f"-DSAMPLES={samples}")
-    files = map(str, (RUN_LAYERS, *objects))
-    subprocess.run([*compiler, *options, *files, "-o", str(program)], check=True, timeout=COMPILER_TIMEOUT_S)
-    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
-    result = subprocess.run([program], input=stream, capture_output=True, check=False, timeout=RUN_TIMEOUT_S)
-    assert result.returncode == 0, result.stderr.decode()
-    return result.stdout
+    cases = [case(number, source) for number, source in kernels.items()]
+    return run_program(compiler, RUN_LAYERS, folder, kernels, cases, inputs)
 
 
 def case_function(number: int, source: LayerSource) -> str:

@@ -1,34 +1,21 @@
 """Compiles layers with the hooks of streamed transfers for the host, and runs them while their input arrives."""
 
-import subprocess
 from dataclasses import dataclass, replace
 from math import lcm
 from pathlib import Path
 
 import numpy as np
 
-from kernels_on_host import (
-    COMPILER_TIMEOUT_S,
-    MAX_INPUTS,
-    RUN_TIMEOUT_S,
-    SANITIZED,
-    WARNINGS,
-    case_function,
-    compile_all,
-    shared_objects,
-    write_layers,
-)
+from kernels_on_host import MAX_INPUTS, SANITIZED, run_program
 from layer_cases import hard_inputs
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.codegen.row_hooks import RowHooks
-from tinysplit.common import package_files
 from tinysplit.kernels.row_order import RowOrder, keeps_lead, may_arrive_in_place, rows_needed
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers import Layer
 
 RUN_STREAMED = Path(__file__).parents[1] / "c" / "run_streamed_layers.c"
-COMMON = package_files.firmware() / "common"
 BOTH = RowHooks(awaits=True, announces=True)
 
 
@@ -115,19 +102,8 @@ def _allowed(rng: np.random.Generator, source: LayerSource) -> list[IntArray]:
 
 def _run(folder: Path, numbered: dict[int, StreamedCase], inputs: list[list[IntArray]]) -> bytes:
     sources = {number: each.source for number, each in numbered.items()}
-    samples = len(inputs[0][0])
-    functions = "".join(case_function(number, source) for number, source in sources.items())
-    table = "".join(f"{_case(number, each)},\n" for number, each in numbered.items())
-    (folder / "cases.inc").write_text(f"{functions}\nstatic const struct layer_case cases[] = {{\n{table}}};\n")
-    objects = [*compile_all(SANITIZED, folder, write_layers(folder, sources)), *shared_objects(SANITIZED)]
-    program = folder / "run_streamed_layers"
-    options = (*WARNINGS, f"-I{folder}", f"-I{COMMON}", f"-DSAMPLES={samples}")
-    files = map(str, (RUN_STREAMED, *objects))
-    subprocess.run([*SANITIZED, *options, *files, "-o", str(program)], check=True, timeout=COMPILER_TIMEOUT_S)
-    stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)
-    result = subprocess.run([program], input=stream, capture_output=True, check=False, timeout=RUN_TIMEOUT_S)
-    assert result.returncode == 0, result.stderr.decode()
-    return result.stdout
+    cases = [_case(number, each) for number, each in numbered.items()]
+    return run_program(SANITIZED, RUN_STREAMED, folder, sources, cases, inputs)
 
 
 def _case(number: int, case: StreamedCase) -> str:

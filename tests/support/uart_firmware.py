@@ -1,10 +1,9 @@
 """A small firmware that moves bytes over one link through the real drivers, without link.c: for virtual boards."""
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from firmware_build import FLAGS, LINKING, WARNINGS
+from firmware_build import WARNINGS, link_sources
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
 from tinysplit.codegen.board_files import render_board_files, write_project_files
@@ -145,9 +144,7 @@ def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: 
     write_project_files(folder, board, texts, driving.driver)
     values = {name: int(value) for name, value in vars(traffic).items()}
     (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
-    sources = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
-    flags = (f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, "-Ilib/tinysplit_firmware/src", *LINKING)
-    command = ["arm-none-eabi-gcc", *flags, "-Tlinker.ld", "-o", "firmware.elf", "src/test_main.c", *sources]
-    linked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    sources = [path.relative_to(folder) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
+    linked = link_sources(folder, board, [Path("src/test_main.c"), *sources], *WARNINGS)
     assert linked.returncode == 0, linked.stderr
     return folder / "firmware.elf"

@@ -78,5 +78,11 @@ def assembler(*lines: str) -> str:
 
 
 def address_of(symbol: str, elf: Path) -> int:
-    table = subprocess.run(["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True).stdout
-    return next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(f" {symbol}"))
+    return symbols(elf)[symbol]
+
+
+def symbols(elf: Path) -> dict[str, int]:
+    """Return the addresses of all symbols of a program that are defined in it."""
+    command = ["arm-none-eabi-nm", "--defined-only", str(elf)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {name: int(address, 16) for address, _, name in map(str.split, table.splitlines())}

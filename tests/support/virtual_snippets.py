@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import address_of, build
+from virtual_firmware import build, symbols
 
 MS_PS = 10**9
 # Registers at the start of every piece: numbers in r0 to r3, aligned addresses of RAM in r4, r5 and r7, an index in r6.
@@ -25,13 +25,14 @@ class Snippets:
         functions = [_function("reset", (*SETUP, *setup))]
         functions += [_function(name, piece.split("; ")) for piece, name in self._names.items()]
         self._elf = build(folder, self._board, "\n".join(functions))
+        self._symbols = symbols(self._elf)
 
     def cycles(self, piece: str, *, finds_loops: bool = True) -> int:
         """Return the cycles from the first line to the end of the WFI after the last."""
         rig = VirtualRig([VirtualBoard(self._board, self._elf)], finds_loops=finds_loops, has_ideal_memory=True)
         rig.run_until(MS_PS)
         start = rig.cycles(0)
-        rig.jump(0, address_of(self._names[piece], self._elf))
+        rig.jump(0, self._symbols[self._names[piece]])
         rig.run_until(2 * MS_PS)
         return rig.cycles(0) - start
 

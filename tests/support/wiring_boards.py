@@ -7,10 +7,10 @@ from pathlib import Path
 import serial
 from rich.console import Console
 
+from firmware_build import build_folder
 from shared_folder import made_once
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_all
-from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.wiring_projects import generate_wiring_test
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
@@ -67,7 +67,7 @@ def _built(boards: Sequence[Board], candidates: Candidates) -> Path:
 
     def make(folder: Path) -> None:
         project = generate_wiring_test(boards, candidates.links, None, folder)
-        build_projects([folder / board.directory for board in project.boards])
+        build_folder(project, folder)
 
     links = (f"{link.boards}{link.baud}" for link in candidates.links)
     return made_once("-".join(("wiring", *(board.name for board in boards), *links)).replace(" ", ""), make)

@@ -10,6 +10,7 @@ from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.core.blocks import BlockTable
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
+from tinysplit_hil.virtual.core.divisions import find_all_divisions
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
@@ -41,7 +42,9 @@ class Firmware:
         self.image = bytearray(self.program.flash_image(board, elf))
         ram_code = self.program.ram_code(board)
         self.code: dict[int, bytes | bytearray] = {board.device.flash.start: self.image, **ram_code}
-        self.blocks = BlockTable(CORES[board.device.core], self.code)
+        core = CORES[board.device.core]
+        self.blocks = BlockTable(core, self.code)
+        self.divisions = find_all_divisions({**dict(self.program.segments), **ram_code}) if core.has_mainline else {}
         self.ram_code = tuple(ram_code)  # addresses
 
 
@@ -77,7 +80,7 @@ class Machine:
         self._core = CORES[board.device.core]
         self._program = firmware.program
         self._flash_start = board.device.flash.start
-        self._blocks, self._code = firmware.blocks, firmware.code
+        self._blocks = firmware.blocks
         image, model = bytes(firmware.image), self._core.unicorn_model
         self._emulator = Emulator(board, model, image, start.ram, firmware.ram_code)
         self.state = self._emulator.state
@@ -101,7 +104,7 @@ class Machine:
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._prepare_state(finds_loops)
-        self._power_up()
+        self._power_up(firmware)
 
     def _plug_in(self, board: Board) -> Chip:
         self._emulator.use_memory(self._memory)
@@ -148,10 +151,8 @@ class Machine:
         self.state.code = self._blocks.windows
         self.state.finds_loops = finds_loops
 
-    def _power_up(self) -> None:
-        if self._core.has_mainline:
-            for address, code in self._code.items():
-                self._emulator.time_divisions(address, bytes(code))
+    def _power_up(self, firmware: Firmware) -> None:
+        self._emulator.time_divisions(firmware.divisions)
         stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
         self._emulator.start_at(reset, stack)
 
@@ -276,7 +277,8 @@ class Machine:
         self._known_event = None
 
     def _advance(self, now: int) -> None:
-        if self._next_event() <= now:
+        event = self._known_event
+        if (self._next_event() if event is None else event) <= now:
             for each, event in zip(self._eventful, self._events, strict=True):
                 if event <= now:
                     each.advance(now)

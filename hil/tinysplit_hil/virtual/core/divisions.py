@@ -1,6 +1,7 @@
-"""Finds UDIV and SDIV in a flash image: their cycles depend on the operands."""
+"""Finds UDIV and SDIV in code: their cycles depend on the operands."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 # Arm DDI 0403, A7.7.127 and A7.7.195, encoding T1: 1111 1011 10s1 nnnn, 1111 dddd 1111 mmmm, s = 0 for SDIV.
@@ -16,11 +17,15 @@ class Operands(NamedTuple):
     is_signed: bool
 
 
-def find_divisions(image: bytes) -> dict[int, Operands]:
-    """Return the divisions by their offset; constants that look like one are in the result, too."""
-    found = {}
-    for match in _ENCODING.finditer(image):
-        code = match[1]
-        if match.start() % 2 == 0:
-            found[match.start()] = Operands(code[0] & 0xF, code[2] & 0xF, not code[0] & _UNSIGNED)
-    return found
+def find_all_divisions(code: Mapping[int, bytes]) -> dict[int, Operands]:
+    """Return the divisions of code by their addresses; constants that look like one are in the result, too."""
+    return {
+        start + match.start(): _operands(match[1])
+        for start, content in code.items()
+        for match in _ENCODING.finditer(content)
+        if match.start() % 2 == 0
+    }
+
+
+def _operands(code: bytes) -> Operands:
+    return Operands(code[0] & 0xF, code[2] & 0xF, not code[0] & _UNSIGNED)

@@ -9,7 +9,7 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Board, Device
-from tinysplit_hil.virtual.core.divisions import find_divisions
+from tinysplit_hil.virtual.core.divisions import Operands
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
@@ -97,14 +97,14 @@ class Emulator:
             kind = _READ | _WRITE if each.is_writable else _READ
             self._add_hook(kind, function, user, (each.start, each.start + each.size_bytes - 1))
 
-    def time_divisions(self, start: int, code: bytes) -> None:
-        """Add the cycles that the operands of a division require to its shortest duration, for `code` at `start`."""
+    def time_divisions(self, divisions: Mapping[int, Operands]) -> None:
+        """Add the cycles that the operands of a division require to its shortest duration, for those at addresses."""
         function = ctypes.cast(library().on_division, c_void_p)
-        for offset, (dividend, divisor, is_signed) in find_divisions(code).items():
+        for address, (dividend, divisor, is_signed) in divisions.items():
             division = Division(ctypes.pointer(self.state), dividend, divisor, is_signed)
             self._kept.append(division)
             user = ctypes.cast(ctypes.pointer(division), c_void_p)
-            self._add_hook(unicorn.UC_HOOK_CODE, function, user, (start + offset, start + offset))
+            self._add_hook(unicorn.UC_HOOK_CODE, function, user, (address, address))
 
     def connect(
         self,

@@ -27,6 +27,7 @@ class UsartV2(Usart):
     _CR3_PLAIN = EIE | DMAR | DMAT | _OVRDIS | _DDRE
     _CR3_FIFO = _TXFTIE | _RXFTIE | _THRESHOLD_MASK << _RXFTCFG | _THRESHOLD_MASK << _TXFTCFG
     _CR3_FIXED = _OVRDIS | _DDRE  # while UE is set
+    _thresholds: tuple[int, int] | None = None  # of the FIFOs in bytes, to receive and to send; None if CR3 is new
 
     @property
     @override
@@ -58,28 +59,34 @@ class UsartV2(Usart):
     @override
     def read(self, offset: int, now: int) -> int:
         del now
+        if offset == self._ISR:  # first, and without the others: it is what programs read in their loops
+            return self._status
         if offset == self._RDR:
             return self.read_data()
-        known = {self._ISR: self._status, self._BRR: self.brr, self._CR1: self.cr1, self._CR2: 0, self._CR3: self.cr3}
+        known = {self._BRR: self.brr, self._CR1: self.cr1, self._CR2: 0, self._CR3: self.cr3}
         if offset not in known:
             raise self.unknown(offset)
         return known[offset]
 
     @property
     def _status(self) -> int:
-        is_on = self.cr1 & self.enable_bit
-        acknowledged = (_TEACK if self.cr1 & TE else 0) | (_REACK if self.cr1 & RE else 0)
-        return self.flags | (acknowledged if is_on else 0) | (self._fifo_status if self.has_fifo else 0)
+        cr1, status = self.cr1, self.flags
+        if cr1 & self.enable_bit:
+            status |= (_TEACK if cr1 & TE else 0) | (_REACK if cr1 & RE else 0)
+        return status | self._fifo_status if cr1 & _FIFOEN else status
 
     @property
     def _fifo_status(self) -> int:
         """Flags of the FIFOs; the receiver's holds one byte more, in RDR (RM0444, USART_ISR RXFF and RXFT)."""
-        received, free = len(self.received), self.fifo_bytes - len(self.waiting)
+        received, waiting = len(self.received), len(self.waiting)
+        if self._thresholds is None:
+            self._thresholds = self._threshold(_RXFTCFG), self._threshold(_TXFTCFG)
+        receive_threshold, send_threshold = self._thresholds
         return (
-            (_TXFE if not self.waiting else 0)
+            (0 if waiting else _TXFE)
             | (_RXFF if received > self.fifo_bytes else 0)
-            | (_RXFT if received >= self._threshold(_RXFTCFG) else 0)
-            | (_TXFT if free >= self._threshold(_TXFTCFG) else 0)
+            | (_RXFT if received >= receive_threshold else 0)
+            | (_TXFT if self.fifo_bytes - waiting >= send_threshold else 0)
         )
 
     def _threshold(self, position: int) -> int:
@@ -132,4 +139,5 @@ class UsartV2(Usart):
         if self.cr1 & self.enable_bit and (value ^ self.cr3) & self._CR3_FIXED:
             raise NotModelledError(f"{self.name} CR3 OVRDIS or DDRE is changed while UE is set")
         self.cr3_modelled = self._CR3_PLAIN | (self._CR3_FIFO if self.fifo_bytes else 0)
+        self._thresholds = None
         self.set_cr3(value, now)
