@@ -29,7 +29,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # computed together
-UNROLLED = 16  # pairs of values in an iteration of the inner loop
+UNROLLED = 12  # pairs of values in an iteration of the inner loop (firmware/common/dsp_conv.c)
 SHARED_CODE = "dsp_conv_"
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
