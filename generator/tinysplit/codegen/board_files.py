@@ -5,16 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board, CodeMemory, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
+from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
+from tinysplit.memory.code_in_ram import RamCode
 
 STACK_BYTES = 2048  # with the spare one
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
-_LAYER_OBJECTS = ("*/layer_*.o", "*/dsp_*.o")  # of the generated layers, and of the functions that they share
+# Of the generated layers, and of the functions of the library that they share.
+_RAM_OBJECTS = {RamCode.LAYERS: "*/layer_*.o", RamCode.ALL: "*/layer_*.o */dsp_*.o"}
 
 # The RCC register that enables the clocks of the GPIO ports (RM0444, RM0090, RM0351 and RM0433, chapter RCC).
 _PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
@@ -88,7 +90,7 @@ class LinkerScriptContext:
     """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes.
 
     `dma_memory` is a memory for the section `.dma`, None if there is none; `code_ram` is the memory for the code of
-    layers, None if it stays in flash.
+    `ram_objects`, None if all stays in flash.
     """
 
     board: Board
@@ -98,7 +100,7 @@ class LinkerScriptContext:
     arena: Memory
     dma_memory: Memory | None
     code_ram: CodeRam | None
-    layer_objects: str
+    ram_objects: str
     stack_bytes: int
     spare_stack_bytes: int
 
@@ -109,12 +111,12 @@ def render_board_files(
     host_baud: int,
     arena: Memory,
     driving: LinkDriving,
-    code_memory: CodeMemory = CodeMemory.FLASH,
+    ram_code: RamCode = RamCode.NONE,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
-    says how they are driven; `arena` is the memory of the arena, `code_memory` that of the layers' code.
+    says how they are driven; `arena` is the memory of the arena, `ram_code` the code of layers that lies in RAM.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -127,7 +129,7 @@ def render_board_files(
     return {
         "src/board.c": _board_source(board, ports, driving, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code_memory),
+        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, ram_code),
     }
 
 
@@ -274,7 +276,7 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
-def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code_memory: CodeMemory) -> str:
+def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, ram_code: RamCode) -> str:
     source = LinkerScriptContext(
         board=board,
         device=board.device,
@@ -282,8 +284,8 @@ def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code_
         ram=board.near_memory,
         arena=arena,
         dma_memory=dma_memory,
-        code_ram=board.code_ram if code_memory is CodeMemory.RAM else None,
-        layer_objects=" ".join(_LAYER_OBJECTS),
+        code_ram=None if ram_code is RamCode.NONE else board.code_ram,
+        ram_objects=_RAM_OBJECTS.get(ram_code, ""),
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

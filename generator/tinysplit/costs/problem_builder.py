@@ -1,6 +1,6 @@
 """Costs of layers on boards and of tensors on links: the splitting problem of a network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 
@@ -93,7 +93,8 @@ def make_problem(
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    layers = tuple(_layer_costs(graph, number, boards, widths, settings) for number in range(len(graph.layers)))
+    choices = {board.name: KernelChoice(graph, widths, board, settings.code_memory) for board in boards}
+    layers = tuple(_layer_costs(graph, number, boards, choices, settings) for number in range(len(graph.layers)))
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -116,11 +117,10 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
 
 
 def _layer_costs(
-    graph: Graph, number: int, boards: Sequence[Board], bits: BitWidths, settings: CostSettings
+    graph: Graph, number: int, boards: Sequence[Board], choices: Mapping[str, KernelChoice], settings: CostSettings
 ) -> LayerCosts:
-    layer, name = graph.layers[number], dict(settings.kernels).get(number)
+    layer, name, bits = graph.layers[number], dict(settings.kernels).get(number), choices[boards[0].name].widths
     widths = bits.of_layer(layer)
-    choices = {board.name: KernelChoice(graph, bits, board) for board in boards}
     kernels = {own: choice.kernel(number, settings.optimize, name) for own, choice in choices.items()}
 
     def flash(own: str, kernel: Kernel) -> int:

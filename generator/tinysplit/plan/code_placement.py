@@ -1,58 +1,50 @@
-"""Where the code of a board's layers lies: in flash, or in idle RAM on the code buses.
-
-The gain is not predicted in cycles: it depends on which loops overflow the cache, and by how much, which only compiled
-code shows. Code moves where fetches from flash stall, and it is larger than the instruction cache.
-"""
+"""Where the code of a board's layers lies: in flash, or in idle RAM on the code buses, by the waits that this saves."""
 
 from dataclasses import dataclass
-from math import ceil
 
 from tinysplit.boards.board import Board, CodeMemory, CodeRam
 from tinysplit.common.errors import CheckFailedError, UsageError
-
-# The cost table has the code of single layers: with the functions that they share, but without the firmware library's,
-# firmware/common/dsp_*.c, of which this is more than all. The margin is for shapes that the table was not made with.
-LIBRARY_BYTES = 9216
-MARGIN = 0.25
+from tinysplit.kernels.code_waits import CodeWaits
+from tinysplit.memory.code_in_ram import RamCode, choose_ram_code, free_code_bytes, largest_code_bytes
 
 
 @dataclass(frozen=True)
 class CodePlacement:
-    """The memory of the code of a board's layers, how much RAM it takes at most, and the reason for the choice."""
+    """The code of a board's layers that lies in RAM, how much RAM it takes at most, and the reason for the choice."""
 
-    memory: CodeMemory
+    in_ram: RamCode
     ram_bytes: int = 0
     reason: str = ""  # none for boards without RAM on the code buses
 
+    @property
+    def memory(self) -> CodeMemory:
+        """The memory of the code of the layers."""
+        return CodeMemory.FLASH if self.in_ram is RamCode.NONE else CodeMemory.RAM
 
-IN_FLASH = CodePlacement(CodeMemory.FLASH)
 
-
-def largest_code_bytes(estimated_bytes: int) -> int:
-    """Return an upper bound of the code of layers for which the cost table has `estimated_bytes`."""
-    return ceil((1 + MARGIN) * estimated_bytes) + LIBRARY_BYTES
+IN_FLASH = CodePlacement(RamCode.NONE)
 
 
 def place_code(
-    board: Board, estimated_bytes: int, data_bytes: int, requested: CodeMemory | None, title: str
+    board: Board, estimated_bytes: int, waits: CodeWaits, data_bytes: int, requested: CodeMemory | None, title: str
 ) -> CodePlacement:
     """Return where the code of the layers of `board` lies; `requested` None chooses.
 
-    `estimated_bytes` is their code by the cost table, `data_bytes` what firmware, links and arena take of level 1,
-    which comes first. Raises UsageError if RAM is requested on a board without RAM on the code buses, CheckFailedError
-    if the code does not fit there.
+    `estimated_bytes` is their code by the cost table, `waits` are those of all layers with code in flash, `data_bytes`
+    what firmware, links and arena take of level 1, which comes first. Raises UsageError if RAM is requested on a board
+    without RAM on the code buses, CheckFailedError if the code does not fit there.
     """
     if board.code_ram is None:
         if requested is CodeMemory.RAM:
             raise UsageError(f"--code-memory ram: {title} has no RAM on the code buses")
         return IN_FLASH
-    if requested is CodeMemory.FLASH:
-        return CodePlacement(CodeMemory.FLASH, reason="requested")
-    free_bytes = board.code_ram.free_bytes(board.near_memory.start + data_bytes)
+    free_bytes = free_code_bytes(board, data_bytes)
     if requested is CodeMemory.RAM:
         _check_fits(board.code_ram, estimated_bytes, free_bytes, title)
-        return CodePlacement(CodeMemory.RAM, min(largest_code_bytes(estimated_bytes), free_bytes), "requested")
-    return _choose(board, board.code_ram, estimated_bytes, free_bytes)
+    code = choose_ram_code(board, estimated_bytes, data_bytes, requested)
+    ram_bytes = min(largest_code_bytes(estimated_bytes, code), free_bytes)
+    reason = "requested" if requested else _reason(board, board.code_ram, code, estimated_bytes, waits, free_bytes)
+    return CodePlacement(code, ram_bytes, reason)
 
 
 def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title: str) -> None:
@@ -64,18 +56,18 @@ def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title:
         )
 
 
-def _choose(board: Board, code_ram: CodeRam, estimated_bytes: int, free_bytes: int) -> CodePlacement:
-    wait_states, cache_bytes = board.clock.flash_wait_states, board.caches.code_bytes
-    most_bytes, code = largest_code_bytes(estimated_bytes), f"the code of its layers (about {estimated_bytes} bytes)"
-    if not wait_states:
-        return CodePlacement(CodeMemory.FLASH, reason="flash has no wait states")
+def _reason(
+    board: Board, code_ram: CodeRam, code: RamCode, estimated_bytes: int, waits: CodeWaits, free_bytes: int
+) -> str:
+    cache_bytes, text = board.caches.code_bytes, f"the code of its layers (about {estimated_bytes} bytes)"
+    if not board.clock.flash_wait_states:
+        return "flash has no wait states"
     if estimated_bytes <= cache_bytes:
-        return CodePlacement(CodeMemory.FLASH, reason=f"{code} fits into the instruction cache of {cache_bytes} bytes")
-    if most_bytes > free_bytes:
-        place = f"{free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
-        return CodePlacement(CodeMemory.FLASH, reason=f"{place}, and {code} may take up to {most_bytes}")
-    return CodePlacement(
-        CodeMemory.RAM,
-        most_bytes,
-        f"flash has {wait_states} wait states, and {code} is larger than the instruction cache of {cache_bytes} bytes",
-    )
+        return f"{text} fits into the instruction cache of {cache_bytes} bytes"
+    in_flash = f"in flash they would wait about {waits.cycles:.0f} cycles for code"
+    if code is RamCode.ALL:
+        return in_flash
+    free = f"{free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
+    if code is RamCode.LAYERS:
+        return f"{in_flash}; {free}, and the functions that they share stay in flash"
+    return f"{free}, and {text} may take up to {largest_code_bytes(estimated_bytes, RamCode.LAYERS)}; {in_flash}"
