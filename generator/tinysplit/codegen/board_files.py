@@ -10,13 +10,13 @@ from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, 
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
 
 STACK_BYTES = 2048  # with the spare one
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
-# Of the generated layers, and of the functions of the library that they share.
-_RAM_OBJECTS = {RamCode.LAYERS: "*/layer_*.o", RamCode.ALL: "*/layer_*.o */dsp_*.o"}
+_LAYER_OBJECTS = ("*/layer_*.o", "*/dsp_*.o")  # of the generated layers, and of the functions that they share
 
 # The RCC register that enables the clocks of the GPIO ports (RM0444, RM0090, RM0351 and RM0433, chapter RCC).
 _PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
@@ -111,12 +111,12 @@ def render_board_files(
     host_baud: int,
     arena: Memory,
     driving: LinkDriving,
-    ram_code: RamCode = RamCode.NONE,
+    code: CodePlacement = IN_FLASH,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
-    says how they are driven; `arena` is the memory of the arena, `ram_code` the code of layers that lies in RAM.
+    says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -129,7 +129,7 @@ def render_board_files(
     return {
         "src/board.c": _board_source(board, ports, driving, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, ram_code),
+        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code),
     }
 
 
@@ -276,7 +276,8 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
-def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, ram_code: RamCode) -> str:
+def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code: CodePlacement) -> str:
+    of_layers = tuple(f"*/layer_{number + 1:02}_*.o" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,
@@ -284,8 +285,8 @@ def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, ram_c
         ram=board.near_memory,
         arena=arena,
         dma_memory=dma_memory,
-        code_ram=None if ram_code is RamCode.NONE else board.code_ram,
-        ram_objects=_RAM_OBJECTS.get(ram_code, ""),
+        code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
+        ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

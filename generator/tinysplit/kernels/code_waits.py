@@ -51,12 +51,10 @@ def code_waits(
 def _waits_of_pass(code: StraightCode, board: Board, costs: PartCosts) -> float:
     """Return the waits of one pass through code of which the cache, replaced by LRU, has forgotten all.
 
-    The prefetch reads ahead all the time, so that a pass takes as long as its reads. It holds one read that is not in
-    the cache. Code begins anywhere in a line.
+    The prefetch reads ahead all the time, so that a pass takes as long as its reads. Code begins anywhere in a line.
     """
     flash = next(level for level in board.memory_levels if level.name == board.device.flash.name)
-    held_bytes = board.caches.code_bytes + flash.access_bytes
-    if code.size_bytes + board.caches.line_bytes - THUMB_BYTES <= held_bytes:
+    if code.size_bytes + board.caches.line_bytes - THUMB_BYTES <= board.caches.code_bytes:
         return 0.0
     read_cycles = (1 + board.clock.flash_wait_states) * code.size_bytes / flash.access_bytes
     return max(0.0, read_cycles - (costs.of(code.work) - costs.of({})))

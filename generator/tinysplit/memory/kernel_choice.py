@@ -1,5 +1,6 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
@@ -10,7 +11,7 @@ from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
-from tinysplit.memory.code_in_ram import RamCode, choose_ram_code, remaining_waits
+from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -56,19 +57,25 @@ class KernelChoice:
         layer = self.graph.layers[number]
         return code_waits(layer, self.board, self.widths.of_layer(layer), kernel)
 
+    def code_bytes(self, kernels: Mapping[int, Kernel]) -> CodeBytes:
+        """Return the bytes of code of layers with these kernels."""
+        core, layers = self.board.device.core, self.graph.layers
+
+        def size(number: int, kernel: Kernel) -> int:
+            return code_bytes(kernel, layers[number], core, self.widths.of_layer(layers[number]))
+
+        return CodeBytes.of((size(*each), self.code_waits(*each)) for each in kernels.items())
+
     @cached_property
     def _ram_code(self) -> RamCode:
         """The code that is expected in RAM: what fits there beside the largest tensors of the whole network."""
         if not self.board.code_ram:
             return RamCode.NONE
-        core, numbers = self.board.device.core, range(len(self.graph.layers))
-        layers = [(layer, self.widths.of_layer(layer)) for layer in self.graph.layers]
-        kernels = [choose(layer, core, widths) for layer, widths in layers]
-        pairs = zip(kernels, layers, strict=True)
-        estimated_bytes = sum(code_bytes(kernel, layer, core, widths) for kernel, (layer, widths) in pairs)
-        arena_bytes = max(self._live_bytes(number, kernels[number]) for number in numbers)
+        core, layers = self.board.device.core, self.graph.layers
+        kernels = dict(enumerate(choose(layer, core, self.widths.of_layer(layer)) for layer in layers))
+        arena_bytes = max(self._live_bytes(number, kernel) for number, kernel in kernels.items())
         firmware = load_cycle_table().firmware[self.board.device.family]
-        return choose_ram_code(self.board, estimated_bytes, firmware.ram_bytes + arena_bytes, self.code_memory)
+        return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
     def _constant_cycles(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel cost where they are expected to lie.

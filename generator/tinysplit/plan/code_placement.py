@@ -1,11 +1,12 @@
 """Where the code of a board's layers lies: in flash, or in idle RAM on the code buses, by the waits that this saves."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board, CodeMemory, CodeRam
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.kernels.code_waits import CodeWaits
-from tinysplit.memory.code_in_ram import RamCode, choose_ram_code, free_code_bytes, largest_code_bytes
+from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, free_code_bytes
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class CodePlacement:
     in_ram: RamCode
     ram_bytes: int = 0
     reason: str = ""  # none for boards without RAM on the code buses
+    layers: tuple[int, ...] = ()  # 0-based, whose code is in RAM if not that of all
 
     @property
     def memory(self) -> CodeMemory:
@@ -26,12 +28,17 @@ IN_FLASH = CodePlacement(RamCode.NONE)
 
 
 def place_code(
-    board: Board, estimated_bytes: int, waits: CodeWaits, data_bytes: int, requested: CodeMemory | None, title: str
+    board: Board,
+    code_bytes: CodeBytes,
+    waits: Mapping[int, CodeWaits],
+    data_bytes: int,
+    requested: CodeMemory | None,
+    title: str,
 ) -> CodePlacement:
     """Return where the code of the layers of `board` lies; `requested` None chooses.
 
-    `estimated_bytes` is their code by the cost table, `waits` are those of all layers with code in flash, `data_bytes`
-    what firmware, links and arena take of level 1, which comes first. Raises UsageError if RAM is requested on a board
+    `code_bytes` are those of the cost table, `waits` those of each layer with code in flash, `data_bytes` what
+    firmware, links and arena take of level 1, which comes first. Raises UsageError if RAM is requested on a board
     without RAM on the code buses, CheckFailedError if the code does not fit there.
     """
     if board.code_ram is None:
@@ -40,11 +47,14 @@ def place_code(
         return IN_FLASH
     free_bytes = free_code_bytes(board, data_bytes)
     if requested is CodeMemory.RAM:
-        _check_fits(board.code_ram, estimated_bytes, free_bytes, title)
-    code = choose_ram_code(board, estimated_bytes, data_bytes, requested)
-    ram_bytes = min(largest_code_bytes(estimated_bytes, code), free_bytes)
-    reason = "requested" if requested else _reason(board, board.code_ram, code, estimated_bytes, waits, free_bytes)
-    return CodePlacement(code, ram_bytes, reason)
+        _check_fits(board.code_ram, code_bytes.every, free_bytes, title)
+    in_ram = choose_ram_code(board, code_bytes, data_bytes, requested)
+    straight = tuple(number for number, own in waits.items() if own.straight) if in_ram is RamCode.STRAIGHT else ()
+    placement = CodePlacement(in_ram, min(code_bytes.largest(in_ram), free_bytes), "requested", straight)
+    if requested:
+        return placement
+    cycles = sum(own.cycles for own in waits.values())
+    return replace(placement, reason=_reason(board, board.code_ram, placement, code_bytes, cycles, free_bytes))
 
 
 def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title: str) -> None:
@@ -57,17 +67,19 @@ def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title:
 
 
 def _reason(
-    board: Board, code_ram: CodeRam, code: RamCode, estimated_bytes: int, waits: CodeWaits, free_bytes: int
+    board: Board, code_ram: CodeRam, code: CodePlacement, code_bytes: CodeBytes, cycles: float, free_bytes: int
 ) -> str:
-    cache_bytes, text = board.caches.code_bytes, f"the code of its layers (about {estimated_bytes} bytes)"
+    cache_bytes, text = board.caches.code_bytes, f"the code of its layers (about {code_bytes.every} bytes)"
     if not board.clock.flash_wait_states:
         return "flash has no wait states"
-    if estimated_bytes <= cache_bytes:
+    if code_bytes.every <= cache_bytes:
         return f"{text} fits into the instruction cache of {cache_bytes} bytes"
-    in_flash = f"in flash they would wait about {waits.cycles:.0f} cycles for code"
-    if code is RamCode.ALL:
+    in_flash = f"in flash they would wait about {cycles:.0f} cycles for code"
+    if code.in_ram is RamCode.ALL:
         return in_flash
     free = f"{free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
-    if code is RamCode.LAYERS:
-        return f"{in_flash}; {free}, and the functions that they share stay in flash"
-    return f"{free}, and {text} may take up to {largest_code_bytes(estimated_bytes, RamCode.LAYERS)}; {in_flash}"
+    not_all = f"{free}, and {text} may take up to {code_bytes.largest(RamCode.ALL)}; {in_flash}"
+    if code.in_ram is RamCode.NONE:
+        return not_all
+    layers = ", ".join(str(number + 1) for number in code.layers)
+    return f"{not_all}; only code that overflows the instruction cache is in RAM (layers: {layers})"
