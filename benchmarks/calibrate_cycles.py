@@ -6,7 +6,8 @@ Every calibration network runs on each core, with the chosen kernels and with al
 the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
 and built for two boards of each family: the remainder of the ELF files is the firmware. What the ends of a link add to
 a transfer is fitted to transfers between all cores (link_costs.py), what hand-offs take from the cores to periods of
-streams (handoff_costs.py; --handoff: only both). At the end it prints the errors of estimates, also for networks that
+streams (handoff_costs.py; --handoff: only both), waits for code to runs with the memory of a board of each family
+(code_waits.py; --waits: only these). At the end it prints the errors of estimates, also for networks that
 were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
@@ -26,6 +27,7 @@ import onnx
 from rich.console import Console
 
 from calibration_networks import RANDOM_NETWORKS, calibration_networks, random_network
+from code_waits import code_wait_table
 from estimate_errors import print_kinds, print_networks, unseen_layers
 from handoff_costs import fit_handoffs, measure_handoffs
 from link_costs import fit_links, measure_links
@@ -46,6 +48,7 @@ from tinysplit.kernels.cost_table import (
     HandoffCosts,
     KernelCosts,
     LinkCosts,
+    Sample,
     fit,
     load_cycle_table,
 )
@@ -148,6 +151,7 @@ def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTa
         cores={core: {str(bits): _kernel_costs(measured, core, bits) for bits in (8, 16)} for core in sorted(BOARDS)},
         firmware=firmware_bytes(firmware),
         **handoffs(),
+        code_waits=code_wait_table(Console(quiet=True)),
     )
 
 
@@ -180,7 +184,7 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
     code_bytes: dict[str, int] = defaultdict(int)
     for layer in own:
         code_bytes[layer.kind] = max(code_bytes[layer.kind], layer.code_bytes)
-    fitted = fit((layer.kind, layer.work, layer.cycles) for layer in own)
+    fitted = fit(Sample(layer.kind, layer.work, layer.cycles, layer.cycles) for layer in own)
     return {
         kind: KernelCosts(
             cycles={part: float(f"{cost:.{DIGITS}g}") for part, cost in costs.items()}, code_bytes=code_bytes[kind]
@@ -219,8 +223,12 @@ def main() -> None:
         help="also print the error of every layer of the networks that were not used in the fit",
     )
     parser.add_argument("--handoff", action="store_true", help="calibrate only what hand-offs take from the cores")
+    parser.add_argument("--waits", action="store_true", help="calibrate only the waits for code in flash")
     options = parser.parse_args()
     console = Console(width=140)
+    if options.waits:
+        _write(load_cycle_table().model_copy(update={"code_waits": code_wait_table(console)}))
+        return
     if options.handoff:
         _write(load_cycle_table().model_copy(update=handoffs()))
         return

@@ -171,7 +171,7 @@
 #define DSP_CONV_HALVES_OF(a, b, c, d) DSP_CONV_PAIR(a, b) DSP_CONV_PAIR(c, d)
 
 #define DSP_CONV_EIGHT(step) step step step step step step step step
-#define DSP_CONV_SIXTEEN(step) DSP_CONV_EIGHT(step) DSP_CONV_EIGHT(step)
+#define DSP_CONV_TWELVE(step) DSP_CONV_EIGHT(step) step step step step
 
 /* The sums of a block: all pairs of one kernel row; */
 #define DSP_CONV_ROW(steps) \
@@ -350,13 +350,13 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   }
 #define DSP_CONV_ONE_PIXEL(name, layout) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_ONE))))
+      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_TWELVE(DSP_CONV_##layout##_ONE))))
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO("4", "8")))))
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_TWELVE(DSP_CONV_##layout##_TWO("4", "8")))))
 #define DSP_CONV_TWO_PIXELS(name, layout, distance) \
   DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROWS(DSP_CONV_SIXTEEN(DSP_CONV_##layout##_TWO(#distance, "4")))))
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROWS(DSP_CONV_TWELVE(DSP_CONV_##layout##_TWO(#distance, "4")))))
 
 /* `steps` are pairs of values, and the ways from row to row. */
 #define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) \

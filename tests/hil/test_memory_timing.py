@@ -130,6 +130,11 @@ def test_constants_wait_for_a_prefetch_that_has_begun(tmp_path: Path) -> None:
         (2 | PREFETCH, ("nop",) * 16, Stalls(2, 0, 0)),
         (2 | CODE, loop(3, 256), Stalls(2 + 32 * 2 + 2, 0, 0)),
         (2 | CODE, loop(3, 512 + 8), Stalls(2 + 3 * 65 * 2 + 2, 0, 0)),  # LRU of 64 lines
+        (
+            5 | PREFETCH | CODE,
+            loop(3, 256),
+            Stalls(5, 0, 0),
+        ),  # 8 cycles a line, 6 a read; the cache keeps what was read
         (2 | CODE | DATA, ("ldmia r2!, {r4-r7}", "ldr r1, [r2]"), Stalls(2, 2 + 2, 0)),
         # The last load of a line takes the port for a cycle more, when the next line wants it.
         (2 | CODE | DATA, tuple(f"ldr r1, [r2, #{16 * (i % 9)}]" for i in range(18)), Stalls(2 + 3 + 3, 18 * 2, 0)),

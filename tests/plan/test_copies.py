@@ -77,7 +77,7 @@ def test_the_rates_of_the_copies_add_up(generated: tuple[Project, Path]) -> None
     least_s = period_of_copies_s([pipeline.estimated_l_s for pipeline in project.pipelines])
     assert least_s < project.estimated_period_s < 1.15 * least_s
     assert project.one_board_period_s is not None
-    assert project.one_board_period_s > project.estimated_period_s
+    assert 0.9 < project.one_board_period_s / project.estimated_period_s < 1.1  # of board 3, which has none
 
 
 def test_boards_of_one_kind_differ_in_their_number_alone(generated: tuple[Project, Path]) -> None:

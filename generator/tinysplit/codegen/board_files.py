@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board, CodeMemory, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
+from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.common import package_files
 from tinysplit.common.templates import render
+from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
 
 STACK_BYTES = 2048  # with the spare one
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
@@ -88,7 +90,7 @@ class LinkerScriptContext:
     """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes.
 
     `dma_memory` is a memory for the section `.dma`, None if there is none; `code_ram` is the memory for the code of
-    layers, None if it stays in flash.
+    `ram_objects`, None if all stays in flash.
     """
 
     board: Board
@@ -98,7 +100,7 @@ class LinkerScriptContext:
     arena: Memory
     dma_memory: Memory | None
     code_ram: CodeRam | None
-    layer_objects: str
+    ram_objects: str
     stack_bytes: int
     spare_stack_bytes: int
 
@@ -109,12 +111,12 @@ def render_board_files(
     host_baud: int,
     arena: Memory,
     driving: LinkDriving,
-    code_memory: CodeMemory = CodeMemory.FLASH,
+    code: CodePlacement = IN_FLASH,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
-    says how they are driven; `arena` is the memory of the arena, `code_memory` that of the layers' code.
+    says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -127,7 +129,7 @@ def render_board_files(
     return {
         "src/board.c": _board_source(board, ports, driving, handlers, host_baud),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code_memory),
+        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code),
     }
 
 
@@ -274,7 +276,8 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
-def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code_memory: CodeMemory) -> str:
+def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code: CodePlacement) -> str:
+    of_layers = tuple(f"*/layer_{number + 1:02}_*.o" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,
@@ -282,8 +285,8 @@ def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code_
         ram=board.near_memory,
         arena=arena,
         dma_memory=dma_memory,
-        code_ram=board.code_ram if code_memory is CodeMemory.RAM else None,
-        layer_objects=" ".join(_LAYER_OBJECTS),
+        code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
+        ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

@@ -9,7 +9,9 @@ from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.memory.code_in_ram import remaining_waits
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -98,9 +100,11 @@ def _layer(
 ) -> ProjectLayer:
     graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
     memory = describe_memory(graph, widths, board_plan, index)
-    core, own = board_plan.board.device.core, planned.layer(graph, index)
+    board, own, layer_widths = board_plan.board, planned.layer(graph, index), widths.of_layer(layer.layer)
     times = planned.calls(graph, index)
-    cycles = kernel_cycles(own, core, widths.of_layer(layer.layer), source.kernel, times, layer)
+    cycles = kernel_cycles(own, board.device.core, layer_widths, source.kernel, times, layer)
+    waits = code_waits(own, board, layer_widths, source.kernel, times, layer)
+    cycles += remaining_waits(waits, board_plan.code.in_ram)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _constant_cycles(quantized, index, board_plan)
     return ProjectLayer(
         number=index + 1,
@@ -113,7 +117,7 @@ def _layer(
         weights_bytes=source.weights_bytes,
         memory=memory,
         estimated_cycles=round(cycles),
-        estimated_s=cycles / board_plan.board.clock.core_hz,
+        estimated_s=cycles / board.clock.core_hz,
     )
 
 

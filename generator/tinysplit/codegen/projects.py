@@ -114,7 +114,7 @@ def _hooks(plan: Plan, layer: int) -> RowHooks:
 def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
-    memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code.memory)
+    memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
         "checksum.py": checksum_script(),

@@ -96,7 +96,10 @@ def make_problem(
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    chosen = {board.name: _BoardKernels(KernelChoice(graph, widths, board), settings) for board in boards}
+    chosen = {
+        board.name: _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory), settings)
+        for board in boards
+    }
     layers = tuple(
         _layer_costs(number, [chosen[board.name] for board in boards]) for number in range(len(graph.layers))
     )

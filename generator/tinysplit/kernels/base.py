@@ -25,6 +25,18 @@ BIAS_BYTES = 4
 
 
 @dataclass(frozen=True)
+class StraightCode:
+    """Code that a kernel executes from its begin to its end, `passes` times one after the other.
+
+    `work` are the parts of the cost table that one pass executes.
+    """
+
+    size_bytes: int
+    passes: int
+    work: Work
+
+
+@dataclass(frozen=True)
 class KernelContext:
     """Base of the template contexts of kernels: the variable `kernel` in their templates."""
 
@@ -112,6 +124,10 @@ class Kernel(ABC):
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:  # noqa: ARG002 - nothing is unknown here
         """Return `work` with the parts that were estimates before weights and values had formats."""
         return work
+
+    def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:  # noqa: ARG002 - what kernels override
+        """Return the straight code of a kernel that small code caches cannot hold, None if all its loops are short."""
+        return None
 
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` and this kernel in the cost table."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
@@ -21,16 +21,21 @@ TABLE_NAME = "cycles.json"
 ONCE = "layer"  # the part that runs once per call: its overhead
 
 
-class KernelCosts(FileModel):
-    """The costs of one kernel for layers of one kind, on one core with values of one width."""
+class PartCosts(FileModel):
+    """The cycles of the parts of one kernel for layers of one kind, with values of one width."""
 
     cycles: dict[str, NonNegativeFloat]  # of an execution of each part
-    code_bytes: NonNegativeInt
 
     def of(self, work: Work, times: int = 1) -> float:
         """Return the cycles of `times` executions of `work`; parts without a measurement cost nothing."""
         once = sum(self.cycles.get(part, 0.0) * count for part, count in work.items())
         return self.cycles.get(ONCE, 0.0) + times * once
+
+
+class KernelCosts(PartCosts):
+    """The costs of one kernel on one core."""
+
+    code_bytes: NonNegativeInt
 
 
 class FirmwareBytes(FileModel):
@@ -106,6 +111,7 @@ class CycleTable(FileModel):
     firmware: dict[str, FirmwareBytes]  # by family
     link: dict[str, LinkCosts]  # by core
     handoff: dict[str, HandoffCosts]  # by core
+    code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
         """Return the costs of a kind of layer, None if it was not measured."""
@@ -184,22 +190,32 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
     return work
 
 
-def fit(measured: Iterable[tuple[str, Work, float]]) -> Mapping[str, Mapping[str, float]]:
-    """Return the cycles of every part, by kind, from (kind, work, measured cycles) of layers.
+class Sample(NamedTuple):
+    """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
+
+    kind: str
+    work: Work
+    value: float
+    cycles: float
+
+
+def fit(samples: Iterable[Sample]) -> Mapping[str, Mapping[str, float]]:
+    """Return the value of every part, by kind.
 
     Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
     """
-    rows: dict[str, list[tuple[Work, float]]] = {}
-    for kind, work, cycles in measured:
-        rows.setdefault(kind, []).append(({ONCE: 1.0, **work}, cycles))
+    rows: dict[str, list[Sample]] = {}
+    for sample in samples:
+        rows.setdefault(sample.kind, []).append(sample._replace(work={ONCE: 1.0, **sample.work}))
     return {kind: _fit_kind(own) for kind, own in rows.items()}
 
 
-def _fit_kind(rows: Sequence[tuple[Work, float]]) -> Mapping[str, float]:
+def _fit_kind(rows: Sequence[Sample]) -> Mapping[str, float]:
     from scipy.optimize import nnls  # noqa: PLC0415 (half a second, for what only the calibration needs)
 
-    parts = sorted({part for work, _ in rows for part in work})
-    counts = np.array([[work.get(part, 0.0) / cycles for part in parts] for work, cycles in rows])
+    parts = sorted({part for row in rows for part in row.work})
+    counts = np.array([[row.work.get(part, 0.0) / row.cycles for part in parts] for row in rows])
+    values = np.array([row.value / row.cycles for row in rows])
     scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)  # normalise the columns
-    costs, _ = nnls(counts / scales, np.ones(len(rows)))
+    costs, _ = nnls(counts / scales, values)
     return {part: float(cost) for part, cost in zip(parts, costs / scales, strict=True) if cost > 0}

@@ -1,13 +1,17 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.kernels import Kernel, Optimize, choose
+from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.kernels.selection import code_bytes
+from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -16,11 +20,15 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts."""
+    """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts.
+
+    `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice.
+    """
 
     graph: Graph
     widths: BitWidths
     board: Board
+    code_memory: CodeMemory | None = None
 
     def kernel(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
         """Return the kernel of layer `number` (from 0), see `choose`."""
@@ -32,7 +40,8 @@ class KernelChoice:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
         layer = self.graph.layers[number]
         cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
-        return cycles + self._constant_cycles(number, kernel)
+        waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
+        return cycles + self._constant_cycles(number, kernel) + waits
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
@@ -42,6 +51,31 @@ class KernelChoice:
         if self._live_bytes(number, kernel) > self._limit_bytes:
             return inf
         return self._constant_cycles(number, kernel)
+
+    def code_waits(self, number: int, kernel: Kernel) -> CodeWaits:
+        """Return the waits for the code of a kernel in flash."""
+        layer = self.graph.layers[number]
+        return code_waits(layer, self.board, self.widths.of_layer(layer), kernel)
+
+    def code_bytes(self, kernels: Mapping[int, Kernel]) -> CodeBytes:
+        """Return the bytes of code of layers with these kernels."""
+        core, layers = self.board.device.core, self.graph.layers
+
+        def size(number: int, kernel: Kernel) -> int:
+            return code_bytes(kernel, layers[number], core, self.widths.of_layer(layers[number]))
+
+        return CodeBytes.of((size(*each), self.code_waits(*each)) for each in kernels.items())
+
+    @cached_property
+    def _ram_code(self) -> RamCode:
+        """The code that is expected in RAM: what fits there beside the largest tensors of the whole network."""
+        if not self.board.code_ram:
+            return RamCode.NONE
+        core, layers = self.board.device.core, self.graph.layers
+        kernels = dict(enumerate(choose(layer, core, self.widths.of_layer(layer)) for layer in layers))
+        arena_bytes = max(self._live_bytes(number, kernel) for number, kernel in kernels.items())
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
     def _constant_cycles(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel cost where they are expected to lie.

@@ -1,58 +1,60 @@
-"""Where the code of a board's layers lies: in flash, or in idle RAM on the code buses.
+"""Where the code of a board's layers lies: in flash, or in idle RAM on the code buses, by the waits that this saves."""
 
-The gain is not predicted in cycles: it depends on which loops overflow the cache, and by how much, which only compiled
-code shows. Code moves where fetches from flash stall, and it is larger than the instruction cache.
-"""
-
-from dataclasses import dataclass
-from math import ceil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board, CodeMemory, CodeRam
 from tinysplit.common.errors import CheckFailedError, UsageError
-
-# The cost table has the code of single layers: with the functions that they share, but without the firmware library's,
-# firmware/common/dsp_*.c, of which this is more than all. The margin is for shapes that the table was not made with.
-LIBRARY_BYTES = 9216
-MARGIN = 0.25
+from tinysplit.kernels.code_waits import CodeWaits
+from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, free_code_bytes
 
 
 @dataclass(frozen=True)
 class CodePlacement:
-    """The memory of the code of a board's layers, how much RAM it takes at most, and the reason for the choice."""
+    """The code of a board's layers that lies in RAM, how much RAM it takes at most, and the reason for the choice."""
 
-    memory: CodeMemory
+    in_ram: RamCode
     ram_bytes: int = 0
     reason: str = ""  # none for boards without RAM on the code buses
+    layers: tuple[int, ...] = ()  # 0-based, whose code is in RAM if not that of all
+
+    @property
+    def memory(self) -> CodeMemory:
+        """The memory of the code of the layers."""
+        return CodeMemory.FLASH if self.in_ram is RamCode.NONE else CodeMemory.RAM
 
 
-IN_FLASH = CodePlacement(CodeMemory.FLASH)
-
-
-def largest_code_bytes(estimated_bytes: int) -> int:
-    """Return an upper bound of the code of layers for which the cost table has `estimated_bytes`."""
-    return ceil((1 + MARGIN) * estimated_bytes) + LIBRARY_BYTES
+IN_FLASH = CodePlacement(RamCode.NONE)
 
 
 def place_code(
-    board: Board, estimated_bytes: int, data_bytes: int, requested: CodeMemory | None, title: str
+    board: Board,
+    code_bytes: CodeBytes,
+    waits: Mapping[int, CodeWaits],
+    data_bytes: int,
+    requested: CodeMemory | None,
+    title: str,
 ) -> CodePlacement:
     """Return where the code of the layers of `board` lies; `requested` None chooses.
 
-    `estimated_bytes` is their code by the cost table, `data_bytes` what firmware, links and arena take of level 1,
-    which comes first. Raises UsageError if RAM is requested on a board without RAM on the code buses, CheckFailedError
-    if the code does not fit there.
+    `code_bytes` are those of the cost table, `waits` those of each layer with code in flash, `data_bytes` what
+    firmware, links and arena take of level 1, which comes first. Raises UsageError if RAM is requested on a board
+    without RAM on the code buses, CheckFailedError if the code does not fit there.
     """
     if board.code_ram is None:
         if requested is CodeMemory.RAM:
             raise UsageError(f"--code-memory ram: {title} has no RAM on the code buses")
         return IN_FLASH
-    if requested is CodeMemory.FLASH:
-        return CodePlacement(CodeMemory.FLASH, reason="requested")
-    free_bytes = board.code_ram.free_bytes(board.near_memory.start + data_bytes)
+    free_bytes = free_code_bytes(board, data_bytes)
     if requested is CodeMemory.RAM:
-        _check_fits(board.code_ram, estimated_bytes, free_bytes, title)
-        return CodePlacement(CodeMemory.RAM, min(largest_code_bytes(estimated_bytes), free_bytes), "requested")
-    return _choose(board, board.code_ram, estimated_bytes, free_bytes)
+        _check_fits(board.code_ram, code_bytes.every, free_bytes, title)
+    in_ram = choose_ram_code(board, code_bytes, data_bytes, requested)
+    straight = tuple(number for number, own in waits.items() if own.straight) if in_ram is RamCode.STRAIGHT else ()
+    placement = CodePlacement(in_ram, min(code_bytes.largest(in_ram), free_bytes), "requested", straight)
+    if requested:
+        return placement
+    cycles = sum(own.cycles for own in waits.values())
+    return replace(placement, reason=_reason(board, board.code_ram, placement, code_bytes, cycles, free_bytes))
 
 
 def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title: str) -> None:
@@ -64,18 +66,20 @@ def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title:
         )
 
 
-def _choose(board: Board, code_ram: CodeRam, estimated_bytes: int, free_bytes: int) -> CodePlacement:
-    wait_states, cache_bytes = board.clock.flash_wait_states, board.caches.code_bytes
-    most_bytes, code = largest_code_bytes(estimated_bytes), f"the code of its layers (about {estimated_bytes} bytes)"
-    if not wait_states:
-        return CodePlacement(CodeMemory.FLASH, reason="flash has no wait states")
-    if estimated_bytes <= cache_bytes:
-        return CodePlacement(CodeMemory.FLASH, reason=f"{code} fits into the instruction cache of {cache_bytes} bytes")
-    if most_bytes > free_bytes:
-        place = f"{free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
-        return CodePlacement(CodeMemory.FLASH, reason=f"{place}, and {code} may take up to {most_bytes}")
-    return CodePlacement(
-        CodeMemory.RAM,
-        most_bytes,
-        f"flash has {wait_states} wait states, and {code} is larger than the instruction cache of {cache_bytes} bytes",
-    )
+def _reason(
+    board: Board, code_ram: CodeRam, code: CodePlacement, code_bytes: CodeBytes, cycles: float, free_bytes: int
+) -> str:
+    cache_bytes, text = board.caches.code_bytes, f"the code of its layers (about {code_bytes.every} bytes)"
+    if not board.clock.flash_wait_states:
+        return "flash has no wait states"
+    if code_bytes.every <= cache_bytes:
+        return f"{text} fits into the instruction cache of {cache_bytes} bytes"
+    in_flash = f"in flash they would wait about {cycles:.0f} cycles for code"
+    if code.in_ram is RamCode.ALL:
+        return in_flash
+    free = f"{free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
+    not_all = f"{free}, and {text} may take up to {code_bytes.largest(RamCode.ALL)}; {in_flash}"
+    if code.in_ram is RamCode.NONE:
+        return not_all
+    layers = ", ".join(str(number + 1) for number in code.layers)
+    return f"{not_all}; only code that overflows the instruction cache is in RAM (layers: {layers})"

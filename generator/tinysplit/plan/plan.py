@@ -10,9 +10,9 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.arena import Arena
 from tinysplit.memory.constants_in_ram import PlacedConstants
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.optimize import plan_memory
@@ -171,9 +171,10 @@ def make_plan(
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the place of the layers' code, for which arena, links and staging buffers leave RAM."""
     board = plan.board
-    layers = [(kernel, graph.layers[number]) for number, kernel in plan.memory.kernels.items()]
-    estimated = sum(code_bytes(kernel, layer, board.device.core, widths.of_layer(layer)) for kernel, layer in layers)
-    code = place_code(board, estimated, plan.data_bytes, requested, board_title(plan.number, board.name))
+    choice, kernels = KernelChoice(graph, widths, board), plan.memory.kernels
+    title = board_title(plan.number, board.name)
+    waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
+    code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)
     return replace(plan, code=code)
 
 

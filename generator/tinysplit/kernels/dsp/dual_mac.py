@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work
@@ -29,7 +29,10 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # computed together
-UNROLLED = 16  # pairs of values in an iteration of the inner loop
+UNROLLED = 12  # pairs of values in an iteration of the inner loop (firmware/common/dsp_conv.c)
+GAP_BYTES = 4  # of code, between kernel rows
+PAIR_BYTES = 56  # of code, for a pair of values of two pixels (firmware/common/dsp_conv.c)
+BLOCK_BYTES = {"packed": 180, "wide": 200}  # of the rest of a block's code that is executed
 SHARED_CODE = "dsp_conv_"
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
@@ -120,6 +123,19 @@ class DualMac(Kernel):
             **work,
             **clamped_work(layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks}),
         }
+
+    def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
+        """See `Kernel.straight_code`: windows of few pairs have no loop."""
+        strips = Strips(layer, widths.x // 8)
+        if not strips.is_short or strips.pixels == 1 or strips.are_interleaved:
+            return None
+        (height, width), rows = strips.out_size, strips.window.kernel[0]
+        weight_layout = "packed" if widths.x == BYTE_BITS and _surely_shares(layer) else "wide"
+        return StraightCode(
+            size_bytes=rows * strips.pairs * PAIR_BYTES + (rows - 1) * GAP_BYTES + BLOCK_BYTES[weight_layout],
+            passes=height * (width // PIXELS) * _blocks(layer),
+            work={"two_pairs": rows * strips.pairs, "two_blocks": 1},
+        )
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """See `Kernel.loads`: values are read as bytes to widen them, then as 16 bits."""

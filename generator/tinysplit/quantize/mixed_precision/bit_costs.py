@@ -44,7 +44,7 @@ class WidthCosts:
 
     def _layer_seconds(self, number: int, widths: BitWidths) -> float:
         board = self.boards[self.assignment[number]]
-        choice = KernelChoice(self.graph, widths, board)
+        choice = KernelChoice(self.graph, widths, board, self.settings.code_memory)
         kernel = choice.kernel(number, self.settings.optimize, dict(self.settings.kernels).get(number))
         return choice.cycles(number, kernel) / board.clock.core_hz
 

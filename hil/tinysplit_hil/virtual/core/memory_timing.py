@@ -70,9 +70,9 @@ class WaitStateFlash(IdealMemory):
     published figures, this one costs loops most that are a little longer than the cache. The G0 has no buffer for data.
     """
 
-    # RM0444 and RM0368 (instruction cache memory) copy a line that was missed into the cache, and name only these. On
-    # L4, figures published for CMSIS-NN can be reached only if lines that were prefetched enter it, too.
-    _KEEPS_PREFETCHED = ("stm32l4",)
+    # RM0444, RM0368 and RM0394 (instruction cache memory) copy a line that was missed into the cache, and name only
+    # these. But figures published for F4 and L4 can be reached only if lines that were prefetched enter it, too.
+    _KEEPS_PREFETCHED = ("stm32f4", "stm32l4")
 
     def __init__(self, board: Board) -> None:
         self._flash = board.device.flash
