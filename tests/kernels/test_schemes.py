@@ -14,6 +14,7 @@ from tinysplit.kernels import Optimize, candidates, choose, selection
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
@@ -228,6 +229,24 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert (described.kernel, described.scheme) == ("direct", "interleaved")
     assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was requested")
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
+
+
+def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
+    own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why.split("; ")
+    choice = KernelChoice(graph, BitWidths.all(graph, 8), own.board)
+    layer, names = graph.layers[0], ("dual_mac", "direct")
+    kernels = {kernel.name: kernel for kernel in candidates(layer, "cortex-m4", BYTES)}
+    expected = [f"{name} takes {choice.cycles(0, kernels[name]):.0f} cycles" for name in names]
+    assert [reason for reason in why if " takes " in reason] == expected
+    assert not any("faster" in reason for reason in why)
+
+
+def test_a_tie_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KernelChoice, "cycles", lambda *_: 100.4)
+    own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    assert "; dual_mac takes 100 cycles; direct takes 100 cycles, as many; " in why
 
 
 def described(*layers: Layer) -> list[ProjectMemory]:

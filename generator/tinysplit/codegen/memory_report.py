@@ -1,15 +1,14 @@
 """Memory of a layer for the manifest: scheme, kernel, offsets, memory traffic, and the reasons for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tinysplit.kernels import Kernel, Optimize, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
-from tinysplit.network.bit_widths import BitWidths, Widths
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers.base import Layer
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ConstantsIn, ProjectMemory
 
@@ -99,17 +98,23 @@ def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -
         yield f"{board_plan.named[number]} was requested"
     elif own is not fastest:
         yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
-    elif rule and scheme is not rule.scheme:
-        yield f"{own.name} is faster"
-    yield from _other_cycles(layer, widths, own, choice, number)
+    kernels = tuple(candidates(layer, board_plan.board.device.core, widths))
+    if rule and rule.scheme and rule.scheme not in {kernel.scheme(layer) for kernel in kernels}:
+        yield f"no {rule.scheme} kernel for this layer on {board_plan.board.device.core}"
+    yield from _compared_cycles(kernels, own, choice, number)
 
 
-def _other_cycles(layer: Layer, widths: Widths, own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
-    """Yield the predicted cycles of the other kernels that are in the cost table, waits for flash included."""
-    core = choice.board.device.core
-    if predicted_cycles(own, layer, core, widths) is None:
+def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
+    """Yield the predicted cycles of all kernels of a layer that are in the cost table, its own first.
+
+    Waits for constants and code in flash are included; nothing is said of a kernel that cannot be compared.
+    """
+    layer, core = choice.graph.layers[number], choice.board.device.core
+    widths = choice.widths.of_layer(layer)
+    known = [kernel for kernel in kernels if predicted_cycles(kernel, layer, core, widths) is not None]
+    if own not in known or len(known) == 1:
         return
-    for other in candidates(layer, core, widths):
-        cycles = None if other is own else predicted_cycles(other, layer, core, widths)
-        if cycles is not None:
-            yield f"{other.name} takes {cycles + choice.waits(number, other):.0f} cycles"
+    cycles = {kernel.name: round(choice.cycles(number, kernel)) for kernel in (own, *known)}
+    for name, value in cycles.items():
+        is_tie = name != own.name and value == cycles[own.name]
+        yield f"{name} takes {value} cycles{', as many' if is_tie else ''}"
