@@ -16,6 +16,10 @@
 #define DSP_HAS_INSTRUCTIONS 0
 #endif
 
+/* DSP_DUAL_ISSUE is defined by the build for Cortex-M7, as compilers have no macro for it: instructions are then ordered
+ * in pairs.
+ */
+
 #define DSP_INLINE static inline __attribute__((always_inline))
 
 /* For functions with the hottest loops: Cortex-M7 fetches 64 bits at a time. */
