@@ -32,15 +32,18 @@
 /* The odd channels' sums. Packed ones are 256 times as large, which their factors allow for in products by upper
  * halves.
  */
-#define DSP_CONV_PACKED_ODD_ONE "sub r3, r3, r2\n\tsub r5, r5, r4\n\t"
-#define DSP_CONV_PACKED_ODD_TWO DSP_CONV_PACKED_ODD_ONE "sub r7, r7, r6\n\tsub r9, r9, r8\n\t"
+#define DSP_CONV_PACKED_TRUE_ONE "sub r3, r3, r2\n\tsub r5, r5, r4\n\t"
+#define DSP_CONV_PACKED_TRUE_TWO DSP_CONV_PACKED_TRUE_ONE "sub r7, r7, r6\n\tsub r9, r9, r8\n\t"
+#define DSP_CONV_PACKED_ODD_ONE DSP_CONV_PACKED_TRUE_ONE
+#ifdef DSP_DUAL_ISSUE
+#define DSP_CONV_PACKED_ODD_TWO "" /* DSP_CONV_OUTPUTS_PACKED_TWO has subtracted them */
+#else
+#define DSP_CONV_PACKED_ODD_TWO DSP_CONV_PACKED_TRUE_TWO
+#endif
 #define DSP_CONV_PACKED_SHIFT_ONE DSP_CONV_PACKED_ODD_ONE "asr r3, r3, #8\n\tasr r5, r5, #8\n\t"
 #define DSP_CONV_PACKED_SHIFT_TWO \
-  DSP_CONV_PACKED_SHIFT_ONE \
-  "sub r7, r7, r6\n\tsub r9, r9, r8\n\tasr r7, r7, #8\n\tasr r9, r9, #8\n\t"
+  DSP_CONV_PACKED_ODD_TWO "asr r3, r3, #8\n\tasr r5, r5, #8\n\tasr r7, r7, #8\n\tasr r9, r9, #8\n\t"
 #define DSP_CONV_PACKED_MASK ""
-#define DSP_CONV_PACKED_TRUE_ONE DSP_CONV_PACKED_ODD_ONE
-#define DSP_CONV_PACKED_TRUE_TWO DSP_CONV_PACKED_ODD_TWO
 #define DSP_CONV_WIDE_MASK "ldr r12, [sp, #44]\n\t"
 #define DSP_CONV_WIDE_TRUE_ONE "and r2, r12\n\tand r3, r12\n\tand r4, r12\n\tand r5, r12\n\t"
 #define DSP_CONV_WIDE_TRUE_TWO \
@@ -53,9 +56,6 @@
 /* What is done to the sums of the first pixel, or of both. */
 #define DSP_CONV_EACH_ONE(first, second) first
 #define DSP_CONV_EACH_TWO(first, second) first second
-
-#define DSP_CONV_BIAS_ONE ""
-#define DSP_CONV_BIAS_TWO "mov r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t"
 
 /* r0 is the offset; four factors. */
 #define DSP_CONV_HIGH_OF(a, b, c, d) \
@@ -80,12 +80,12 @@
   "uxtb16 " a ", " a "\n\tuxtb16 " b ", " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
 
 /* Four outputs of bytes from values that fit halves: in a word; r11 holds 255 minus the largest positive one. */
-#define DSP_CONV_PACK(a, b, c, d) \
+#define DSP_CONV_PACKED_PAIRS(a, b, c, d) \
   "pkhbt " a ", " a ", " c ", lsl #16\n\tpkhbt " b ", " b ", " d ", lsl #16\n\t"
 #define DSP_CONV_PACKED_POSITIVE(a, b, c, d) \
-  DSP_CONV_PACK(a, b, c, d) "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
+  "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
 #define DSP_CONV_PACKED_WHOLE(a, b, c, d) \
-  DSP_CONV_PACK(a, b, c, d) "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
+  "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
 #define DSP_CONV_PACKED_CAP(word) "uqadd8 " word ", " word ", r11\n\tuqsub8 " word ", " word ", r11\n\t"
 #define DSP_CONV_PACKED_LIMITED_ONE ""
 #define DSP_CONV_PACKED_LIMITED_TWO ""
@@ -93,6 +93,7 @@
 #define DSP_CONV_PACKED_STORE "str r2, [r12], #4\n"
 
 /* Four outputs of halves: in the words `a` and `c`. */
+#define DSP_CONV_WIDE_PAIRS(a, b, c, d) ""
 #define DSP_CONV_WIDE_PACK(a, b, c, d) \
   "pkhbt " a ", " a ", " b ", lsl #16\n\tpkhbt " c ", " c ", " d ", lsl #16\n\t"
 #define DSP_CONV_WIDE_POSITIVE(a, b, c, d) \
@@ -127,6 +128,30 @@
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "ldr r0, [sp]\n\t" /* x */
 
+/* The outputs of a block, from its sums. */
+#define DSP_CONV_OUTPUTS(layout, count) \
+  "ldr r0, [sp, #20]\n\t" /* offset */ \
+  "ldr r10, [sp, #28]\n\t" /* tail */ \
+  DSP_CONV_##layout##_MASK \
+  "cmp r10, #1\n\t" \
+  "blt 4f\n\t" \
+  DSP_CONV_##layout##_TRUE_##count \
+  "ldm r1!, {r10, r11, r12, lr}\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_PAIRS("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_##layout##_PAIRS("r6", "r7", "r8", "r9")) \
+  "bne 5f\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
+  DSP_CONV_PLACES \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_CAP("r2"), DSP_CONV_##layout##_CAP("r6"))
+#define DSP_CONV_OUTPUTS_PACKED_ONE DSP_CONV_OUTPUTS(PACKED, ONE)
+#define DSP_CONV_OUTPUTS_WIDE_ONE DSP_CONV_OUTPUTS(WIDE, ONE)
+#define DSP_CONV_OUTPUTS_WIDE_TWO DSP_CONV_OUTPUTS(WIDE, TWO)
+#ifndef DSP_DUAL_ISSUE
+#define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
+#endif
+
 /* A function; layout and count choose the pieces above. The second pixel is stored first: its output may lie at the
  * place of the first one.
  */
@@ -143,22 +168,9 @@
     "push {r0, r2, r3, r4-r12}\n" \
     "1:\n\t" /* a block */ \
     "ldm r1!, {r2-r5}\n\t" \
-    DSP_CONV_BIAS_##count \
     sums \
     "3:\n\t" \
-    "ldr r0, [sp, #20]\n\t" /* offset */ \
-    "ldr r10, [sp, #28]\n\t" /* tail */ \
-    DSP_CONV_##layout##_MASK \
-    "cmp r10, #1\n\t" \
-    "blt 4f\n\t" \
-    DSP_CONV_##layout##_TRUE_##count \
-    "ldm r1!, {r10, r11, r12, lr}\n\t" \
-    DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
-    "bne 5f\n\t" \
-    DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
-                          DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
-    DSP_CONV_PLACES \
-    DSP_CONV_EACH_##count(DSP_CONV_##layout##_CAP("r2"), DSP_CONV_##layout##_CAP("r6")) \
+    DSP_CONV_OUTPUTS_##layout##_##count \
     "\n9:\n\t" \
     DSP_CONV_EACH_##count("", DSP_CONV_##layout##_STORE_SECOND) \
     DSP_CONV_##layout##_STORE \

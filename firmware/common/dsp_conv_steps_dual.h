@@ -70,7 +70,14 @@
 #define DSP_CONV_WIDE_FIRST_ONE \
   "ldr r10, [r0]\n\tldr r6, [r1]\n\tldr r7, [r1, #4]\n\tldr r8, [r1, #8]\n\tldr r9, [r1, #12]\n\t"
 #define DSP_CONV_FIRST_VALUES(distance) "ldr r10, [r0]\n\tldr r11, [r0, #" distance "]\n\t"
-#define DSP_CONV_FIRST_TWO(distance) "ldr r12, [r1]\n\t" DSP_CONV_FIRST_VALUES(distance)
+#define DSP_CONV_FIRST_TWO(distance) /* and the biases of the second pixel */ \
+  "mov r6, r2\n\t" \
+  "ldr r12, [r1]\n\t" \
+  "mov r7, r3\n\t" \
+  "ldr r10, [r0]\n\t" \
+  "mov r8, r4\n\t" \
+  "ldr r11, [r0, #" distance "]\n\t" \
+  "mov r9, r5\n\t"
 
 #define DSP_CONV_EIGHT(step) step step step step step step step step
 #define DSP_CONV_UNROLL(step) DSP_CONV_EIGHT(step) DSP_CONV_EIGHT(step) DSP_CONV_EIGHT(step) DSP_CONV_EIGHT(step)
@@ -118,5 +125,48 @@
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_FIRST_TWO(#distance) "2:\n\t" steps
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
+
+/* The outputs of a block of two pixels: DSP_CONV_OUTPUTS() in pairs. r12 has the first factor. */
+#define DSP_CONV_OUTPUTS_PACKED_TWO \
+  "sub r3, r3, r2\n\t" \
+  "ldr r10, [sp, #28]\n\t" /* tail */ \
+  "sub r5, r5, r4\n\t" \
+  "ldr r0, [sp, #20]\n\t" /* offset */ \
+  "sub r7, r7, r6\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "sub r9, r9, r8\n\t" \
+  "cmp r10, #1\n\t" \
+  "blt 4f\n\t" \
+  "ldr r10, [r1, #8]\n\t" \
+  "smmlar r2, r2, r12, r0\n\t" \
+  "ldr r11, [r1, #12]\n\t" \
+  "smmlar r4, r4, r10, r0\n\t" \
+  "add.w r1, r1, #16\n\t" \
+  "smmlar r3, r3, lr, r0\n\t" \
+  "smmlar r5, r5, r11, r0\n\t" \
+  "smmlar r6, r6, r12, r0\n\t" \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  "pkhbt r2, r2, r4, lsl #16\n\t" \
+  "smmlar r8, r8, r10, r0\n\t" \
+  "pkhbt r3, r3, r5, lsl #16\n\t" \
+  "smmlar r7, r7, lr, r0\n\t" \
+  "smmlar r9, r9, r11, r0\n\t" \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  "pkhbt r6, r6, r8, lsl #16\n\t" \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  "ldr r11, [sp, #24]\n\t" /* high */ \
+  "ldr r0, [sp]\n\t" /* x */ \
+  "pkhbt r7, r7, r9, lsl #16\n\t" \
+  "bne 5f\n\t" \
+  "usat16 r2, #7, r2\n\t" \
+  "usat16 r3, #7, r3\n\t" \
+  "usat16 r6, #7, r6\n\t" \
+  "usat16 r7, #7, r7\n\t" \
+  "orr r2, r2, r3, lsl #8\n\t" \
+  "uqadd8 r2, r2, r11\n\t" \
+  "orr r6, r6, r7, lsl #8\n\t" \
+  "uqadd8 r6, r6, r11\n\t" \
+  "uqsub8 r2, r2, r11\n\t" \
+  "uqsub8 r6, r6, r11\n\t"
 
 #endif
