@@ -148,8 +148,12 @@
 #define DSP_CONV_OUTPUTS_PACKED_ONE DSP_CONV_OUTPUTS(PACKED, ONE)
 #define DSP_CONV_OUTPUTS_WIDE_ONE DSP_CONV_OUTPUTS(WIDE, ONE)
 #define DSP_CONV_OUTPUTS_WIDE_TWO DSP_CONV_OUTPUTS(WIDE, TWO)
+#define DSP_CONV_PACKED_LATE_ONE ""
+#define DSP_CONV_WIDE_LATE_ONE ""
+#define DSP_CONV_WIDE_LATE_TWO ""
 #ifndef DSP_DUAL_ISSUE
 #define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
+#define DSP_CONV_PACKED_LATE_TWO ""
 #endif
 
 /* A function; layout and count choose the pieces above. The second pixel is stored first: its output may lie at the
@@ -177,7 +181,8 @@
     "8:\n\t" \
     "str r12, [sp, #4]\n\t" \
     "cmp r1, lr\n\t" \
-    "bne 1b\n\t" \
+    "bne 1b\n" \
+    "11:\n\t" \
     "ldr r3, [sp, #92]\n\t" /* count */ \
     "ldr r2, [sp, #8]\n\t" /* run */ \
     "ldr r1, [sp, #48]\n\t" \
@@ -201,6 +206,7 @@
     "add sp, #56\n\t" \
     "pop {r4-r11, pc}\n" \
     "5:\n\t" \
+    DSP_CONV_##layout##_LATE_##count \
     DSP_CONV_EACH_##count(DSP_CONV_##layout##_WHOLE("r2", "r3", "r4", "r5"), \
                           DSP_CONV_##layout##_WHOLE("r6", "r7", "r8", "r9")) \
     DSP_CONV_##layout##_LIMITED_##count \

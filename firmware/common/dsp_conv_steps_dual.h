@@ -126,7 +126,8 @@
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
 
-/* The outputs of a block of two pixels: DSP_CONV_OUTPUTS() in pairs. r12 has the first factor. */
+/* The outputs of a block of two pixels, in pairs, and the way to the next one. r12 has the first factor. */
+#define DSP_CONV_PACKED_LATE_TWO "pkhbt r7, r7, r9, lsl #16\n\t" /* behind the branch for other clamps */
 #define DSP_CONV_OUTPUTS_PACKED_TWO \
   "sub r3, r3, r2\n\t" \
   "ldr r10, [sp, #28]\n\t" /* tail */ \
@@ -153,20 +154,27 @@
   "smmlar r9, r9, r11, r0\n\t" \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "pkhbt r6, r6, r8, lsl #16\n\t" \
-  "ldr lr, [sp, #12]\n\t" /* end */ \
-  "ldr r11, [sp, #24]\n\t" /* high */ \
-  "ldr r0, [sp]\n\t" /* x */ \
-  "pkhbt r7, r7, r9, lsl #16\n\t" \
   "bne 5f\n\t" \
   "usat16 r2, #7, r2\n\t" \
+  "ldr r11, [sp, #24]\n\t" /* high */ \
+  DSP_CONV_PACKED_LATE_TWO \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
   "usat16 r3, #7, r3\n\t" \
-  "usat16 r6, #7, r6\n\t" \
+  "ldr r0, [sp]\n\t" /* x */ \
   "usat16 r7, #7, r7\n\t" \
+  "usat16 r6, #7, r6\n\t" \
   "orr r2, r2, r3, lsl #8\n\t" \
+  "add r3, r12, #4\n\t" \
   "uqadd8 r2, r2, r11\n\t" \
   "orr r6, r6, r7, lsl #8\n\t" \
   "uqadd8 r6, r6, r11\n\t" \
+  "str r3, [sp, #4]\n\t" \
   "uqsub8 r2, r2, r11\n\t" \
-  "uqsub8 r6, r6, r11\n\t"
+  "cmp r1, lr\n\t" \
+  "uqsub8 r6, r6, r11\n\t" \
+  "str r6, [r12, r10]\n\t" \
+  "str r2, [r12], #4\n\t" \
+  "bne 1b\n\t" \
+  "b 11f\n\t"
 
 #endif
