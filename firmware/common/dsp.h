@@ -16,9 +16,7 @@
 #define DSP_HAS_INSTRUCTIONS 0
 #endif
 
-/* DSP_DUAL_ISSUE is defined by the build for Cortex-M7, as compilers have no macro for it: instructions are then ordered
- * in pairs.
- */
+/* The build defines DSP_DUAL_ISSUE for Cortex-M7, for which compilers have no macro: instructions stand in pairs. */
 
 #define DSP_INLINE static inline __attribute__((always_inline))
 

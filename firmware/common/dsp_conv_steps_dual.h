@@ -3,7 +3,8 @@
  * A cycle has one SMLAD at most, so a pair of values of two pixels takes eight. Loads and SXTB16 issue beside them: a
  * load as the younger of two, two cycles before its value is multiplied, SXTB16 as the older. Every step loads for the
  * next one as soon as a register is free, so that the values of the first step are loaded before the loop, and the last
- * step reads one word of weights (a factor) and two of values in vain. All instructions have 4 bytes.
+ * step reads a word of weights (a factor) and values up to 8 bytes behind the strip in vain: `read_ahead_bytes` of a
+ * board. All instructions have 4 bytes.
  */
 #ifndef DSP_CONV_STEPS_DUAL_H
 #define DSP_CONV_STEPS_DUAL_H
@@ -124,7 +125,8 @@
 /* or one step after the other. */
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_FIRST_TWO(#distance) "2:\n\t" steps
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
-#define DSP_CONV_STEP_TO_ROW(layout, distance, gap) DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
+#define DSP_CONV_STEP_TO_ROW(layout, distance, gap) \
+  DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
 
 /* The outputs of a block of two pixels, in pairs, and the way to the next one. r12 has the first factor. */
 #define DSP_CONV_PACKED_LATE_TWO "pkhbt r7, r7, r9, lsl #16\n\t" /* behind the branch for other clamps */

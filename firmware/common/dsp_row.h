@@ -1,7 +1,8 @@
 /* Kernel rows of three weights over four neighbouring outputs of one channel plane, whose values are 16 bits.
  *
- * For each row `w` holds words of the weights (w0, w1) and (w1, w2); with halves of these and of the values, every output takes two
- * instructions: x0 * w0 + x1 * w1 and x2 * w2 where it begins on a word, x0 * w0 and x1 * w1 + x2 * w2 elsewhere.
+ * For each row `w` holds words of the weights (w0, w1) and (w1, w2); with halves of these and of the values, every
+ * output takes two instructions: x0 * w0 + x1 * w1 and x2 * w2 where it begins on a word, x0 * w0 and
+ * x1 * w1 + x2 * w2 elsewhere.
  * In assembler, because the loads of a row cost least when they stand together, and compilers pull them apart.
  */
 #ifndef DSP_ROW_H

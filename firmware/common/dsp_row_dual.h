@@ -1,7 +1,7 @@
 /* dsp_rows_four() of dsp_row.h for Cortex-M7, which issues two instructions a cycle.
  *
- * A kernel row of four outputs takes eight products, one a cycle. Loads issue beside them, two cycles before their value
- * is multiplied: every row loads the first values and weights of the next one as soon as a register is free.
+ * A kernel row of four outputs takes eight products, one a cycle. Loads issue beside them, two cycles before their
+ * value is multiplied: every row loads the first values and weights of the next one as soon as a register is free.
  */
 #ifndef DSP_ROW_DUAL_H
 #define DSP_ROW_DUAL_H

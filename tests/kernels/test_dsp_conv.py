@@ -49,10 +49,12 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
                   int32_t tail, int32_t is_high, int32_t y_bytes) {
   const int32_t rows = walk >= LOOPED ? ROWS : 1, together = walk == ONE ? 1 : 2, code = walk == ONE ? 36 : 56;
   const int32_t block_words = 8 + rows * pairs * (is_packed ? 2 : 4);
+  const int32_t last = DSP_CONV_UNROLLED - 1;
   dsp_conv_run run = {
     .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = is_high ? -3 : 1000,
     .high = y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
-    .tail = tail, .entry = (DSP_CONV_UNROLLED - 1 - (pairs - 1) % DSP_CONV_UNROLLED) * code + 1, .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
+    .tail = tail, .entry = (last - (pairs - 1) % DSP_CONV_UNROLLED) * code + 1,
+    .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
     .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
     .gap_bytes = 2 * ROW_LENGTH - 4 * pairs, .x_step = 64, .y_gap = (together - 1) * BLOCKS * 4 * y_bytes,
     .low = y_bytes == 1 ? 0xffb0ffb0u : 0x90009000u, .is_high = is_high, .y_bytes = y_bytes,

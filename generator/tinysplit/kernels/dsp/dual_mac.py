@@ -29,7 +29,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # computed together
-UNROLLED = 16  # pairs of values in an iteration of the inner loop
+UNROLLED, LONG_UNROLLED = 16, 32  # pairs of values in an iteration of the inner loop; on Cortex-M7
 SHARED_CODE = "dsp_conv_"
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
@@ -96,21 +96,23 @@ class DualMac(Kernel):
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Kernel.work`: padding of the map, of blocks and of pairs is computed like other values.
 
-        Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs; kernel `rows`;
-        `blocks` of channels. `rest`: channels that fill no block; `gathered`: pairs of a single pixel, whose kernel
-        rows are copied together.
+        Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs, `long_loops`
+        over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no block; `gathered`:
+        pairs of a single pixel, whose kernel rows are copied together.
         """
         strips, blocks = Strips(layer, 1), _blocks(layer)
         (height, width), rows = strips.out_size, strips.window.kernel[0]
         twos, ones = height * (width // PIXELS), height * (width % PIXELS)
-        loops = -(-strips.pairs // UNROLLED) * rows
+        loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
         work = {
             "two_pairs": twos * blocks * rows * strips.pairs,
             "two_loops": 0 if strips.is_short else twos * blocks * loops,
+            "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
             "two_rows": 0 if strips.is_short else twos * blocks * rows,
             "two": twos,
             "one_pairs": ones * blocks * rows * strips.pairs,
             "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
+            "one_long_loops": ones * blocks * (-(-rows * strips.pairs // LONG_UNROLLED)),
             "one": ones,
             "gathered": ones * rows * strips.pairs * (rows > 1),
             "rest": (twos + ones) * (layer.out_shape.channels % BLOCK > 0),
