@@ -24,7 +24,7 @@ from tinysplit.codegen.layer_source import (
     render_header,
     render_layer,
 )
-from tinysplit.codegen.platformio_ini import COMPILER, render_platformio_ini
+from tinysplit.codegen.platformio_ini import COMPILER, macros, render_platformio_ini
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
@@ -228,7 +228,8 @@ def build_flags(board: Board) -> list[str]:
     """Return the flags that the projects of `board` are built with."""
     ini = ConfigParser(interpolation=None)
     ini.read_string(render_platformio_ini(board))
-    return [flag for flag in ini["env"]["build_flags"].split() if flag.startswith(("-m", "-O", "-std", "-f"))]
+    flags = [flag for flag in ini["env"]["build_flags"].split() if flag.startswith(("-m", "-O", "-std", "-f"))]
+    return [*flags, *(f"-D{macro}" for macro in macros(board))]
 
 
 def _build(board: Board, folder: Path, sources: Sequence[Path], level: str, has_ram_code: bool) -> Path:

@@ -3,7 +3,6 @@
 #include "dsp_conv_pixels.h"
 
 enum {
-  UNROLLED = 12, /* pairs of values in an iteration: with the rest of a block it fits 1 KB of cache */
   BYTES_OF_TWO = 56, /* of code, for a pair of values of two pixels */
   BYTES_OF_ONE = 36, /* the same for one pixel */
   BLOCK = 4, /* output channels */
@@ -47,7 +46,7 @@ static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, in
 
 /* Where the unrolled loop begins, so that its last step is the last pair. */
 static int32_t entry(int32_t pairs, int32_t code_bytes) {
-  return (UNROLLED - 1 - (pairs - 1) % UNROLLED) * code_bytes + 1;
+  return (DSP_CONV_UNROLLED - 1 - (pairs - 1) % DSP_CONV_UNROLLED) * code_bytes + 1;
 }
 
 /* Computes the last channels, which fill no block, of `count` times `together` pixels; a buffer takes their outputs. */

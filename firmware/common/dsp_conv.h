@@ -15,6 +15,13 @@ enum {
   DSP_CONV_INTERLEAVED = 2, /* strips hold two pixels word by word in turn */
 };
 
+/* Pairs of values in an iteration of the inner loops. Twelve, with the rest of a block, fit 1 KB of cache. */
+#ifdef DSP_DUAL_ISSUE
+enum { DSP_CONV_UNROLLED = 32 };
+#else
+enum { DSP_CONV_UNROLLED = 12 };
+#endif
+
 /* The clamp of outputs. All but DSP_CONV_ANY follow requantization by upper halves; with packed weights they take bytes
  * that are proved to fit 16 bits before, with wide weights 16-bit values.
  */

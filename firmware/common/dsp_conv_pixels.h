@@ -23,75 +23,27 @@
 
 #if DSP_HAS_INSTRUCTIONS
 
-/* One pair of values. Loads stand together, because on Cortex-M4 the first of several takes a cycle more. All
- * instructions have 4 bytes.
- */
-#define DSP_CONV_PACKED_TWO(distance, step) \
-  "ldr r11, [r0, #" distance "]\n\t" \
-  "ldr r10, [r0], #" step "\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r3, r12, r10, r3\n\t" \
-  "smlad r7, r12, r11, r7\n\t" \
-  "sxtb16 r12, r12\n\t" \
-  "smlad r5, lr, r10, r5\n\t" \
-  "smlad r9, lr, r11, r9\n\t" \
-  "sxtb16 lr, lr\n\t" \
-  "smlad r2, r12, r10, r2\n\t" \
-  "smlad r6, r12, r11, r6\n\t" \
-  "smlad r4, lr, r10, r4\n\t" \
-  "smlad r8, lr, r11, r8\n\t"
-
-#define DSP_CONV_WIDE_TWO(distance, step) \
-  "ldr r11, [r0, #" distance "]\n\t" \
-  "ldr r10, [r0], #" step "\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r2, r12, r10, r2\n\t" \
-  "smlad r6, r12, r11, r6\n\t" \
-  "smlad r3, lr, r10, r3\n\t" \
-  "smlad r7, lr, r11, r7\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r4, r12, r10, r4\n\t" \
-  "smlad r8, r12, r11, r8\n\t" \
-  "smlad r5, lr, r10, r5\n\t" \
-  "smlad r9, lr, r11, r9\n\t"
-
-#define DSP_CONV_PACKED_ONE \
-  "ldr r10, [r0], #4\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r3, r12, r10, r3\n\t" \
-  "smlad r5, lr, r10, r5\n\t" \
-  "sxtb16 r12, r12\n\t" \
-  "sxtb16 lr, lr\n\t" \
-  "smlad r2, r12, r10, r2\n\t" \
-  "smlad r4, lr, r10, r4\n\t"
-
-#define DSP_CONV_WIDE_ONE \
-  "ldr r10, [r0], #4\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r2, r12, r10, r2\n\t" \
-  "smlad r3, lr, r10, r3\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
-  "smlad r4, r12, r10, r4\n\t" \
-  "smlad r5, lr, r10, r5\n\t"
+#ifdef DSP_DUAL_ISSUE
+#include "dsp_conv_steps_dual.h"
+#else
+#include "dsp_conv_steps.h"
+#endif
 
 /* The odd channels' sums. Packed ones are 256 times as large, which their factors allow for in products by upper
  * halves.
  */
-#define DSP_CONV_PACKED_ODD_ONE "sub r3, r3, r2\n\tsub r5, r5, r4\n\t"
-#define DSP_CONV_PACKED_ODD_TWO DSP_CONV_PACKED_ODD_ONE "sub r7, r7, r6\n\tsub r9, r9, r8\n\t"
+#define DSP_CONV_PACKED_TRUE_ONE "sub r3, r3, r2\n\tsub r5, r5, r4\n\t"
+#define DSP_CONV_PACKED_TRUE_TWO DSP_CONV_PACKED_TRUE_ONE "sub r7, r7, r6\n\tsub r9, r9, r8\n\t"
+#define DSP_CONV_PACKED_ODD_ONE DSP_CONV_PACKED_TRUE_ONE
+#ifdef DSP_DUAL_ISSUE
+#define DSP_CONV_PACKED_ODD_TWO "" /* DSP_CONV_OUTPUTS_PACKED_TWO has subtracted them */
+#else
+#define DSP_CONV_PACKED_ODD_TWO DSP_CONV_PACKED_TRUE_TWO
+#endif
 #define DSP_CONV_PACKED_SHIFT_ONE DSP_CONV_PACKED_ODD_ONE "asr r3, r3, #8\n\tasr r5, r5, #8\n\t"
 #define DSP_CONV_PACKED_SHIFT_TWO \
-  DSP_CONV_PACKED_SHIFT_ONE \
-  "sub r7, r7, r6\n\tsub r9, r9, r8\n\tasr r7, r7, #8\n\tasr r9, r9, #8\n\t"
+  DSP_CONV_PACKED_ODD_TWO "asr r3, r3, #8\n\tasr r5, r5, #8\n\tasr r7, r7, #8\n\tasr r9, r9, #8\n\t"
 #define DSP_CONV_PACKED_MASK ""
-#define DSP_CONV_PACKED_TRUE_ONE DSP_CONV_PACKED_ODD_ONE
-#define DSP_CONV_PACKED_TRUE_TWO DSP_CONV_PACKED_ODD_TWO
 #define DSP_CONV_WIDE_MASK "ldr r12, [sp, #44]\n\t"
 #define DSP_CONV_WIDE_TRUE_ONE "and r2, r12\n\tand r3, r12\n\tand r4, r12\n\tand r5, r12\n\t"
 #define DSP_CONV_WIDE_TRUE_TWO \
@@ -104,9 +56,6 @@
 /* What is done to the sums of the first pixel, or of both. */
 #define DSP_CONV_EACH_ONE(first, second) first
 #define DSP_CONV_EACH_TWO(first, second) first second
-
-#define DSP_CONV_BIAS_ONE ""
-#define DSP_CONV_BIAS_TWO "mov r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t"
 
 /* r0 is the offset; four factors. */
 #define DSP_CONV_HIGH_OF(a, b, c, d) \
@@ -131,12 +80,12 @@
   "uxtb16 " a ", " a "\n\tuxtb16 " b ", " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
 
 /* Four outputs of bytes from values that fit halves: in a word; r11 holds 255 minus the largest positive one. */
-#define DSP_CONV_PACK(a, b, c, d) \
+#define DSP_CONV_PACKED_PAIRS(a, b, c, d) \
   "pkhbt " a ", " a ", " c ", lsl #16\n\tpkhbt " b ", " b ", " d ", lsl #16\n\t"
 #define DSP_CONV_PACKED_POSITIVE(a, b, c, d) \
-  DSP_CONV_PACK(a, b, c, d) "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
+  "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
 #define DSP_CONV_PACKED_WHOLE(a, b, c, d) \
-  DSP_CONV_PACK(a, b, c, d) "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
+  "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
 #define DSP_CONV_PACKED_CAP(word) "uqadd8 " word ", " word ", r11\n\tuqsub8 " word ", " word ", r11\n\t"
 #define DSP_CONV_PACKED_LIMITED_ONE ""
 #define DSP_CONV_PACKED_LIMITED_TWO ""
@@ -144,6 +93,7 @@
 #define DSP_CONV_PACKED_STORE "str r2, [r12], #4\n"
 
 /* Four outputs of halves: in the words `a` and `c`. */
+#define DSP_CONV_WIDE_PAIRS(a, b, c, d) ""
 #define DSP_CONV_WIDE_PACK(a, b, c, d) \
   "pkhbt " a ", " a ", " b ", lsl #16\n\tpkhbt " c ", " c ", " d ", lsl #16\n\t"
 #define DSP_CONV_WIDE_POSITIVE(a, b, c, d) \
@@ -170,42 +120,6 @@
   DSP_CONV_PAIR(a, c) DSP_CONV_PAIR(b, d) DSP_CONV_JOIN(a, b)
 #define DSP_CONV_HALVES_OF(a, b, c, d) DSP_CONV_PAIR(a, b) DSP_CONV_PAIR(c, d)
 
-#define DSP_CONV_EIGHT(step) step step step step step step step step
-#define DSP_CONV_TWELVE(step) DSP_CONV_EIGHT(step) step step step step
-
-/* The sums of a block: all pairs of one kernel row; */
-#define DSP_CONV_ROW(steps) \
-  "ldr pc, [sp, #32]\n\t" /* entry */ \
-  ".balign 4\n" \
-  "2:\n\t" steps \
-  "ldr r12, [sp, #36]\n\t" /* end of the row */ \
-  "cmp r0, r12\n\t" \
-  "bne 2b\n\t"
-
-/* of kernel rows; */
-#define DSP_CONV_ROWS(steps) \
-  "ldr r10, [sp, #36]\n\t" \
-  "str r10, [sp, #52]\n\t" /* end of this row */ \
-  "ldr pc, [sp, #32]\n\t" \
-  ".balign 4\n" \
-  "2:\n\t" steps \
-  "ldr r12, [sp, #52]\n\t" \
-  "cmp r0, r12\n\t" \
-  "bne 2b\n\t" \
-  "ldr lr, [sp, #40]\n\t" /* end of the last one */ \
-  "ldr r10, [sp, #8]\n\t" \
-  "cmp r0, lr\n\t" \
-  "beq 3f\n\t" \
-  "ldr r11, [r10, #36]\n\t" /* row_bytes */ \
-  "ldr lr, [r10, #40]\n\t" /* gap_bytes */ \
-  "add r12, r11\n\t" \
-  "str r12, [sp, #52]\n\t" \
-  "add r0, lr\n\t" \
-  "ldr pc, [sp, #32]\n\t"
-
-/* or one step after the other. */
-#define DSP_CONV_STRAIGHT(steps) "2:\n\t" steps
-
 /* Where the outputs of a block go, with what they are capped; the next block's values. */
 #define DSP_CONV_PLACES \
   "ldr r11, [sp, #24]\n\t" /* high */ \
@@ -213,6 +127,34 @@
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "ldr r0, [sp]\n\t" /* x */
+
+/* The outputs of a block, from its sums. */
+#define DSP_CONV_OUTPUTS(layout, count) \
+  "ldr r0, [sp, #20]\n\t" /* offset */ \
+  "ldr r10, [sp, #28]\n\t" /* tail */ \
+  DSP_CONV_##layout##_MASK \
+  "cmp r10, #1\n\t" \
+  "blt 4f\n\t" \
+  DSP_CONV_##layout##_TRUE_##count \
+  "ldm r1!, {r10, r11, r12, lr}\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_PAIRS("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_##layout##_PAIRS("r6", "r7", "r8", "r9")) \
+  "bne 5f\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
+  DSP_CONV_PLACES \
+  DSP_CONV_EACH_##count(DSP_CONV_##layout##_CAP("r2"), DSP_CONV_##layout##_CAP("r6"))
+#define DSP_CONV_OUTPUTS_PACKED_ONE DSP_CONV_OUTPUTS(PACKED, ONE)
+#define DSP_CONV_OUTPUTS_WIDE_ONE DSP_CONV_OUTPUTS(WIDE, ONE)
+#define DSP_CONV_OUTPUTS_WIDE_TWO DSP_CONV_OUTPUTS(WIDE, TWO)
+#define DSP_CONV_PACKED_LATE_ONE ""
+#define DSP_CONV_WIDE_LATE_ONE ""
+#define DSP_CONV_WIDE_LATE_TWO ""
+#ifndef DSP_DUAL_ISSUE
+#define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
+#define DSP_CONV_PACKED_LATE_TWO ""
+#endif
 
 /* A function; layout and count choose the pieces above. The second pixel is stored first: its output may lie at the
  * place of the first one.
@@ -230,29 +172,17 @@
     "push {r0, r2, r3, r4-r12}\n" \
     "1:\n\t" /* a block */ \
     "ldm r1!, {r2-r5}\n\t" \
-    DSP_CONV_BIAS_##count \
     sums \
     "3:\n\t" \
-    "ldr r0, [sp, #20]\n\t" /* offset */ \
-    "ldr r10, [sp, #28]\n\t" /* tail */ \
-    DSP_CONV_##layout##_MASK \
-    "cmp r10, #1\n\t" \
-    "blt 4f\n\t" \
-    DSP_CONV_##layout##_TRUE_##count \
-    "ldm r1!, {r10, r11, r12, lr}\n\t" \
-    DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
-    "bne 5f\n\t" \
-    DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
-                          DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
-    DSP_CONV_PLACES \
-    DSP_CONV_EACH_##count(DSP_CONV_##layout##_CAP("r2"), DSP_CONV_##layout##_CAP("r6")) \
+    DSP_CONV_OUTPUTS_##layout##_##count \
     "\n9:\n\t" \
     DSP_CONV_EACH_##count("", DSP_CONV_##layout##_STORE_SECOND) \
     DSP_CONV_##layout##_STORE \
     "8:\n\t" \
     "str r12, [sp, #4]\n\t" \
     "cmp r1, lr\n\t" \
-    "bne 1b\n\t" \
+    "bne 1b\n" \
+    "11:\n\t" \
     "ldr r3, [sp, #92]\n\t" /* count */ \
     "ldr r2, [sp, #8]\n\t" /* run */ \
     "ldr r1, [sp, #48]\n\t" \
@@ -276,6 +206,7 @@
     "add sp, #56\n\t" \
     "pop {r4-r11, pc}\n" \
     "5:\n\t" \
+    DSP_CONV_##layout##_LATE_##count \
     DSP_CONV_EACH_##count(DSP_CONV_##layout##_WHOLE("r2", "r3", "r4", "r5"), \
                           DSP_CONV_##layout##_WHOLE("r6", "r7", "r8", "r9")) \
     DSP_CONV_##layout##_LIMITED_##count \
@@ -350,19 +281,17 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   }
 #define DSP_CONV_ONE_PIXEL(name, layout) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_ROW(DSP_CONV_TWELVE(DSP_CONV_##layout##_ONE))))
+      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_STEPS_ONE(layout)))
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROW(DSP_CONV_TWELVE(DSP_CONV_##layout##_TWO("4", "8")))))
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
 #define DSP_CONV_TWO_PIXELS(name, layout, distance) \
   DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_ROWS(DSP_CONV_TWELVE(DSP_CONV_##layout##_TWO(#distance, "4")))))
+      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
 
 /* `steps` are pairs of values, and the ways from row to row. */
 #define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) \
-  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STRAIGHT(steps)))
-#define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4")
-#define DSP_CONV_GAP(bytes) "add r0, #" #bytes "\n\t"
+  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_SHORT(layout, distance, steps)))
 
 #else
 

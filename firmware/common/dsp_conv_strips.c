@@ -80,8 +80,10 @@ DSP_ALIGNED void dsp_conv_fill_interleaved_grouped(const dsp_conv *layer, const 
     const uint8_t *const end = x + elements;
     do {
       const uint32_t a = dsp_load(x), b = dsp_load(x + step);
-      store_interleaved(strip, dsp_even_bytes(a), dsp_odd_bytes(a));
-      store_interleaved(strip + 2, dsp_even_bytes(b), dsp_odd_bytes(b));
+      dsp_store_even_bytes(strip, a);
+      dsp_store_odd_bytes(strip + 4, a);
+      dsp_store_even_bytes(strip + 2, b);
+      dsp_store_odd_bytes(strip + 6, b);
       x += 4;
       strip += 8;
     } while (x != end);

@@ -1,7 +1,5 @@
 #include "dsp_planes.h"
 
-#include "dsp.h"
-
 void dsp_planes_set(int16_t *plane, int32_t size, int32_t count, int32_t value) {
   dsp_fill_halves(plane, value, count);
   dsp_fill_halves(plane + size, value, count);

@@ -1,7 +1,8 @@
-/* A kernel row of three weights over four neighbouring outputs of one channel plane, whose values are 16 bits.
+/* Kernel rows of three weights over four neighbouring outputs of one channel plane, whose values are 16 bits.
  *
- * `w` holds words of the weights (w0, w1) and (w1, w2); with halves of these and of the values, every output takes two
- * instructions: x0 * w0 + x1 * w1 and x2 * w2 where it begins on a word, x0 * w0 and x1 * w1 + x2 * w2 elsewhere.
+ * For each row `w` holds words of the weights (w0, w1) and (w1, w2); with halves of these and of the values, every
+ * output takes two instructions: x0 * w0 + x1 * w1 and x2 * w2 where it begins on a word, x0 * w0 and
+ * x1 * w1 + x2 * w2 elsewhere.
  * In assembler, because the loads of a row cost least when they stand together, and compilers pull them apart.
  */
 #ifndef DSP_ROW_H
@@ -17,6 +18,17 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
   }
 }
 
+static inline void dsp_twin_rows_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride,
+                                      const uint32_t *w, int32_t rows, int32_t pitch) {
+  sums[0] = sums[1] = sums[2] = sums[3] = start;
+  for (int32_t row = 0; row < rows; row++) {
+    dsp_twin_row_four(sums, x + row * pitch, stride, w + 2 * row);
+  }
+}
+
+#if DSP_HAS_INSTRUCTIONS && defined(DSP_DUAL_ISSUE)
+#include "dsp_row_dual.h"
+#else
 #if DSP_HAS_INSTRUCTIONS
 
 #define DSP_ROW_LOADS \
@@ -65,11 +77,8 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
                    : [x] "r"(x), [w] "r"(w), [x_row] "i"(2 * row * pitch), [w_row] "i"(8 * row) \
                    : "memory")
 
-#endif
-
-/* The first kernel row of sums that begin at `start`; `stride` must be 1 or 2, a constant. */
+/* The first kernel row of sums that begin at `start`. */
 DSP_INLINE void dsp_first_row_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w) {
-#if DSP_HAS_INSTRUCTIONS
   int32_t s0, s1, s2, s3;
   uint32_t x0, x1, x2, w0, w1;
   if (stride == 1) {
@@ -78,18 +87,11 @@ DSP_INLINE void dsp_first_row_four(int32_t *sums, int32_t start, const int16_t *
     DSP_FIRST_ROW(DSP_ROW_STRIDE_2);
   }
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
-#else
-  sums[0] = sums[1] = sums[2] = sums[3] = start;
-  dsp_twin_row_four(sums, x, stride, w);
-#endif
 }
 
-/* Adds kernel row `row`: rows are `pitch` values apart, their weights two words. All numbers must be constants,
- * `stride` 1 or 2.
- */
+/* Adds kernel row `row`. */
 DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, const uint32_t *w, int32_t row,
                              int32_t pitch) {
-#if DSP_HAS_INSTRUCTIONS
   int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   uint32_t x0, x1, x2, w0, w1;
   if (stride == 1) {
@@ -98,9 +100,25 @@ DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, co
     DSP_NEXT_ROW(DSP_ROW_STRIDE_2);
   }
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+}
+
+#endif
+
+/* Sums that begin at `start` over `rows` kernel rows, 1 to 5: their values are `pitch` apart, their weights two words.
+ * All numbers must be constants, `stride` 1 or 2.
+ */
+DSP_INLINE void dsp_rows_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w,
+                              int32_t rows, int32_t pitch) {
+#if DSP_HAS_INSTRUCTIONS
+  dsp_first_row_four(sums, start, x, stride, w);
+#pragma GCC unroll 4
+  for (int32_t row = 1; row < rows; row++) {
+    dsp_row_four(sums, x, stride, w, row, pitch);
+  }
 #else
-  dsp_twin_row_four(sums, x + row * pitch, stride, w + 2 * row);
+  dsp_twin_rows_four(sums, start, x, stride, w, rows, pitch);
 #endif
 }
 
+#endif
 #endif

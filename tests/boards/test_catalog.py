@@ -333,10 +333,10 @@ def test_memory_levels(board: Board) -> None:
 
 def test_arenas_are_in_level_1_if_they_fit() -> None:
     h7, l4 = load_board("nucleo_h743zi"), load_board("nucleo_l452re")
-    assert h7.arena_memory(125 * KB, 3 * KB).name == "dtcm"
-    assert h7.arena_memory(125 * KB + 1, 3 * KB).name == "d1_sram"
+    assert h7.arena_memory(125 * KB - 8, 3 * KB).name == "dtcm"
+    assert h7.arena_memory(125 * KB - 7, 3 * KB).name == "d1_sram"
     assert l4.arena_memory(1 << 20, 3 * KB).name == "sram"
-    assert (h7.largest_arena_bytes(3 * KB), l4.largest_arena_bytes(3 * KB)) == (512 * KB, 157 * KB)
+    assert (h7.largest_arena_bytes(3 * KB), l4.largest_arena_bytes(3 * KB)) == (512 * KB - 8, 157 * KB)
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ PARTS = {
     "pins": "board",
     "no_transfers": "transfers",
     "transfers_status": "transfers",
+    "dsp_row_dual": "dsp_row",
     "link_in": "link",
     "link_out": "link",
     "link_parts": "link",

@@ -59,16 +59,13 @@ static void begin(void) {
   check_sums(number); \\
 } while (0)
 
-#define CHECK_ROW(number, stride) do { \\
+#define CHECK_ROWS(number, stride, rows) do { \\
   begin(); \\
-  words[5] = (words[5] & 0xffff0000u) | words[4] >> 16; /* the weight in the middle stands in both words */ \\
-  dsp_row_four(actual, values[0], stride, words, 2, 20); \\
-  dsp_twin_row_four(expected, values[0] + 40, stride, words + 4); \\
-  check_sums(number); \\
-  words[1] = (words[1] & 0xffff0000u) | words[0] >> 16; \\
-  dsp_first_row_four(actual, sum, values[0], stride, words); \\
-  for (int i = 0; i < 4; i++) expected[i] = sum; \\
-  dsp_twin_row_four(expected, values[0], stride, words); \\
+  for (int i = 0; i < 2 * (rows); i += 2) { /* the weight in the middle stands in both words */ \\
+    words[i + 1] = (words[i + 1] & 0xffff0000u) | words[i] >> 16; \\
+  } \\
+  dsp_rows_four(actual, sum, values[0], stride, words, rows, 20); \\
+  dsp_twin_rows_four(expected, sum, values[0], stride, words, rows, 20); \\
   check_sums(number); \\
 } while (0)
 
@@ -81,8 +78,12 @@ __attribute__((noinline)) static void check_all(void) {
   CHECK_DOT(112, 16);
   CHECK_DOT(113, 27);
   CHECK_DOT(114, 48);
-  CHECK_ROW(120, 1);
-  CHECK_ROW(121, 2);
+  CHECK_ROWS(120, 1, 1);
+  CHECK_ROWS(121, 1, 3);
+  CHECK_ROWS(122, 1, 5);
+  CHECK_ROWS(123, 2, 1);
+  CHECK_ROWS(124, 2, 3);
+  CHECK_ROWS(125, 2, 5);
 }
 
 void reset(void) {

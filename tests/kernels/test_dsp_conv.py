@@ -14,7 +14,7 @@ PROGRAM = """
 #include <stdint.h>
 #include "dsp_conv_pixels.h"
 
-enum { ENTRY_OF_TWO = 56, ENTRY_OF_ONE = 36, ROWS = 3, ROW_LENGTH = 160, BLOCKS = 3, COUNT = 2 };
+enum { ROWS = 3, ROW_LENGTH = 160, BLOCKS = 3, COUNT = 2 };
 volatile uint32_t first_failure; /* number of a check, 1000000 when all are done */
 static uint32_t number, state = 1;
 static uint32_t random(void) {
@@ -38,8 +38,8 @@ DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED)
 DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, 32)
-#define STEPS(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
-#define ALL_STEPS(layout) STEPS(layout) DSP_CONV_GAP(312) STEPS(layout) DSP_CONV_GAP(312) STEPS(layout)
+#define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
+#define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, 32, ALL_STEPS(PACKED))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, 32, ALL_STEPS(WIDE))
 
@@ -49,10 +49,12 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
                   int32_t tail, int32_t is_high, int32_t y_bytes) {
   const int32_t rows = walk >= LOOPED ? ROWS : 1, together = walk == ONE ? 1 : 2, code = walk == ONE ? 36 : 56;
   const int32_t block_words = 8 + rows * pairs * (is_packed ? 2 : 4);
+  const int32_t last = DSP_CONV_UNROLLED - 1;
   dsp_conv_run run = {
     .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = is_high ? -3 : 1000,
     .high = y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
-    .tail = tail, .entry = (11 - (pairs - 1) % 12) * code + 1, .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
+    .tail = tail, .entry = (last - (pairs - 1) % DSP_CONV_UNROLLED) * code + 1,
+    .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
     .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
     .gap_bytes = 2 * ROW_LENGTH - 4 * pairs, .x_step = 64, .y_gap = (together - 1) * BLOCKS * 4 * y_bytes,
     .low = y_bytes == 1 ? 0xffb0ffb0u : 0x90009000u, .is_high = is_high, .y_bytes = y_bytes,
@@ -94,7 +96,7 @@ static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_
 }
 
 void reset(void) {
-  static const int32_t pairs[] = {1, 3, 11, 12, 13, 24, 41};
+  static const int32_t pairs[] = {1, 3, 11, 12, 13, 24, 31, 32, 33, 41};
   first_failure = number = 0;
   state = 1;
   for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tinysplit.boards.board import Board
+from tinysplit.codegen.platformio_ini import macros
 
 _FIRMWARE = Path(__file__).parents[2] / "firmware"
 _FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
@@ -44,6 +45,7 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
     core = board.device.core
     flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
     sources = [str(folder / name) for name in ("main.c", "vectors.S")]
+    flags += [f"-D{macro}" for macro in macros(board)]
     flags += [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
     command = [
         "arm-none-eabi-gcc",

@@ -335,16 +335,22 @@ class Board:
         name = next(level.name for level in self.memory_levels if level.level == 1)
         return next(memory for memory in self.device.ram if memory.name == name)
 
+    @property
+    def read_ahead_bytes(self) -> int:
+        """Return how far kernels may read behind the arena: firmware/common/dsp_conv_steps_dual.h on Cortex-M7."""
+        return 8 if self.device.core == "cortex-m7" else 0
+
     def arena_memory(self, arena_bytes: int, firmware_bytes: int) -> Memory:
         """Return the memory of an arena: level 1 if it fits there with the firmware's RAM, else the largest RAM."""
-        fits = arena_bytes + firmware_bytes <= self.near_memory.size_bytes
+        fits = arena_bytes + self.read_ahead_bytes + firmware_bytes <= self.near_memory.size_bytes
         return self.near_memory if fits else self.device.largest_ram
 
     def largest_arena_bytes(self, firmware_bytes: int) -> int:
         """Return the size in bytes of the largest arena that fits, with `firmware_bytes` of level 1 in use."""
         far = self.device.largest_ram
         near_bytes = self.near_memory.size_bytes - firmware_bytes
-        return near_bytes if far == self.near_memory else max(near_bytes, far.size_bytes)
+        most_bytes = near_bytes if far == self.near_memory else max(near_bytes, far.size_bytes)
+        return most_bytes - self.read_ahead_bytes
 
     @property
     def sha256(self) -> str:

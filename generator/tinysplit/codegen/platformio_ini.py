@@ -29,7 +29,8 @@ class PlatformioIniContext:
 def macros(board: Board) -> tuple[str, ...]:
     """Return what the compiler defines for every file of the board's project, as arguments of -D."""
     hse = (f"CLOCK_HSE_HZ={board.clock.oscillator_hz}u",) if board.clock_source is ClockSource.HSE else ()
-    return (board.device.vendor_define, *hse)
+    dual_issue = ("DSP_DUAL_ISSUE",) if board.device.core == "cortex-m7" else ()  # see firmware/common/dsp.h
+    return (board.device.vendor_define, *hse, *dual_issue)
 
 
 def render_platformio_ini(board: Board) -> str:

@@ -62,7 +62,8 @@ class BoardPlan:
         end = memory.start + memory.size_bytes
         if code_ram and self.code.memory is CodeMemory.RAM:
             end = min(end, code_ram.data_start + code_ram.size_bytes - self.code.ram_bytes)
-        return end - memory.start - (self._firmware_bytes if memory == self.board.near_memory else 0)
+        used = self._firmware_bytes if memory == self.board.near_memory else 0
+        return end - memory.start - used - self.board.read_ahead_bytes
 
     @property
     def arena_bytes(self) -> int:

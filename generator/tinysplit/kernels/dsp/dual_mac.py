@@ -29,7 +29,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # computed together
-UNROLLED = 12  # pairs of values in an iteration of the inner loop (firmware/common/dsp_conv.c)
+UNROLLED, LONG_UNROLLED = 12, 32  # pairs of values in an iteration of the inner loop; on Cortex-M7
 GAP_BYTES = 4  # of code, between kernel rows
 PAIR_BYTES = 56  # of code, for a pair of values of two pixels (firmware/common/dsp_conv.c)
 BLOCK_BYTES = {"packed": 180, "wide": 200}  # of the rest of a block's code that is executed
@@ -99,21 +99,23 @@ class DualMac(Kernel):
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Kernel.work`: padding of the map, of blocks and of pairs is computed like other values.
 
-        Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs; kernel `rows`;
-        `blocks` of channels. `rest`: channels that fill no block; `gathered`: pairs of a single pixel, whose kernel
-        rows are copied together.
+        Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs, `long_loops`
+        over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no block; `gathered`:
+        pairs of a single pixel, whose kernel rows are copied together.
         """
         strips, blocks = Strips(layer, 1), _blocks(layer)
         (height, width), rows = strips.out_size, strips.window.kernel[0]
         twos, ones = height * (width // PIXELS), height * (width % PIXELS)
-        loops = -(-strips.pairs // UNROLLED) * rows
+        loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
         work = {
             "two_pairs": twos * blocks * rows * strips.pairs,
             "two_loops": 0 if strips.is_short else twos * blocks * loops,
+            "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
             "two_rows": 0 if strips.is_short else twos * blocks * rows,
             "two": twos,
             "one_pairs": ones * blocks * rows * strips.pairs,
             "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
+            "one_long_loops": ones * blocks * (-(-rows * strips.pairs // LONG_UNROLLED)),
             "one": ones,
             "gathered": ones * rows * strips.pairs * (rows > 1),
             "rest": (twos + ones) * (layer.out_shape.channels % BLOCK > 0),

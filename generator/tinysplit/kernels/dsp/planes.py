@@ -29,6 +29,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 SHARED_CODE = "dsp_planes_"
 KERNEL_WIDTH = 3
 LARGEST_KERNEL_HEIGHT = 5
+UNROLLED_FOURS = 4  # times four outputs in a row: more are a loop on Cortex-M7, as in its template
 WORDS_OF_FOUR = 5  # words that hold the inputs of a kernel row of four outputs
 PLANES = 2  # channels that are read together
 LARGEST_SCRATCH_BYTES = 8192
@@ -99,9 +100,9 @@ class Planes(Kernel):
         """See `Kernel.work`: padding is computed like other values.
 
         Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs stored together;
-        `row` of an output channel; `gathered`: pairs of values, in `gathered_rows` of two planes, the `last` ones in a
-        loop that is not unrolled; `band`: tiles of two planes; `shared` elements are in two tiles, `zeroed` ones are
-        padding.
+        `row` of an output channel, `looped_row` if a loop stores it on Cortex-M7; `gathered`: pairs of values, in
+        `gathered_rows` of two planes, the `last` ones in a loop that is not unrolled; `band`: tiles of two planes;
+        `shared` elements are in two tiles, `zeroed` ones are padding.
         """
         window, (height, width, channels) = _window(layer), layer.out_shape
         tiles, rows, fours = -(-height // _tile_rows(layer)), height * channels, width // 4
@@ -114,6 +115,7 @@ class Planes(Kernel):
             f"{stride}four_rows": rows * fours * window.kernel[0],
             f"{last}_rows": rows * (width % 4) * window.kernel[0],
             "row": rows,
+            "looped_row": rows * (fours > UNROLLED_FOURS),
             "gathered": layer.in_shape.height * planes * pairs,
             "last": layer.in_shape.height * planes * (pairs % 4),
             "gathered_rows": layer.in_shape.height * planes,
