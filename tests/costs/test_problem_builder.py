@@ -165,7 +165,8 @@ def test_limits_are_what_the_firmware_leaves() -> None:
         2048 * 1024 - firmware["stm32h7"].flash_bytes - firmware["stm32h7"].link_flash_bytes,
         512 * 1024 - firmware["stm32f4"].flash_bytes - firmware["stm32f4"].link_flash_bytes,
     )
-    assert h7.ram_bytes == 512 * 1024  # AXI SRAM: variables and stack lie in DTCM
+    read_ahead_bytes = 8  # behind the arena, by the kernels of Cortex-M7
+    assert h7.ram_bytes == 512 * 1024 - read_ahead_bytes  # AXI SRAM: variables and stack lie in DTCM
     assert f4.ram_bytes == 96 * 1024 - firmware["stm32f4"].ram_bytes
 
 

@@ -75,7 +75,7 @@ def test_the_rates_of_the_copies_add_up(generated: tuple[Project, Path]) -> None
     """A copy's period is its L and the bytes from the host."""
     project, _ = generated
     least_s = period_of_copies_s([pipeline.estimated_l_s for pipeline in project.pipelines])
-    assert least_s < project.estimated_period_s < 1.15 * least_s
+    assert least_s < project.estimated_period_s < 1.2 * least_s
     assert project.one_board_period_s is not None
     assert 0.9 < project.one_board_period_s / project.estimated_period_s < 1.1  # of board 3, which has none
 
