@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Container, Mapping, Sequence
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +120,7 @@ def run_bare(
     x: IntArray,
     folder: Path,
     level: str = "",
-    named: str | None = None,
+    named: str | Sequence[str] | None = None,
     *,
     has_real_memory: bool = False,
     copied: Container[int] = (),
@@ -130,10 +130,14 @@ def run_bare(
 
     The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted. With
     `has_ram_code` all code runs from the RAM on the code buses.
-    `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it.
+    `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it, of
+    each or of all.
     """
     board = enlarged(load_board(board_name))
-    chosen = (LayerSource.choose(layer, board.device.core, named) for layer in quantized.layers)
+    names = repeat(named) if named is None or isinstance(named, str) else named
+    chosen = (
+        LayerSource.choose(*each) for each in zip(quantized.layers, repeat(board.device.core), names, strict=False)
+    )
     kernels = tuple(_with_copy(source) if index in copied else source for index, source in enumerate(chosen))
     numbered = dict(enumerate(kernels, 1))
     texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x)}

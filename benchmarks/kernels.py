@@ -126,7 +126,7 @@ def measure(boards: list[str], widths: list[int], level: str, name: str | None) 
                         integers,
                         Path(folder),
                         level,
-                        name,
+                        [plan.memory.kernels[number].name for number in range(len(quantized.layers))],
                         has_real_memory=True,
                         copied=copied,
                         has_ram_code=is_in_ram,
@@ -193,8 +193,8 @@ def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[La
 def _plan(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None) -> BoardPlan:
     """Return the plan of the whole network on one board, or on one with enough memory if it does not fit."""
     graph, board = quantized.dequantized, load_board(board_name)
-    kernels = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
-    settings = CostSettings(bits=bits, kernels=tuple(enumerate(kernels)))
+    named = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
+    settings = CostSettings(bits=bits, kernels=tuple(enumerate(named)) if name else ())
 
     def plan_on(own: Board) -> Plan:
         problem = make_problem(graph, (own,), settings)

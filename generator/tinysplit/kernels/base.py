@@ -49,7 +49,7 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
-    is_automatic: ClassVar[bool] = True  # selected without a request on the command line
+    takes_much_flash: ClassVar[bool] = False  # selected only where a board's flash has room: see `KernelChoice`
     unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
     suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time needs no more cycles than the whole layer
 

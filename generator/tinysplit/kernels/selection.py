@@ -71,10 +71,10 @@ def choose(
 
     With `Optimize.RAM` only kernels that need the least RAM compete, with `Optimize.FLASH` those within
     `FLASH_TOLERANCE` of the least flash. `name`, of a kernel or a scheme, restricts the choice to kernels of that name
-    if there are any.
+    if there are any. Kernels that take much flash have to be named.
     """
     every = candidates(layer, core, widths)
-    competing = tuple(each for each in every if each.is_automatic)
+    competing = tuple(each for each in every if not each.takes_much_flash)
     if name:
         competing = tuple(each for each in every if is_named(each, layer, name)) or competing
     if optimize is Optimize.RAM:

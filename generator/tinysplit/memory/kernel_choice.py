@@ -1,12 +1,14 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import starmap
 from math import inf
+from typing import NamedTuple
 
 from tinysplit.boards.board import Board, CodeMemory
-from tinysplit.kernels import Kernel, Optimize, choose
+from tinysplit.kernels import TABLE_ERROR, Kernel, Optimize, candidates, choose, flash_bytes
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -16,6 +18,17 @@ from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_c
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+
+LINKS_BYTES = 4096  # RAM that drivers and buffers of links may take
+
+
+class _Saving(NamedTuple):
+    """Cycles that another kernel of a layer saves, and the flash that it takes more."""
+
+    number: int
+    kernel: Kernel
+    cycles: float
+    flash_bytes: int
 
 
 @dataclass(frozen=True)
@@ -31,10 +44,53 @@ class KernelChoice:
     code_memory: CodeMemory | None = None
 
     def kernel(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
-        """Return the kernel of layer `number` (from 0), see `choose`."""
+        """Return the kernel of layer `number` (from 0), see `choose`; for cycles, one that takes much flash, too."""
+        if optimize is Optimize.CYCLES and name is None and number in self._large_kernels:
+            return self._large_kernels[number]
+        return self._usual(number, optimize, name)
+
+    def _usual(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
         layer = self.graph.layers[number]
         widths = self.widths.of_layer(layer)
         return choose(layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
+
+    @cached_property
+    def _large_kernels(self) -> Mapping[int, Kernel]:
+        """Kernels that take much flash, where that of the board holds the whole network with them.
+
+        Those that save most cycles a byte come first. The board's RAM has room for them and for links.
+        """
+        if not any(kernel.takes_much_flash for number in range(len(self.graph.layers)) for kernel in self._all(number)):
+            return {}
+        usual = {number: self._usual(number) for number in range(len(self.graph.layers))}
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
+        free_bytes -= sum(starmap(self._flash_bytes, usual.items()))
+        found: dict[int, Kernel] = {}
+        for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
+            if saving.number not in found and saving.flash_bytes <= free_bytes:
+                found[saving.number] = saving.kernel
+                free_bytes -= saving.flash_bytes
+        return found
+
+    def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
+        """Yield what kernels that take much flash save by more than the cost table's error."""
+        for number, own in usual.items():
+            cycles, flash = self.cycles(number, own), self._flash_bytes(number, own)
+            for kernel in self._all(number):
+                if not kernel.takes_much_flash or self._live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
+                    continue
+                saved = cycles - self.cycles(number, kernel)
+                if saved > TABLE_ERROR * cycles:
+                    yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
+
+    def _all(self, number: int) -> tuple[Kernel, ...]:
+        layer = self.graph.layers[number]
+        return candidates(layer, self.board.device.core, self.widths.of_layer(layer))
+
+    def _flash_bytes(self, number: int, kernel: Kernel) -> int:
+        layer = self.graph.layers[number]
+        return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
     def cycles(self, number: int, kernel: Kernel) -> float:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""

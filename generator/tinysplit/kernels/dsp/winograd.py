@@ -47,7 +47,7 @@ class Winograd(Kernel):
     """Convolutions 3x3 of 8 bits and stride 1 whose output consists of whole tiles, two of them at a time."""
 
     name: ClassVar[str] = "winograd"
-    is_automatic: ClassVar[bool] = False  # weights take 3.6 times the flash, and the arena is often larger
+    takes_much_flash: ClassVar[bool] = True  # 3.6 times the weights; the arena is often larger, too
     suits_fused_rows: ClassVar[bool] = False  # rows are computed in pairs
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
