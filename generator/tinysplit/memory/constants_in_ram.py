@@ -42,15 +42,15 @@ class FlashWaits:
 
     wait_cycles: int
     load_bytes: int  # that one wait makes available
-    cache_bytes: int
+    cache_bytes: int  # that surely hold constants, wherever these begin
 
     @classmethod
     def of(cls, board: Board) -> "FlashWaits":
         """Return the waits of a board at its clock, without those of other accesses to its flash."""
         flash = next(level for level in board.memory_levels if level.name == board.device.flash.name)
-        cache_bytes = board.caches.data_bytes
-        load_bytes = flash.access_bytes if cache_bytes else LOAD_BYTES
-        return cls(flash.wait_cycles, load_bytes, cache_bytes)
+        caches = board.caches
+        load_bytes = flash.access_bytes if caches.data_bytes else LOAD_BYTES
+        return cls(flash.wait_cycles, load_bytes, max(0, caches.data_bytes - caches.line_bytes))
 
     def reading(self, constants: LayerConstants) -> float:
         """Return the cycles for which a kernel waits if its constants lie in flash."""
