@@ -12,7 +12,7 @@ import sys
 import termios
 import threading
 import tty
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,6 @@ import pytest
 from fake_boards import make_identity
 from fake_rig import HASH, make_project
 from tinysplit.boards.catalog import load_board
-from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import REPLY_BIT, MessageType
@@ -64,6 +63,8 @@ if part["exit_code"] == 0:
 sys.exit(part["exit_code"])
 """
 
+Answers = Callable[[bytes, str], bytes]  # from what the host has sent and what the board runs, to what it answers
+
 
 @dataclass
 class Desk:
@@ -95,68 +96,84 @@ class Desk:
 
 
 @contextmanager
-def desk_in(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: Sequence[str] = ("openocd",)) -> Iterator[Desk]:
-    """Put two boards with another project on a desk, with programmers that are nothing but a script."""
-    folder.mkdir()
-    (folder / "bin").mkdir()
-    for tool in tools:
-        path = folder / "bin" / tool
-        path.write_text(_PROGRAMMER.format(python=sys.executable, desk=str(folder)))
-        path.chmod(0o755)
+def desk_in(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_board: Callable[[], Answers] | None = None,
+    built: tuple[Project, Path] | None = None,
+) -> Iterator[Desk]:
+    """Put two boards that run something else on a desk, with an OpenOCD that is nothing but a script."""
+    (folder / "bin").mkdir(parents=True)
+    path = folder / "bin" / "openocd"
+    path.write_text(_PROGRAMMER.format(python=sys.executable, desk=str(folder)))
+    path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
-    project, out = make_project(), folder / "out"
-    out.mkdir()
-    project.write(out)
-    elf = build(folder / "elf", load_board("nucleo_g071rb"), assembler("nop")).read_bytes()
-    for board in project.boards:
-        path = out / board.directory / ELF_IN_PROJECT
-        path.parent.mkdir(parents=True)
-        path.write_bytes(elf)
-        path.with_suffix(".runs").write_text(json.dumps([HASH, board.number - 1]))
+    project, out = built or _build(folder / "out")
     desk = Desk(folder, out, folder / "rig.toml", project)
     words = {"0x40015800": IDCODE, "0x40022020": OPTIONS}
     part = {"words": words, "unplug_after": None, "hangs": False, "prints": "", "exit_code": 0}
+    for serial in SERIALS:
+        (folder / f"{serial}.json").write_text(json.dumps(part))
+        desk.runs(serial, OTHER_HASH if make_board is None else None)
     with ExitStack() as stack:
-        ports = [stack.enter_context(_board_on_pty(folder, serial)) for serial in SERIALS]
-        for serial in SERIALS:
-            (folder / f"{serial}.json").write_text(json.dumps(part))
-            desk.runs(serial, OTHER_HASH)
+        ports = [
+            stack.enter_context(_board_on_pty(folder, serial, (make_board or FakeAnswers)())) for serial in SERIALS
+        ]
         desk.rig.write_text(
             "".join(f'[[board]]\nserial_number = "{s}"\nport = "{p}"\n' for s, p in zip(SERIALS, ports, strict=True))
         )
         yield desk
 
 
+def _build(out: Path) -> tuple[Project, Path]:
+    """Write a project whose programs are good for nothing but to be flashed."""
+    project = make_project()
+    out.mkdir()
+    project.write(out)
+    elf = build(out.parent / "elf", load_board("nucleo_g071rb"), assembler("nop")).read_bytes()
+    for board in project.boards:
+        path = board.elf(out)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(elf)
+        path.with_suffix(".runs").write_text(json.dumps([HASH, board.number - 1]))
+    return project, out
+
+
+class FakeAnswers:
+    """A board that answers with the hash and the index that its image has."""
+
+    def __init__(self) -> None:
+        self._decoder = FrameDecoder()
+
+    def __call__(self, data: bytes, image: str) -> bytes:
+        return b"".join(_reply(each, *json.loads(image)).encode() for each in self._decoder.feed(data) if image)
+
+
+def _reply(frame: Frame, project_hash: int, index: int) -> Frame:
+    payload = make_identity(index, 300, 300, project_hash).pack() if frame.type == MessageType.IDENTIFY else b""
+    return Frame(frame.type | REPLY_BIT, frame.sequence, payload)
+
+
 @contextmanager
-def _board_on_pty(folder: Path, serial: str) -> Iterator[str]:
+def _board_on_pty(folder: Path, serial: str, answers: Answers) -> Iterator[str]:
     """Serve a board until the block ends, or the board is unplugged."""
     host, board = pty.openpty()
     tty.setraw(board, termios.TCSANOW)
-    ended = threading.Event()
-    thread = threading.Thread(target=_serve, args=(folder, serial, host, ended))
-    name = os.ttyname(board)
     os.set_blocking(host, False)
+    ended = threading.Event()
+    thread = threading.Thread(target=_serve, args=(folder, serial, host, ended, answers))
     thread.start()
     try:
-        yield name
+        yield os.ttyname(board)
     finally:
         ended.set()
         thread.join()
         os.close(board)
 
 
-def _serve(folder: Path, serial: str, host: int, ended: threading.Event) -> None:
-    decoder = FrameDecoder()
+def _serve(folder: Path, serial: str, host: int, ended: threading.Event, answers: Answers) -> None:
     while not ended.is_set() and not (folder / f"{serial}.unplugged").exists():
-        if not select.select([host], [], [], LOOK_S)[0]:
-            continue
-        data = os.read(host, 4096)
-        image = (folder / f"{serial}.image").read_text()
-        for frame in decoder.feed(data) if image else ():
-            os.write(host, _reply(frame, *json.loads(image)).encode())
+        data = os.read(host, 4096) if select.select([host], [], [], LOOK_S)[0] else b""
+        if answer := answers(data, (folder / f"{serial}.image").read_text()):
+            os.write(host, answer)
     os.close(host)
-
-
-def _reply(frame: Frame, project_hash: int, index: int) -> Frame:
-    payload = make_identity(index, 300, 300, project_hash).pack() if frame.type == MessageType.IDENTIFY else b""
-    return Frame(frame.type | REPLY_BIT, frame.sequence, payload)
