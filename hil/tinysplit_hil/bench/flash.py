@@ -14,6 +14,7 @@ from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.progress import steps
+from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
@@ -24,6 +25,7 @@ from tinysplit_hil.rig import Rig, open_rig
 
 T = TypeVar("T")
 
+BUILT = ELF_IN_PROJECT.parts[0]  # folder of what PlatformIO makes
 FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
 
 
@@ -152,7 +154,8 @@ def _is_built(directory: Path, elf: Path) -> bool:
     """Whether the image is there, and newer than all files that it is built from."""
     if not elf.is_file():
         return False
-    sources = (path for path in directory.rglob("*") if path.is_file() and ".pio" not in path.parts)
+    files = (path for path in directory.rglob("*") if path.is_file())
+    sources = (path for path in files if path.relative_to(directory).parts[0] != BUILT)
     return all(path.stat().st_mtime <= elf.stat().st_mtime for path in sources)
 
 
