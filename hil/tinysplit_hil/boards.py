@@ -48,9 +48,9 @@ class Boards:
         """Identify all boards. Raises ToolError unless each runs the firmware that was generated for it."""
         self._identify()
         for board in self.project.boards:
-            _check_version(self.identities[board.number], self.clients[board.number].name)
+            check_version(self.identities[board.number], self.clients[board.number].name)
         for board in self.project.boards:
-            _check_identity(self.project, board, self.identities[board.number], self.clients[board.number].name)
+            check_identity(self.project, board, self.identities[board.number], self.clients[board.number].name)
 
     def start_run(self) -> None:
         """Start a new run on all boards, from any state. A board that does not follow is reset first.
@@ -180,7 +180,8 @@ def _later(first: int, second: int) -> int:
     return second if (second - first) % RUNS < RUNS // 2 else first
 
 
-def _check_version(identity: Identity, name: str) -> None:
+def check_version(identity: Identity, name: str) -> None:
+    """Raise ToolError unless the board speaks this program's version of the protocol."""
     if identity.protocol != PROTOCOL_VERSION:
         raise ToolError(
             f"{name} speaks version {identity.protocol} of the protocol, this program version {PROTOCOL_VERSION}: "
@@ -188,7 +189,7 @@ def _check_version(identity: Identity, name: str) -> None:
         )
 
 
-def _check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
+def check_identity(project: Project, board: ProjectBoard, identity: Identity, name: str) -> None:
     """Raise ToolError unless the board runs the firmware that was generated for `board`, at its clock."""
     if identity.project_hash != project.project_hash:
         raise ToolError(

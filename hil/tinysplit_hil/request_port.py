@@ -84,7 +84,8 @@ class RequestPort:
         self.name = name
         self.clock = clock
         self._port = port
-        self._port.timeout = 0
+        if port.timeout != 0:  # setting it configures the port, which fails once it is unplugged
+            port.timeout = 0
         self._on_event = on_event
         self._decoder = FrameDecoder(HOST_PAYLOAD_BYTES)
         self._last_byte_s = clock.now_s()

@@ -24,10 +24,7 @@ from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
 from tinysplit_hil.wiring_client import Count, End, WiringClient, ends_of
 
 VIRTUAL_TEST_BYTES, REAL_TEST_BYTES = 16_384, 262_144  # by default, in each direction
-FLASHING = (
-    "every board has to run its program of {folder}: plug in one board after the other, and in its folder run "
-    "`pio run -e stock -t upload`"
-)
+FLASHING = "every board has to run its program of {folder}: `tinysplit flash {folder} --rig {rig}`"
 FINDING_FRAMES, FINDING_BYTES = 16, 64  # short frames, some of which get over a bad line, too
 FINDING_BAUD = 115_200  # or the lowest rate that is asked for
 
@@ -94,7 +91,7 @@ def run_wiring_test(request: WiringRequest, rig: str, folder: Path, messages: Co
     for link in project.links:
         messages.print(wiring_text(link), highlight=False, markup=False, soft_wrap=True)
     if rig != VIRTUAL:
-        messages.print(FLASHING.format(folder=folder), highlight=False, markup=False, soft_wrap=True)
+        messages.print(FLASHING.format(folder=folder, rig=rig), highlight=False, markup=False, soft_wrap=True)
     with open_rig(rig, project, folder) as boards:
         return find_rates(request, candidates, project, boards, messages)
 

@@ -1,7 +1,11 @@
+import errno
+import os
+import pty
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import serial
 from serial.tools import list_ports
 
 from fake_rig import make_project
@@ -50,17 +54,27 @@ def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pyt
 
 
 ONE = '[[board]]\nport = "loop://"\n'
+BOTH = '[[board]]\nserial_number = "{}"\nport = "{}"\n'
+NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
         (ONE, InputError, "has 1 [[board]] entries, but the project has 2 boards"),
-        (ONE + ONE, InputError, "has the same port for two boards: loop://, loop://"),
+        (ONE + ONE, InputError, "has the same port for two boards: loop://"),
         ("", InputError, "is not a valid rig file (board: Field required)"),
         ("board = 3", InputError, "is not a valid rig file (board: Input should be a valid tuple)"),
-        (ONE + "[[board]]\n", InputError, "a [[board]] has either port or serial_number"),
-        (ONE + "baud = 3\n" + ONE, InputError, "board.0.baud: Extra inputs are not permitted"),
+        (ONE + "[[board]]\n", InputError, "board.1: a [[board]] needs serial_number, port or both"),
+        (
+            ONE + "baud = 3\n" + ONE,
+            InputError,
+            "board 1 has the unknown key `baud`: known are serial_number, port, name",
+        ),
+        ("speed = 3\n" + ONE, InputError, "the file has the unknown key `speed`: known are [[board]]"),
+        (BOTH.format(1, "a") + BOTH.format(1, "b"), InputError, "has the same serial_number for two boards: 1;"),
+        (NAMED.format("nucleo"), InputError, "board.0: there is no board 'nucleo': `tinysplit boards` lists them"),
+        (NAMED.format("nucleo_f401re") + ONE, InputError, "a nucleo_f401re where the project has board 1 (nucleo_g07"),
         ("[[board", InputError, "is not a valid rig file"),
         (ONE + '[[board]]\nport = "/dev/no_such_tty"\n', ToolError, "the port /dev/no_such_tty cannot be opened"),
         (ONE + '[[board]]\nport = "nonsense://"\n', ToolError, "the port nonsense:// cannot be opened"),
@@ -77,3 +91,35 @@ def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message
 def test_no_such_rig(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rig virtuall not found: use `virtual` or a TOML file"):
         open_spec("virtuall", tmp_path)
+
+
+def test_a_board_with_both_talks_on_its_port(tmp_path: Path) -> None:
+    spec = write(tmp_path, BOTH.format("066EFF01", "loop://") + BOTH.format("066EFF02", "loop://?logging=error"))
+    assert [port.name for port in open_spec(spec, tmp_path).ports.values()] == ["loop://", "loop://?logging=error"]
+
+
+def test_a_probe_with_two_ports_needs_one_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected = [SimpleNamespace(device=f"/dev/ttyACM{i}", serial_number="066EFF01") for i in range(2)]
+    monkeypatch.setattr(list_ports, "comports", lambda: connected)
+    spec = write(tmp_path, ONE + '[[board]]\nserial_number = "066EFF01"\n')
+    with pytest.raises(ToolError, match=r"has the ports /dev/ttyACM0, /dev/ttyACM1: add `port` to its \[\[board\]\]"):
+        open_spec(spec, tmp_path)
+
+
+def test_a_port_that_another_program_uses(tmp_path: Path) -> None:
+    end, other = pty.openpty()
+    with serial.Serial(os.ttyname(other), exclusive=True):
+        spec = write(tmp_path, f'[[board]]\nport = "{os.ttyname(other)}"\n{ONE}')
+        with pytest.raises(ToolError, match="another program uses it: end that one"):
+            open_spec(spec, tmp_path)
+    os.close(end)
+    os.close(other)
+
+
+def test_a_port_without_permission_names_group_and_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str, **_: object) -> None:
+        raise serial.SerialException(errno.EACCES, f"could not open port {name}: [Errno 13] Permission denied")
+
+    monkeypatch.setattr(serial, "serial_for_url", refuse)
+    with pytest.raises(ToolError, match=r"join the group dialout .*`tinysplit bench udev` prints"):
+        open_spec(write(tmp_path, ONE + ONE.replace("loop", "spy")), tmp_path)

@@ -168,6 +168,23 @@ class CacheSizes(FileModel):
     source: Source
 
 
+class DebugId(FileModel):
+    """DEV_ID of the part, which its debug port answers; several parts of a family have the same."""
+
+    device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
+    source: Source
+
+
+class DebugRegisters(FileModel):
+    """Target file of OpenOCD, and addresses of the registers that tell part and read-out protection."""
+
+    openocd_target: str
+    idcode_address: PositiveInt
+    protection_address: PositiveInt
+    protection_shift: Literal[0, 8]  # lowest bit of RDP
+    source: Source
+
+
 class BoardFile(FileModel):
     """boards/<name>.toml."""
 
@@ -178,6 +195,7 @@ class BoardFile(FileModel):
     published: Published
     clock: BusLimits
     power: Currents
+    debug: DebugId
     host_uart: UartWiring
     link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
@@ -202,6 +220,7 @@ class FamilyFile(FileModel):
     memory_system: MemorySystem
     code_alias: CodeAlias | None = None
     dma: DmaClocks
+    debug: DebugRegisters
     fifos: Fifos | None = None
     uarts: dict[UartName, UartPeripheral]
     uarts_source: Source

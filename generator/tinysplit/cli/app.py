@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
+from tinysplit.cli.bench import bench, flash
 from tinysplit.cli.explore import explore
 from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
 from tinysplit.cli.quantize import quantize
@@ -138,5 +139,7 @@ def reproduce(as_json: Json = False) -> None:
 
 app.command()(generate)
 app.command()(build)
+app.command()(flash)
 app.command()(measure)
 app.command()(run)
+app.add_typer(bench, name="bench")

@@ -1,0 +1,52 @@
+"""What a debug probe has to know of a board: its part, and the registers that tell part and protection."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.boards.schema import BoardFile, FamilyFile, read_toml
+from tinysplit.common import package_files
+
+DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
+UNPROTECTED = 0xAA  # RDP level 0
+FOR_EVER = 0xCC  # RDP level 2; any other value is level 1
+
+
+@dataclass(frozen=True)
+class DebugPort:
+    """The debug port of a board. It is not part of `Board`, as no split depends on it."""
+
+    board: str  # "nucleo_g071rb"
+    part: str  # "stm32g071rbt6"
+    device_id: int
+    idcode_address: int
+    protection_address: int
+    protection_shift: int
+    openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
+    flash_start: int
+
+    def is_part(self, idcode: int) -> bool:
+        """Whether DBGMCU_IDCODE is that of this part, or of one that shares its device id."""
+        return idcode & DEVICE_ID_MASK == self.device_id
+
+    def protection(self, options: int) -> int:
+        """Return the byte RDP of the option register."""
+        return options >> self.protection_shift & 0xFF
+
+
+@lru_cache
+def load_debug_port(name: str) -> DebugPort:
+    """Return the debug port of the board of boards/<name>.toml. Raises UsageError for an unknown name."""
+    device = load_board(name).device
+    file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
+    registers = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile).debug
+    return DebugPort(
+        board=name,
+        part=device.name,
+        device_id=file.debug.device_id,
+        idcode_address=registers.idcode_address,
+        protection_address=registers.protection_address,
+        protection_shift=registers.protection_shift,
+        openocd_target=registers.openocd_target,
+        flash_start=device.flash.start,
+    )

@@ -1,0 +1,91 @@
+"""`tinysplit bench` and `flash`: real boards on a desk."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tinysplit import pipeline
+from tinysplit.cli.options import Folder, Json, emit, messages
+from tinysplit.common.errors import UsageError
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.commands import Command, shell_line
+from tinysplit_hil.bench.discover import discover as discover_boards
+from tinysplit_hil.bench.discover import print_bench, write_rig
+from tinysplit_hil.bench.flash import Target, flash_project, planned_commands, targets_of
+from tinysplit_hil.bench.flash_report import print_flash
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
+from tinysplit_hil.bench.stlink import UDEV_RULES
+
+bench = typer.Typer(help="Real boards on a desk: find them, and let users open their ports.")
+
+RigPath = Annotated[
+    Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")
+]
+ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes the boards.")]
+
+
+@bench.command()
+def discover(
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the ST-LINKs that are plugged in, their serial ports and, through them, the parts of the boards."""
+    found = discover_boards(messages)
+    if out:
+        write_rig(out, found)
+        messages.print(f"wrote {out}: put its [[board]]s in the order of the project", soft_wrap=True)
+    emit(as_json, found.to_json(), lambda console: print_bench(found, console))
+
+
+@bench.command()
+def udev() -> None:
+    """Print the udev rules that let users open the probes and their ports without being root."""
+    typer.echo(UDEV_RULES)
+
+
+def flash(
+    folder: Folder,
+    rig: RigPath,
+    programmer: Annotated[
+        ProgrammerName, typer.Option(help="Program that flashes the boards.")
+    ] = ProgrammerName.OPENOCD,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands and run none: no probe or programmer is needed.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Flash also the boards that run the image of the folder already.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
+    if str(rig) == pipeline.VIRTUAL_RIG:
+        raise UsageError(f"--rig {rig}: virtual boards run their images without flashing: give a rig file")
+    project, chosen = Project.read(folder), PROGRAMMERS[programmer]
+    if dry_run:
+        planned = planned_commands(targets_of(project, folder, rig), chosen)
+        emit(as_json, _commands_to_json(planned), lambda console: _print_commands(planned, console))
+        return
+    report = flash_project(project, folder, rig, chosen, messages, force=force)
+    emit(as_json, report.to_json(), lambda console: print_flash(report, console))
+    report.check()
+
+
+_Planned = list[tuple[Target, tuple[Command, ...]]]
+
+
+def _commands_to_json(planned: _Planned) -> dict[str, Any]:
+    return {
+        "boards": [
+            {"number": target.board.number, "serial_number": target.serial_number, "commands": [*map(list, commands)]}
+            for target, commands in planned
+        ]
+    }
+
+
+def _print_commands(planned: _Planned, console: Console) -> None:
+    """Print the lines as a shell takes them, each board's below a comment."""
+    for target, commands in planned:
+        for line in (f"# {target.title}", *map(shell_line, commands)):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,119 @@
+"""Finds the boards that are plugged in: their probes and ports, and through the probes their parts."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.boards.catalog import board_names
+from tinysplit.boards.debug_port import DEVICE_ID_MASK, DebugPort, load_debug_port
+from tinysplit.common.errors import ToolError
+from tinysplit.common.progress import steps
+from tinysplit.common.tables import plain_table
+from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName
+from tinysplit_hil.bench.stlink import Probe, connected_probes
+
+_HEAD = """\
+# The boards of a rig, in the order of the project: move the blocks where they are not.
+# serial_number is the probe that flashes the board, port where it answers; name is checked against the project.
+"""
+
+
+@dataclass(frozen=True)
+class FoundBoard:
+    """A probe, the device id of the part behind it (None if not read, then `note` says why), and what it can be."""
+
+    probe: Probe
+    device_id: int | None
+    boards: tuple[str, ...]  # the known boards with this device id
+    note: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All that is plugged in; `note` says what was left out, "" for nothing."""
+
+    boards: tuple[FoundBoard, ...]
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "boards": [
+                {
+                    **asdict(each.probe),
+                    "device_id": each.device_id,
+                    "boards": list(each.boards),
+                    "note": each.note,
+                }
+                for each in self.boards
+            ],
+            "note": self.note,
+        }
+
+    def rig_toml(self) -> str:
+        """Return a rig file with all boards, by serial number."""
+        return "\n".join((_HEAD, *map(_block, self.boards)))
+
+
+def discover(messages: Console) -> Bench:
+    """Find all ST-LINKs and, with a programmer that is installed, their parts. Raises ToolError without an ST-LINK."""
+    probes = connected_probes()
+    programmer = next((each for each in PROGRAMMERS.values() if each.read and each.is_installed), None)
+    if programmer is None:
+        note = f"device ids are not read without a programmer: {PROGRAMMERS[ProgrammerName.OPENOCD].remedy}"
+        return Bench(tuple(FoundBoard(probe, None, (), note) for probe in probes), note)
+    with steps(messages, f"reading the parts of {len(probes)} boards with {programmer.name}"):
+        return Bench(tuple(_found(probe, programmer) for probe in probes), "")
+
+
+def _found(probe: Probe, programmer: Programmer) -> FoundBoard:
+    ports = [load_debug_port(name) for name in board_names()]
+    note = "its part is none that is known"
+    device_id = None
+    for address in sorted({port.idcode_address for port in ports}):
+        try:
+            word = programmer.read_words(probe.serial_number, [address]).get(address)
+        except ToolError as error:
+            return FoundBoard(probe, None, (), str(error))
+        if word:
+            device_id = word & DEVICE_ID_MASK
+            if boards := tuple(_boards_of(ports, address, device_id, programmer)):
+                return FoundBoard(probe, device_id, boards, "")
+    return FoundBoard(probe, device_id, (), note)
+
+
+def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, programmer: Programmer) -> list[str]:
+    """Return the known boards with a device id; st-info does not tell where it has read it."""
+    at_address = [
+        port for port in ports if port.idcode_address == address or programmer.name is ProgrammerName.ST_FLASH
+    ]
+    return [port.board for port in at_address if port.device_id == device_id]
+
+
+def _block(found: FoundBoard) -> str:
+    """Return a [[board]]; strings of TOML and JSON are the same."""
+    lines = ["[[board]]", f"serial_number = {json.dumps(found.probe.serial_number)}"]
+    lines += [f"port = {json.dumps(port)}" for port in found.probe.ports[:1]]
+    lines += [f"# other ports: {', '.join(found.probe.ports[1:])}"] if found.probe.ports[1:] else []
+    lines += [f"name = {json.dumps(found.boards[0])}"] if len(found.boards) == 1 else []
+    lines += [f"# one of {', '.join(found.boards)}"] if len(found.boards) > 1 else []
+    return "\n".join(lines) + "\n"
+
+
+def write_rig(path: Path, bench: Bench) -> None:
+    """Write the rig file."""
+    path.write_text(bench.rig_toml(), encoding="utf-8")
+
+
+def print_bench(bench: Bench, console: Console) -> None:
+    """Print a row for each probe."""
+    table = plain_table("probe", "product", "ports", "device id", "can be")
+    for each in bench.boards:
+        device_id = "" if each.device_id is None else f"{each.device_id:#x}"
+        can_be = ", ".join(each.boards) or each.note
+        table.add_row(each.probe.serial_number, each.probe.product, " ".join(each.probe.ports), device_id, can_be)
+    console.print(table)

@@ -1,0 +1,238 @@
+"""Flashes the boards of a project: those that do not run its image yet, and only if all of them can be flashed."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_debug_port
+from tinysplit.build.elf import check_memory
+from tinysplit.build.platformio import build_projects
+from tinysplit.build.report import BuildReport
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.progress import steps
+from tinysplit.common.project_files import ELF_IN_PROJECT
+from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
+from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
+from tinysplit_hil.bench.programmers import Programmer, failure
+from tinysplit_hil.bench.rig_file import DISCOVER, read_rig_of
+from tinysplit_hil.rig import Rig, open_rig
+
+T = TypeVar("T")
+
+BUILT = ELF_IN_PROJECT.parts[0]  # folder of what PlatformIO makes
+FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
+
+
+@dataclass(frozen=True)
+class Target:
+    """A board that is flashed: its image, its probe and its debug port."""
+
+    board: ProjectBoard
+    elf: Path
+    serial_number: str
+    port: DebugPort
+
+    @property
+    def title(self) -> str:
+        """Board and probe, as in messages."""
+        return f"{self.board.title} at probe {self.serial_number}"
+
+    def commands(self, programmer: Programmer) -> tuple[Command, ...]:
+        """Return the commands that flash the board, in their order."""
+        return programmer.flash(self.port, self.elf, self.serial_number)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Addresses of device id and option register."""
+        return self.port.idcode_address, self.port.protection_address
+
+
+@dataclass(frozen=True)
+class Programmed:
+    """What the programmer did to a board: its time in seconds, and why it failed, if it did."""
+
+    seconds: float
+    failure: str | None
+
+
+def targets_of(project: Project, folder: Path, rig_file: Path) -> tuple[Target, ...]:
+    """Return the boards of a project with their probes. Raises InputError for a rig file without serial numbers."""
+    entries = read_rig_of(rig_file, project).board
+    for board, entry in zip(project.boards, entries, strict=True):
+        if not entry.serial_number:
+            raise InputError(f"{rig_file} has no serial_number for {board.title}, by which it is flashed; {DISCOVER}")
+    return tuple(
+        Target(board, board.elf(folder), str(entry.serial_number), load_debug_port(board.name))
+        for board, entry in zip(project.boards, entries, strict=True)
+    )
+
+
+def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
+    """Return all commands that flashing these boards takes; the one that reads the part, if any, comes first."""
+    return [
+        (
+            target,
+            (
+                *((programmer.read(target.serial_number, target.registers),) if programmer.read else ()),
+                *target.commands(programmer),
+            ),
+        )
+        for target in targets
+    ]
+
+
+def flash_project(
+    project: Project, folder: Path, rig_file: Path, programmer: Programmer, messages: Console, *, force: bool = False
+) -> FlashReport:
+    """Flash the boards that do not run the image of `folder` yet, or all with `force`, and look what they run then.
+
+    Builds the folder where an image is missing or older than its sources. Nothing is flashed unless all boards can be:
+    raises InputError for a rig file that cannot be used, CheckFailedError for an image that does not fit, ToolError for
+    a programmer, probe or port that is missing, another part, or one with read-out protection.
+    """
+    targets = targets_of(project, folder, rig_file)
+    programmer.require([target.port for target in targets])
+    sizes = _image_bytes(project, folder, messages)
+    with open_rig(str(rig_file), project, folder) as rig:
+        with steps(messages, f"asking {len(targets)} boards what they run"):
+            images = running_images(project, rig, rig.ports)
+        wanted = [target for target in targets if force or not images[target.board.number].is_new]
+        _check_parts(wanted, programmer, messages)
+        programmed = _program(wanted, programmer, messages)
+        images |= _images_after(project, rig, programmed, messages)
+    results = (
+        _result(target, sizes, images, programmed.get(target.board.number), compares=programmer.verifies)
+        for target in targets
+    )
+    return FlashReport(programmer.name, tuple(results))
+
+
+def _result(
+    target: Target,
+    sizes: Mapping[int, int],
+    images: Mapping[int, RunningImage],
+    programmed: Programmed | None,
+    *,
+    compares: bool,
+) -> BoardResult:
+    number = target.board.number
+    return BoardResult(
+        board=target.board,
+        serial_number=target.serial_number,
+        image_bytes=sizes[number],
+        is_skipped=programmed is None,
+        is_compared=compares and programmed is not None,
+        seconds=programmed.seconds if programmed else 0.0,
+        image=images[number],
+        programmer_failure=programmed.failure if programmed else None,
+    )
+
+
+# Images
+
+
+def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int, int]:
+    """Return the bytes of each image in flash, by board. Builds where necessary."""
+    directories = [folder / board.directory for board in project.boards]
+    elfs = [board.elf(folder) for board in project.boards]
+    if not all(map(_is_built, directories, elfs)):
+        with steps(messages, f"building {len(directories)} projects"):
+            build_projects(directories)
+    built = BuildReport.read(project, elfs).boards
+    for each in built:
+        check_memory(each.board.title, each.sizes)
+    return {each.board.number: each.sizes.flash.used_bytes for each in built}
+
+
+def _is_built(directory: Path, elf: Path) -> bool:
+    """Whether the image is there, and newer than all files that it is built from."""
+    if not elf.is_file():
+        return False
+    files = (path for path in directory.rglob("*") if path.is_file())
+    sources = (path for path in files if path.relative_to(directory).parts[0] != BUILT)
+    return all(path.stat().st_mtime <= elf.stat().st_mtime for path in sources)
+
+
+# Parts
+
+
+def _check_parts(targets: Sequence[Target], programmer: Programmer, messages: Console) -> None:
+    """Raise ToolError, before anything is written, unless each probe reaches the part that the image is for."""
+    if not (targets and programmer.read):
+        return
+    with steps(messages, f"reading the parts of {len(targets)} boards with {programmer.name}"):
+        reasons = _each(programmer, targets, lambda target: _reason_against(target, programmer))
+    wrong = [f"{target.title}: {reason}" for target, reason in zip(targets, reasons, strict=True) if reason]
+    if wrong:
+        raise ToolError(f"no board was flashed: {'; '.join(wrong)}")
+
+
+def _reason_against(target: Target, programmer: Programmer) -> str | None:
+    try:
+        words = programmer.read_words(target.serial_number, target.registers)
+    except ToolError as error:
+        return str(error)
+    port, (idcode, options) = target.port, (words.get(address) for address in target.registers)
+    if idcode is None:
+        return f"its device id cannot be read: is it a {port.board}? (`tinysplit bench discover` tells the part)"
+    if not port.is_part(idcode):
+        return (
+            f"the part has device id {idcode & 0xFFF:#x}, a {port.board} has {port.device_id:#x}:"
+            " put the [[board]]s of the rig file in the order of the project"
+        )
+    protection = UNPROTECTED if options is None else port.protection(options)
+    if protection == FOR_EVER:
+        return "read-out protection level 2 is on, for ever: use another board"
+    if protection != UNPROTECTED:
+        return (
+            f"read-out protection is on: remove it, which erases the flash: STM32_Programmer_CLI -c port=SWD"
+            f" sn={target.serial_number} -ob RDP=0xAA"
+        )
+    return None
+
+
+# Programming
+
+
+def _program(targets: Sequence[Target], programmer: Programmer, messages: Console) -> Mapping[int, Programmed]:
+    """Flash the boards, side by side where the programmer allows it; one that fails does not end the others."""
+    if not targets:
+        return {}
+    with steps(messages, f"flashing {len(targets)} boards with {programmer.name}"):
+        done = _each(programmer, targets, lambda target: _program_one(target, programmer))
+    return {target.board.number: each for target, each in zip(targets, done, strict=True)}
+
+
+def _program_one(target: Target, programmer: Programmer) -> Programmed:
+    seconds = 0.0
+    try:
+        for command in target.commands(programmer):
+            done = run_command(command, FLASH_LIMIT_S)
+            seconds += done.seconds
+            if done.exit_code:
+                return Programmed(seconds, f"{command[0]} failed: {failure(done.output)}")
+    except ToolError as error:
+        return Programmed(seconds, str(error))
+    return Programmed(seconds, None)
+
+
+def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:
+    """Call a function for each board, side by side where the programmer allows it."""
+    with ThreadPoolExecutor(len(targets) if programmer.is_parallel else 1) as threads:
+        return list(threads.map(call, targets))
+
+
+def _images_after(
+    project: Project, rig: Rig, programmed: Mapping[int, Programmed], messages: Console
+) -> dict[int, RunningImage]:
+    """Return what the boards run that were flashed, as soon as they do."""
+    if not programmed:
+        return {}
+    with steps(messages, f"asking {len(programmed)} boards what they run"):
+        return running_images(project, rig, programmed, BOOT_S)

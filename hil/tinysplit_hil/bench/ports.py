@@ -1,0 +1,41 @@
+"""Serial ports of real boards: opened for one program alone, with what to do where that fails."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import serial
+
+from tinysplit.common.errors import ToolError, one_line
+from tinysplit_hil.request_port import Port
+
+WRITE_TIMEOUT_S = 5.0
+_NO_PERMISSION = {errno.EACCES, errno.EPERM}
+_BUSY = {errno.EBUSY, errno.EAGAIN}
+_MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
+
+
+@contextmanager
+def open_port(name: str, baud: int) -> Iterator[Port]:
+    """Open the port or URL `name`; no other program can open it then. Raises ToolError with a remedy."""
+    try:
+        port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S, exclusive=True)
+    except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
+        raise ToolError(f"the port {name} cannot be opened ({one_line(error)}): {_remedy(error)}") from None
+    with port:
+        port.reset_input_buffer()
+        yield port
+
+
+def _remedy(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    if number in _NO_PERMISSION:
+        return (
+            "join the group dialout (`sudo usermod -aG dialout $USER`, then log in again), or install the udev rules"
+            " that `tinysplit bench udev` prints"
+        )
+    if number in _BUSY:
+        return "another program uses it: end that one (`fuser -v PORT` names it)"
+    if number in _MISSING:
+        return "is the board connected? `tinysplit bench discover` lists the ports"
+    return "is the board connected, and the port not in use?"

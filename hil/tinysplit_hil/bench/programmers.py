@@ -1,0 +1,274 @@
+"""The programs that flash a board through its probe: how each is called, and what its output means."""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tinysplit.boards.debug_port import DebugPort
+from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.common.errors import ToolError
+from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.mass_storage import DRIVE, copy_to_drive
+
+OBJCOPY = COMPILER.replace("gcc", "objcopy")
+READ_LIMIT_S = 60.0
+
+
+class ProgrammerName(StrEnum):
+    """The values of --programmer."""
+
+    OPENOCD = "openocd"
+    PYOCD = "pyocd"
+    ST_FLASH = "st-flash"
+    CUBEPROGRAMMER = "cubeprogrammer"
+    MASS_STORAGE = "mass-storage"
+
+
+@dataclass(frozen=True)
+class Programmer:
+    """A program that flashes boards, by the USB serial numbers of their probes.
+
+    `read` returns the command that reads words at addresses, the first that of the device id; it neither halts nor
+    resets the board. `words` finds them in its output.
+    """
+
+    name: ProgrammerName
+    executable: str
+    remedy: str  # where it is not installed
+    flash: Callable[[DebugPort, Path, str], tuple[Command, ...]]  # of an ELF file, by a probe
+    read: Callable[[str, Sequence[int]], Command] | None = None
+    words: Callable[[str, str, Sequence[int]], Mapping[int, int]] | None = None
+    verifies: bool = True  # compares the flash with the file
+    is_parallel: bool = False  # several may run at a time
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it is on the PATH."""
+        return shutil.which(self.executable) is not None
+
+    def require(self, ports: Sequence[DebugPort]) -> None:
+        """Raise ToolError with the remedy where it is not installed, or cannot flash one of the parts."""
+        if not self.is_installed:
+            others = [each.name for each in PROGRAMMERS.values() if each.is_installed and each is not self]
+            instead = f", or use --programmer {others[0]}" if others else ""
+            raise ToolError(f"{self.executable} is not on the PATH: {self.remedy}{instead}")
+        if self.name is ProgrammerName.PYOCD:
+            _require_packs(ports)
+
+    def read_words(self, serial_number: str, addresses: Sequence[int]) -> Mapping[int, int]:
+        """Return words of the part by address; those that cannot be read are missing.
+
+        Raises ToolError where the probe does not reach the part.
+        """
+        if not (self.read and self.words):
+            return {}
+        done = run_command(self.read(serial_number, addresses), READ_LIMIT_S)
+        found = self.words(done.output, serial_number, addresses)
+        if not found and (reason := known_failure(done.output)):
+            raise ToolError(reason)
+        return found
+
+
+# What the messages of the programmers mean. The first that has one of them counts.
+_FAILURES: Mapping[str, tuple[str, ...]] = {
+    "no permission to open the probe: install the udev rules that `tinysplit bench udev` prints": (
+        "LIBUSB_ERROR_ACCESS",
+        "Access denied",
+        "insufficient permissions",
+    ),
+    "the probe is in use: end the other program (debugger, IDE)": ("LIBUSB_ERROR_BUSY", "Resource busy"),
+    "the probe is not connected, or in use: check its cable and serial number (`tinysplit bench discover`)": (
+        "Error: open failed",
+        "Couldn't find any ST-Link",
+        "No connected debug probe matches",
+        "No target device available",
+        "No debug probe detected",
+        "No ST-LINK detected",
+    ),
+    "the probe does not reach the part: check the board's supply and the jumpers of its ST-LINK": (
+        "init mode failed",
+        "unable to connect to the target",
+        "Failed to connect to target",
+        "No STM32 target found",
+        "Unable to get core ID",
+    ),
+    "pyOCD does not know the part: install its pack (`pyocd pack install PART`)": (r"Target type \S+ not recognized",),
+    "the flash is protected: remove the protection with STM32CubeProgrammer, which erases it": (
+        "(?i)read[- ]?(out)?[- ]?protect",
+        "device protected",
+        "(?i)failed to erase memory",
+    ),
+    "the flash does not have what was written to it: flash again, and check the supply": (
+        "(?i)verify failed",
+        "Verification of flash failed",
+        "Data mismatch",
+    ),
+    "the drive of its probe is not mounted: open it in the file manager": (re.escape(DRIVE),),
+    "the image does not fit into the flash": ("(?i)no space left", "no flash bank found"),
+}
+
+
+def known_failure(output: str) -> str | None:
+    """Return what the output of a programmer means, None where it says nothing that is known."""
+    return next(
+        (meaning for meaning, patterns in _FAILURES.items() if any(re.search(each, output) for each in patterns)), None
+    )
+
+
+def failure(output: str) -> str:
+    """Return why a programmer failed: what its output means, else the first line of it that names an error."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    first = next((line for line in lines if re.search(r"(?i)\berror\b|failed", line)), lines[-1] if lines else "")
+    return known_failure(output) or first or "it ended without a message"
+
+
+_WORD = re.compile(r"^(?:0x)?([0-9a-fA-F]{8}) ?:\s+(?:0x)?([0-9a-fA-F]{8})\b", re.MULTILINE)
+
+
+def _words(output: str, _serial_number: str, _addresses: Sequence[int]) -> dict[int, int]:
+    """`0x40015800: 20006460` of OpenOCD; pyOCD and STM32CubeProgrammer print the same but for 0x and spaces."""
+    return {int(address, 16): int(word, 16) for address, word in _WORD.findall(output)}
+
+
+# OpenOCD. Its servers are off, as two of it would want the same TCP ports. Only echo prints every result of a script.
+
+_ALONE = ("-c", "gdb_port disabled; telnet_port disabled; tcl_port disabled")
+_ANY_PART = (
+    "swj_newdap stm32 cpu -irlen 4 -expected-id 0; dap create stm32.dap -chain-position stm32.cpu;"
+    " target create stm32.cpu cortex_m -dap stm32.dap; adapter speed 500; init;"
+)
+
+
+def _openocd(serial_number: str, target: str, script: str) -> Command:
+    probe = ("-f", "interface/stlink.cfg", "-c", f"adapter serial {serial_number}")
+    return ("openocd", *probe, *_ALONE, "-f", f"target/{target}", "-c", script)
+
+
+def _openocd_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+    return (_openocd(serial_number, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
+
+
+def _openocd_read(serial_number: str, addresses: Sequence[int]) -> Command:
+    reads = "".join(f" catch {{echo [mdw {address:#010x}]}};" for address in addresses)
+    return _openocd(serial_number, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
+
+
+# pyOCD
+
+_BUILT_IN = ("stm32h723", "stm32h743")  # of the parts of boards/, those that pyOCD has without a pack
+
+
+def pyocd_target(part: str) -> str:
+    """Return pyOCD's name of a part: stm32g071rbt6 is stm32g071rbtx there."""
+    return f"{part[:9]}xx" if part.startswith(_BUILT_IN) else re.sub(r"\d(p?)$", r"x\1", part)
+
+
+def _require_packs(ports: Sequence[DebugPort]) -> None:
+    listed = run_command(("pyocd", "json", "--targets"), READ_LIMIT_S).output
+    lacking = sorted({pyocd_target(port.part) for port in ports if f'"{pyocd_target(port.part)}"' not in listed})
+    if lacking:
+        raise ToolError(
+            f"pyocd has no pack for {', '.join(lacking)}: `pyocd pack install {' '.join(lacking)}`, or use"
+            f" --programmer {ProgrammerName.OPENOCD}"
+        )
+
+
+def _pyocd_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+    return (("pyocd", "flash", "-W", "-u", serial_number, "-t", pyocd_target(port.part), str(elf)),)
+
+
+def _pyocd_read(serial_number: str, addresses: Sequence[int]) -> Command:
+    reads = [word for address in addresses for word in ("-c", f"read32 {address:#010x}")]
+    return ("pyocd", "commander", "-W", "-u", serial_number, "-t", "cortex_m", "-M", "attach", *reads)
+
+
+# st-flash and st-info
+
+
+def _st_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+    image = str(elf.with_suffix(".bin"))
+    write = ("st-flash", "--serial", serial_number, "--reset", "write", image, f"{port.flash_start:#010x}")
+    return (_to_binary(elf), write)
+
+
+def _to_binary(elf: Path) -> Command:
+    return (OBJCOPY, "-O", "binary", str(elf), str(elf.with_suffix(".bin")))
+
+
+def _st_info(_serial_number: str, _addresses: Sequence[int]) -> Command:
+    return ("st-info", "--probe", "--hot-plug")
+
+
+def _chip_id(output: str, serial_number: str, addresses: Sequence[int]) -> dict[int, int]:
+    """Find the probe among all that st-info lists; it tells the device id, and no other word."""
+    found = re.search(rf"serial:\s*{re.escape(serial_number)}\b(?:(?!serial:).)*?chipid:\s*(0x\w+)", output, re.DOTALL)
+    return {addresses[0]: int(found[1], 16)} if found else {}
+
+
+# STM32CubeProgrammer
+
+_CUBE = "STM32_Programmer_CLI"
+
+
+def _cube_flash(_port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+    return ((_CUBE, "-c", "port=SWD", f"sn={serial_number}", "-d", str(elf), "-v", "-rst"),)
+
+
+def _cube_read(serial_number: str, addresses: Sequence[int]) -> Command:
+    reads = [word for address in addresses for word in ("-r32", f"{address:#010x}", "4")]
+    return (_CUBE, "-c", "port=SWD", f"sn={serial_number}", "mode=HOTPLUG", *reads)
+
+
+# The drive of a Nucleo
+
+
+def _copy(_port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+    return (_to_binary(elf), copy_to_drive(elf.with_suffix(".bin"), serial_number))
+
+
+PROGRAMMERS = {
+    each.name: each
+    for each in (
+        Programmer(
+            ProgrammerName.OPENOCD,
+            "openocd",
+            "install it (Debian: apt-get install openocd)",
+            _openocd_flash,
+            _openocd_read,
+            _words,
+            is_parallel=True,
+        ),
+        Programmer(
+            ProgrammerName.PYOCD,
+            "pyocd",
+            "install it (pip install pyocd)",
+            _pyocd_flash,
+            _pyocd_read,
+            _words,
+            verifies=False,
+            is_parallel=True,
+        ),
+        Programmer(
+            ProgrammerName.ST_FLASH,
+            "st-flash",
+            "install it (Debian: apt-get install stlink-tools)",
+            _st_flash,
+            _st_info,
+            _chip_id,
+        ),
+        Programmer(
+            ProgrammerName.CUBEPROGRAMMER,
+            _CUBE,
+            "install STM32CubeProgrammer from st.com and add its bin folder to the PATH",
+            _cube_flash,
+            _cube_read,
+            _words,
+        ),
+        Programmer(
+            ProgrammerName.MASS_STORAGE, "dd", "install it (Debian: apt-get install coreutils)", _copy, verifies=False
+        ),
+    )
+}

@@ -1,0 +1,107 @@
+"""The rig file: which probe flashes each board, and on which port it answers."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, ValidationError, model_validator
+from serial.tools import list_ports
+
+from tinysplit.boards.catalog import board_names
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.project.manifest import Project
+
+DISCOVER = "`tinysplit bench discover` lists what is plugged in"
+
+
+class RigBoard(FileModel):
+    """A real board: the USB serial number of its probe, which flashes it, and the port on which it answers.
+
+    One of both suffices, but for flashing, which needs the serial number.
+    """
+
+    serial_number: str | None = None
+    port: str | None = None  # a device or URL of pyserial; by default the port of the probe
+    name: str | None = None  # of boards/*.toml, which then has to be that of the project
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if not (self.port or self.serial_number):
+            raise ValueError("a [[board]] needs serial_number, port or both")
+        if self.name is not None and self.name not in board_names():
+            raise ValueError(f"there is no board {self.name!r}: `tinysplit boards` lists them")
+        return self
+
+    def port_name(self) -> str:
+        """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
+        if self.port:
+            return self.port
+        connected = [(port.serial_number, str(port.device)) for port in list_ports.comports() if port.serial_number]
+        own = sorted(device for number, device in connected if number == self.serial_number)
+        if len(own) == 1:
+            return own[0]
+        if own:
+            raise ToolError(f"probe {self.serial_number} has the ports {', '.join(own)}: add `port` to its [[board]]")
+        others = ", ".join(f"{number} ({device})" for number, device in sorted(connected)) or "none"
+        raise ToolError(f"no serial port has the USB serial number {self.serial_number} (connected: {others})")
+
+
+class RigFile(FileModel):
+    """The boards of a rig, in board order."""
+
+    board: tuple[RigBoard, ...] = Field(min_length=1)
+
+
+def read_rig_file(path: Path) -> RigFile:
+    """Read a rig file. Raises InputError where it is missing, not valid, or names a probe or port twice."""
+    try:
+        rig = RigFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise InputError(
+            f"rig {path} not found: use `virtual` or a TOML file with a [[board]] for every board"
+            " (`tinysplit bench discover -o rig.toml` writes one)"
+        ) from None
+    except ValidationError as error:
+        raise InputError(f"{path} is not a valid rig file ({_mistake(error)})") from None
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a valid rig file ({error})") from None
+    _check_different(path, "serial_number", [board.serial_number for board in rig.board])
+    _check_different(path, "port", [board.port for board in rig.board])
+    return rig
+
+
+def read_rig_of(path: Path, project: Project) -> RigFile:
+    """Read the rig file of a project. Raises InputError also where it has other boards than the project."""
+    rig = read_rig_file(path)
+    if len(rig.board) != len(project.boards):
+        raise InputError(
+            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(project.boards)} boards:"
+            " list the boards of the project, in its order"
+        )
+    for entry, board in zip(rig.board, project.boards, strict=True):
+        if entry.name not in {None, board.name}:
+            raise InputError(
+                f"{path} has a {entry.name} where the project has {board.title}: put the [[board]]s in the order of"
+                " the project"
+            )
+    return rig
+
+
+def _check_different(path: Path, key: str, values: Sequence[str | None]) -> None:
+    twice = [value for value, count in Counter(values).items() if value and count > 1]
+    if twice:
+        raise InputError(f"{path} has the same {key} for two boards: {twice[0]}; {DISCOVER}")
+
+
+def _mistake(error: ValidationError) -> str:
+    """Return the first mistake; an unknown key with those that there are."""
+    first = error.errors()[0]
+    if first["type"] != "extra_forbidden":
+        return first_mistake(error)
+    *where, key = first["loc"]
+    known = ", ".join(RigBoard.model_fields) if where else "[[board]]"
+    entry = f"board {int(where[1]) + 1}" if len(where) > 1 else "the file"
+    return f"{entry} has the unknown key `{key}`: known are {known}"

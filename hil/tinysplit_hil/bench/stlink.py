@@ -1,0 +1,59 @@
+"""ST-LINKs on the USB: their product ids, serial numbers and ports, and the rules that let users open them."""
+
+from dataclasses import dataclass
+
+from serial.tools import list_ports
+
+from tinysplit.common.errors import ToolError
+
+VENDOR_ID = 0x0483
+# OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
+# pyserial: ST-LINK/V2 (0x3748), and V3 while its own firmware is loaded (0x374D).
+PRODUCTS = {
+    0x374B: "ST-LINK/V2-1",
+    0x3752: "ST-LINK/V2-1 without drive",
+    0x374E: "STLINK-V3E",
+    0x374F: "STLINK-V3S",
+    0x3753: "STLINK-V3 with two ports",
+    0x3754: "STLINK-V3E without drive",
+}
+_WITHOUT_PORT = (0x3748, 0x374D)
+_RULE = (
+    'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}", MODE="0660",'
+    ' GROUP="dialout", TAG+="uaccess", ENV{{ID_MM_DEVICE_IGNORE}}="1"'
+)
+UDEV_RULES = "\n".join(
+    (
+        "# ST-LINKs: probe and serial port for the group dialout and the user at the desk; no modem manager.",
+        "# sudo sh -c 'tinysplit bench udev > /etc/udev/rules.d/60-tinysplit.rules'",
+        "# sudo udevadm control --reload && sudo udevadm trigger, and plug the boards in again",
+        *(_RULE.format(vendor=VENDOR_ID, product=product) for product in sorted((*PRODUCTS, *_WITHOUT_PORT))),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """An ST-LINK that is plugged in."""
+
+    serial_number: str
+    product: str  # "ST-LINK/V2-1"
+    ports: tuple[str, ...]
+
+
+def connected_probes() -> tuple[Probe, ...]:
+    """Return the ST-LINKs with a serial port, by serial number. Raises ToolError if there are none."""
+    found = sorted(
+        (port.serial_number, PRODUCTS[port.pid], str(port.device))
+        for port in list_ports.comports()
+        if port.vid == VENDOR_ID and port.pid in PRODUCTS and port.serial_number
+    )
+    if not found:
+        raise ToolError(
+            "no ST-LINK with a serial port is plugged in: connect the boards by USB, with cables that carry data"
+            f" (`lsusb -d {VENDOR_ID:04x}:` lists them)"
+        )
+    devices: dict[tuple[str, str], list[str]] = {}
+    for number, product, device in found:
+        devices.setdefault((number, product), []).append(device)
+    return tuple(Probe(number, product, tuple(own)) for (number, product), own in devices.items())

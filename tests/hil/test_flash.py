@@ -1,0 +1,206 @@
+"""`tinysplit flash` with programmers that are scripts, and boards that answer on ptys."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bench import IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
+from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from fake_rig import HASH
+from tinysplit.boards.catalog import load_board
+from tinysplit.cli.app import app
+from tinysplit_hil.bench import flash
+from virtual_firmware import build
+
+FIRST, SECOND = SERIALS
+LARGE = "const char weights[200000] = {1}; void reset(void) { for (;;) { *(volatile char *)0x20000000 = weights[2]; } }"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(flash, "BOOT_S", 0.0)  # these boards run their image when the programmer ends
+    with desk_in(tmp_path / "desk", monkeypatch) as laid:
+        yield laid
+
+
+def flash_boards(desk: Desk, *options: str) -> str:
+    return run("flash", str(desk.out), "--rig", str(desk.rig), *options)
+
+
+def fails(desk: Desk, *options: str) -> tuple[str, str]:
+    """Return the table and the error of a command in which a board fails."""
+    result = CliRunner().invoke(app, ["flash", str(desk.out), "--rig", str(desk.rig), *options])
+    assert result.exit_code == TOOL, result.output
+    return result.stdout, result.stderr.splitlines()[-1]
+
+
+def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
+    table = flash_boards(desk)
+    rows = [line.split() for line in table.splitlines()[1:]]
+    assert [row[3] for row in rows] == [FIRST, SECOND]
+    assert all("new image  programmer, CRC-32" in line for line in table.splitlines()[1:])
+    reads, writes = desk.calls[:2], desk.calls[2:]  # all parts are read before anything is written
+    assert all(f"adapter serial {serial}" in call for serial, call in zip(SERIALS, sorted(reads), strict=True))
+    for board, serial, call in zip(desk.project.boards, SERIALS, sorted(writes, key=str), strict=True):
+        assert call[:5] == ["openocd", "-f", "interface/stlink.cfg", "-c", f"adapter serial {serial}"]
+        assert call[-4:] == [
+            "-f", "target/stm32g0x.cfg", "-c", f"program {{{board.elf(desk.out)}}} verify reset exit"
+        ]  # fmt: skip
+
+
+def test_a_board_that_runs_the_image_is_skipped_unless_forced(desk: Desk) -> None:
+    desk.runs(SECOND, HASH, 1)
+    report = json.loads(flash_boards(desk, "--json"))
+    assert desk.flashed == [FIRST]
+    assert [board["skipped"] for board in report["boards"]] == [False, True]
+    assert [board["verified"] for board in report["boards"]] == [True, True]
+    calls = len(desk.calls)
+    assert "skipped" in flash_boards(desk)
+    assert len(desk.calls) == calls
+    flash_boards(desk, "--force")
+    assert desk.flashed == [FIRST, FIRST, SECOND]
+
+
+def test_swapped_boards_are_both_flashed(desk: Desk) -> None:
+    desk.runs(FIRST, HASH, 1)
+    desk.runs(SECOND, HASH, 0)
+    flash_boards(desk)
+    assert desk.flashed == [FIRST, SECOND]
+
+
+def test_a_failure_in_the_middle_names_the_board_and_the_same_command_repairs(desk: Desk) -> None:
+    desk.set(SECOND, exit_code=1, prints="Info : erasing\n** Verify Failed **")
+    table, line = fails(desk)
+    assert "new image" in table.splitlines()[1]
+    assert line == (
+        f"error: 1 of 2 boards have the new image, but not board 2 (nucleo_g071rb) at probe {SECOND} (project"
+        f" {OTHER_HASH:08x}): openocd failed: the flash does not have what was written to it: flash again, and check"
+        " the supply. The same command again flashes only these"
+    )
+    desk.set(SECOND, exit_code=0)
+    flash_boards(desk)
+    assert desk.flashed == [FIRST, SECOND, SECOND]
+
+
+@pytest.mark.parametrize("step", ["read", "flash"])
+def test_a_board_that_is_unplugged_between_two_steps(desk: Desk, step: str) -> None:
+    desk.set(SECOND, unplug_after=step)
+    table, line = fails(desk)
+    assert "no answer" in table.splitlines()[2]
+    assert f"1 of 2 boards have the new image, but not board 2 (nucleo_g071rb) at probe {SECOND} (no answer): " in line
+    assert ("the probe is not connected" if step == "read" else "the port failed") in line
+
+
+def test_a_board_that_answers_nothing_after_flashing(desk: Desk) -> None:
+    path = desk.project.board(1).elf(desk.out).with_suffix(".runs")
+    path.write_text("")
+    _, line = fails(desk)
+    assert f"board 1 (nucleo_g071rb) at probe {FIRST} (no answer): board 1 (nucleo_g071rb) on /dev/pts/" in line
+    assert "does not reply: check its power, firmware and wiring" in line
+
+
+def test_a_programmer_that_hangs_is_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flash, "FLASH_LIMIT_S", 1.0)
+    desk.set(FIRST, hangs=True)
+    desk.runs(SECOND, HASH, 1)
+    assert "openocd took more than 1 s and was stopped" in fails(desk)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"0x40015800": 0x1000_6466}, "the part has device id 0x466, a nucleo_g071rb has 0x460: put the [[board]]s"),
+        ({}, "its device id cannot be read: is it a nucleo_g071rb?"),
+        ({"0x40015800": IDCODE, "0x40022020": OPTIONS - 0xEF}, "read-out protection is on: remove it, which erases"),
+        ({"0x40015800": IDCODE, "0x40022020": OPTIONS & ~0xFF | 0xCC}, "read-out protection level 2 is on, for ever"),
+    ],
+)
+def test_another_or_a_protected_part_is_named_before_anything_is_written(
+    desk: Desk, words: dict[str, int], text: str
+) -> None:
+    desk.set(SECOND, words=words)
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL)
+    assert line.startswith(f"error: no board was flashed: board 2 (nucleo_g071rb) at probe {SECOND}: {text}")
+    assert desk.flashed == []
+
+
+def test_a_probe_that_vanished_is_named_before_anything_is_written(desk: Desk) -> None:
+    (desk.folder / f"{SECOND}.json").rename(desk.folder / "gone")
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL)
+    assert f"no board was flashed: board 2 (nucleo_g071rb) at probe {SECOND}: the probe is not connected" in line
+    assert desk.flashed == []
+
+
+def test_dry_run_prints_the_commands_without_anything(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    desk.rig.write_text("".join(f'[[board]]\nserial_number = "{serial}"\n' for serial in SERIALS))
+    lines = flash_boards(desk, "--dry-run").splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        f"# board {number} (nucleo_g071rb) at probe {serial}" for number, serial in enumerate(SERIALS, 1)
+    ]
+    elf = desk.project.board(2).elf(desk.out)
+    assert lines[-1] == (
+        f"openocd -f interface/stlink.cfg -c 'adapter serial {SECOND}'"
+        " -c 'gdb_port disabled; telnet_port disabled; tcl_port disabled' -f target/stm32g0x.cfg"
+        f" -c 'program {{{elf}}} verify reset exit'"
+    )
+    planned = json.loads(flash_boards(desk, "--dry-run", "--json", "--programmer", "st-flash"))
+    write = ["st-flash", "--serial", FIRST, "--reset", "write", str(desk.project.board(1).elf(desk.out))[:-3] + "bin"]
+    assert planned["boards"][0]["commands"][-1] == [*write, "0x08000000"]
+    assert desk.calls == []
+
+
+def test_an_image_that_does_not_fit(desk: Desk) -> None:
+    large = build(desk.folder / "large", load_board("nucleo_h743zi"), LARGE)
+    elf = desk.project.board(1).elf(desk.out)
+    elf.write_bytes(large.read_bytes())
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=CHECK_FAILED)
+    assert line.startswith("error: board 1 (nucleo_g071rb): flash is over budget by 68")
+    assert desk.calls == []
+
+
+def test_an_old_image_is_built_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Path] = []
+    monkeypatch.setattr(flash, "build_projects", built.extend)
+    elf = desk.project.board(2).elf(desk.out)
+    newer_s = elf.stat().st_mtime + 1
+    os.utime(elf.with_suffix(".runs"), (newer_s, newer_s))  # beside the image: not a source
+    flash_boards(desk)
+    assert not built
+    source = desk.out / desk.project.board(2).directory / "main.c"
+    source.touch()
+    os.utime(source, (newer_s, newer_s))
+    flash_boards(desk)
+    assert built == [desk.out / board.directory for board in desk.project.boards]
+
+
+def test_without_the_programmer(desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL)
+    assert line == "error: openocd is not on the PATH: install it (Debian: apt-get install openocd)"
+    monkeypatch.setenv("PATH", str(desk.folder / "bin"))
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), "--programmer", "st-flash", expect=TOOL)
+    assert line.endswith("st-flash is not on the PATH: install it (Debian: apt-get install stlink-tools), or use"
+                         " --programmer openocd")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rig", "code", "text"),
+    [
+        ("virtual", USAGE, "--rig virtual: virtual boards run their images without flashing: give a rig file"),
+        ("nowhere.toml", BAD_INPUT, "rig nowhere.toml not found"),
+    ],
+)
+def test_rigs_that_are_not_flashed(desk: Desk, rig: str, code: int, text: str) -> None:
+    assert text in run("flash", str(desk.out), "--rig", rig, expect=code)
+
+
+def test_a_board_without_a_serial_number_is_not_flashed(desk: Desk) -> None:
+    desk.rig.write_text(f'[[board]]\nserial_number = "{FIRST}"\n[[board]]\nport = "/dev/ttyACM1"\n')
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), "--dry-run", expect=BAD_INPUT)
+    assert "rig.toml has no serial_number for board 2 (nucleo_g071rb), by which it is flashed" in line
