@@ -1,5 +1,6 @@
 """A rig: an open port to every board of a project, real or virtual."""
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,12 +12,12 @@ import serial
 from pydantic import Field, ValidationError, model_validator
 from serial.tools import list_ports
 
-from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, ToolError, one_line
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.project.manifest import Project
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import Port
+from tinysplit_hil.simulated_time import share_time
 from tinysplit_hil.tasks import Clock, RealClock
 
 VIRTUAL = "virtual"
@@ -51,8 +52,22 @@ class _RealBoard(FileModel):
         return self
 
 
+class _ServedRig(FileModel):
+    """Virtual boards of another process: the file of their simulated time, and the description of their models."""
+
+    time_file: str
+    note: str
+
+
 class _RigFile(FileModel):
+    virtual: _ServedRig | None = None
     board: tuple[_RealBoard, ...] = Field(min_length=1)
+
+
+def rig_file_text(ports: Sequence[str], time_file: Path, note: str) -> str:
+    """Return the rig file of virtual boards that this process serves on `ports`, in board order."""
+    boards = "".join(f"\n[[board]]\nport = {json.dumps(port)}\n" for port in ports)
+    return f"[virtual]\ntime_file = {json.dumps(str(time_file))}\nnote = {json.dumps(note)}\n{boards}"
 
 
 def check_rig(spec: str) -> None:
@@ -77,37 +92,33 @@ def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: boo
 @contextmanager
 def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
+    from tinysplit_hil.virtual import open_registered  # noqa: PLC0415
     from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
+    from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
 
-    boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
-    index = {board.number: position for position, board in enumerate(project.boards)}
-    wires = [
-        Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
-        for link in project.links
-    ]
     name = f"{project.project_hash:08x}"
-    with open_registered(name, VirtualRig(boards, wires, has_ideal_memory=has_ideal_memory)) as virtual:
-        urls = [f"virtual://{name}/{position}" for position in range(len(boards))]
+    with open_registered(name, project_rig(project, folder, has_ideal_memory=has_ideal_memory)) as virtual:
+        urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
             yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual))
 
 
-def _built(elf: Path) -> Path:
-    if not elf.is_file():
-        raise InputError(f"{elf} is missing: build the folder first (`tinysplit build`)")
-    return elf
-
-
 @contextmanager
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
-    urls = [_port_name(board) for board in _read_rig_file(path).board]
+    """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
+    file = _read_rig_file(path)
+    urls = [_port_name(board) for board in file.board]
     if len(urls) != len(project.boards):
         raise InputError(f"{path} has {len(urls)} [[board]] entries, but the project has {len(project.boards)} boards")
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
     with _open_ports(project, urls) as ports:
+        if file.virtual:
+            with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
+                shared = dict(zip(ports, shared_ports, strict=True))
+                yield Rig("virtual", file.virtual.note, "real", shared, clock)
+            return
         yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
 
 
@@ -136,7 +147,7 @@ def _port_name(board: _RealBoard) -> str:
 
 
 @contextmanager
-def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, Port]]:
+def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, serial.SerialBase]]:
     """Open the ports `urls` of all boards, in board order."""
     with ExitStack() as stack:
         yield {
@@ -146,7 +157,7 @@ def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, Por
 
 
 @contextmanager
-def _open_port(name: str, baud: int) -> Iterator[Port]:
+def _open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
     try:
         port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S)
     except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
