@@ -98,6 +98,16 @@ def test_reference_clients_name_what_is_wrong(
             assert done.stderr.startswith(f"{boards.ports[0]} expects an input of 784 bytes")
 
 
+@pytest.mark.slow
+def test_the_readme_makes_the_input(folder: Path, input_file: tuple[Path, str], tmp_path: Path) -> None:
+    code = (CLIENTS / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "tiny_cnn").symlink_to(folder)
+    (tmp_path / "examples").symlink_to(example.FOLDER.parent)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert (tmp_path / "input.bin").read_bytes() == input_file[0].read_bytes()
+
+
 def test_reference_clients_are_short_and_need_nothing() -> None:
     python, c = ((CLIENTS / name).read_text() for name in ("client.py", "client.c"))
     assert len(python.splitlines()) < 150
