@@ -269,7 +269,8 @@ def write_projects(
 ) -> Project:
     """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
     with steps(context.messages, f"generating {out}"):
-        project = generate(quantized, plans, context.settings.baud, calibration_samples, onnx.load(context.model), out)
+        settings, model = context.settings, onnx.load(context.model)
+        project = generate(quantized, plans, settings.baud, calibration_samples, model, out, settings.host_baud)
         write_split(out / SPLIT_NAME, split)
     return project
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tinysplit.boards.catalog import load_board
+import serial
+
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.bench.rig_file import read_rig_file, read_rig_of
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import Port
+from tinysplit_hil.simulated_time import share_time
 from tinysplit_hil.tasks import Clock, RealClock
 
 VIRTUAL = "virtual"
@@ -55,40 +57,36 @@ def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: boo
 @contextmanager
 def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered  # noqa: PLC0415
+    from tinysplit_hil.virtual import open_registered  # noqa: PLC0415
     from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
+    from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
 
-    boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
-    index = {board.number: position for position, board in enumerate(project.boards)}
-    wires = [
-        Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
-        for link in project.links
-    ]
     name = f"{project.project_hash:08x}"
-    with open_registered(name, VirtualRig(boards, wires, has_ideal_memory=has_ideal_memory)) as virtual:
-        urls = [f"virtual://{name}/{position}" for position in range(len(boards))]
+    with open_registered(name, project_rig(project, folder, has_ideal_memory=has_ideal_memory)) as virtual:
+        urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
             yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual))
 
 
-def _built(elf: Path) -> Path:
-    if not elf.is_file():
-        raise InputError(f"{elf} is missing: build the folder first (`tinysplit build`)")
-    return elf
-
-
 @contextmanager
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
-    urls = [board.port_name() for board in read_rig_of(path, project).board]
+    """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
+    file = read_rig_of(path, project)
+    urls = [board.port_name() for board in file.board]
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
     with _open_ports(project, urls) as ports:
+        if file.virtual:
+            with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
+                shared = dict(zip(ports, shared_ports, strict=True))
+                yield Rig("virtual", file.virtual.note, "real", shared, clock)
+            return
         yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
 
 
 @contextmanager
-def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, Port]]:
+def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, serial.SerialBase]]:
     """Open the ports `urls` of all boards, in board order."""
     with ExitStack() as stack:
         yield {

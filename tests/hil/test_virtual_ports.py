@@ -8,26 +8,12 @@ from pathlib import Path
 import pytest
 import serial
 
+from echo_firmware import BAUD, ECHO
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, open_registered
 from tinysplit_hil.virtual.core import native
 from virtual_firmware import assembler, build
-
-BAUD = 115108  # 16 MHz / 139
-ECHO = """
-#include "device.h"
-void reset(void) {
-  RCC->IOPENR |= 1; RCC->APBENR1 |= RCC_APBENR1_USART2EN;
-  GPIOA->AFR[0] = 0x1100; GPIOA->MODER = 2u << 4 | 2u << 6;
-  USART2->BRR = 139;
-  USART2->CR1 = USART_CR1_TE | USART_CR1_RE | USART_CR1_UE;
-  for (;;) {
-    while (!(USART2->ISR & USART_ISR_RXNE_RXFNE)) {}
-    USART2->TDR = USART2->RDR + 1;
-  }
-}
-"""
 
 
 @pytest.fixture

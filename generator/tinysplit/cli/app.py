@@ -19,6 +19,7 @@ from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
 from tinysplit.cli.quantize import quantize
 from tinysplit.cli.run import build, generate, measure, run
 from tinysplit.cli.split import arrivals, pareto, split
+from tinysplit.cli.virtual import virtual
 from tinysplit.cli.wiring import wiring
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 from tinysplit.costs.problem_builder import CostSettings
@@ -141,5 +142,6 @@ app.command()(generate)
 app.command()(build)
 app.command()(flash)
 app.command()(measure)
+app.command()(virtual)
 app.command()(run)
 app.add_typer(bench, name="bench")

@@ -95,6 +95,12 @@ Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]
 ClockOfSplit = Annotated[
     ClockSource | None, typer.Option("--clock", help=f"{_CLOCK_HELP} By default that of the split.", show_default=False)
 ]
+HostBaud = Annotated[
+    int,
+    typer.Option(
+        "--host-baud", help="Baud rate of the port between each board and the host; every board has to make it.", min=1
+    ),
+]
 CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)
 ]

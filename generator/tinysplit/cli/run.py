@@ -22,6 +22,7 @@ from tinysplit.cli.options import (
     CodeMemoryOption,
     FailFast,
     Folder,
+    HostBaud,
     IdealMemory,
     Json,
     KernelOption,
@@ -69,6 +70,7 @@ def generate(
     kernel: KernelOption = None,
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     clock: ClockOfSplit = None,
+    host_baud: HostBaud = CostSettings.host_baud,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
 ) -> None:
@@ -82,7 +84,9 @@ def generate(
         _check_split_bits(split_file, split, chosen)
     # The split may be that of the published cost model; what is generated is the quantized network.
     kernels = parse_kernels(kernel)
-    settings = replace(split.settings, paper=False, kernels=kernels, code_memory=code_memory.requested)
+    settings = replace(
+        split.settings, paper=False, kernels=kernels, code_memory=code_memory.requested, host_baud=host_baud
+    )
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
@@ -150,6 +154,7 @@ def run(
     replicate: Replicate = None,
     objective: ObjectiveOption = Objective.LATENCY,
     clock: Clock = ClockSource.HSI,
+    host_baud: HostBaud = CostSettings.host_baud,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     rig: Rig = pipeline.VIRTUAL_RIG,
     sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
@@ -160,12 +165,13 @@ def run(
 ) -> None:
     """Split, generate, build and measure."""
     goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
+    costs = _costs(options, clock, rig, kernel, code_memory)
     request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=samples,
         out=out,
-        settings=replace(_costs(options, clock, rig, kernel, code_memory), bits=cost_bits, objective=objective),
+        settings=replace(costs, bits=cost_bits, objective=objective, host_baud=host_baud),
         search=_search(options, replicate, goal),
         clock=clock,
         calibration=calibration,
@@ -173,7 +179,11 @@ def run(
         measuring=_measuring(rig, sample_count, pipelined, fail_fast, ideal_memory),
         goal=goal,
     )
-    report = pipeline.run(request, messages)
+    _report(pipeline.run(request, messages), as_json)
+
+
+def _report(report: pipeline.RunReport, as_json: bool) -> None:
+    """Show the results of all stages. Raises CheckFailedError unless all outputs are bit-exact."""
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()
 

@@ -8,7 +8,6 @@ from itertools import chain
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
-from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.code_in_ram import remaining_waits
@@ -39,14 +38,15 @@ def build_manifest(
     sources: Sequence[Sequence[LayerSource]],
     model: ProjectModel,
     plans: Sequence[Plan],
-    baud: int,
+    bauds: tuple[int, int],
     calibration_samples: int,
 ) -> Project:
     """Return the manifest with the project hash 0, which is set when all files are written.
 
     `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
-    `baud` is the links' baud rate.
+    `bauds` are the baud rates of links and host ports.
     """
+    baud, host_baud = bauds
     copies = list(zip(plans, sources, strict=True))
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
     problem = _as_generated(plans[0].problem, layers)
@@ -55,7 +55,7 @@ def build_manifest(
         model=model,
         bits=quantized.bits,
         baud=baud,
-        host_baud=HOST_BAUD,
+        host_baud=host_baud,
         calibration_samples=calibration_samples,
         project_hash=0,
         estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),

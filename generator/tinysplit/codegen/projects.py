@@ -39,11 +39,12 @@ def generate(
     calibration_samples: int,
     model: onnx.ModelProto,
     out: Path,
+    host_baud: int = HOST_BAUD,
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
     `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
-    it, `baud` is the links' baud rate.
+    it, `baud` is the links' baud rate and `host_baud` that of the host ports.
 
     Raises InputError when `out` holds something other than a folder generated before.
     """
@@ -56,7 +57,7 @@ def generate(
         parameters_sha256=hashlib.sha256(parameters).hexdigest(),
     )
     sources = [_layer_sources(quantized, plan) for plan in plans]
-    project = build_manifest(quantized, sources, described, plans, baud, calibration_samples)
+    project = build_manifest(quantized, sources, described, plans, (baud, host_baud), calibration_samples)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories)
@@ -80,7 +81,9 @@ def _write_boards(
         own = {index + 1: of_copy[index] for index in board_plan.layers}
         network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
         driver = board_plan.link_driving.driver if board_plan.links else None
-        write_project_files(directory, board_plan.board, _project_texts(own, board_plan, network), driver)
+        write_project_files(
+            directory, board_plan.board, _project_texts(own, board_plan, network, project.host_baud), driver
+        )
 
 
 def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
@@ -111,7 +114,9 @@ def _hooks(plan: Plan, layer: int) -> RowHooks:
     )
 
 
-def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str) -> dict[str, str]:
+def _project_texts(
+    sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str, host_baud: int
+) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
@@ -120,7 +125,7 @@ def _project_texts(sources: Mapping[int, LayerSource], board_plan: BoardPlan, ne
         "checksum.py": checksum_script(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, HOST_BAUD, *memories),
+        **render_board_files(board_plan.board, links, host_baud, *memories),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

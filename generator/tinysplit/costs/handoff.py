@@ -19,11 +19,11 @@ def handoff_of(
     settings: LinkSettings,
     bits_per_byte: int,
     table: CycleTable,
+    host_baud: int,
 ) -> Handoff:
     """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
 
-    The first link UART of each board is used for all links, with DMA unless another driver is chosen. Raises UsageError
-    if it cannot generate the baud rate of a link.
+    The first link UART of a board is used, with DMA unless chosen otherwise. Raises UsageError for impossible rates.
     """
     check_bauds(boards, settings)
     driver = settings.driver or LinkDriver.DMA
@@ -50,7 +50,7 @@ def handoff_of(
             *cpu_s((in_bytes,), lambda costs, n_bytes: costs.fed(n_bytes)),
         ),
         overlaps=driver is not LinkDriver.POLLING,
-        host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1]) for board in boards),
+        host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
     )
 
 

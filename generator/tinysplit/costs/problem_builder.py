@@ -6,10 +6,10 @@ from functools import cached_property
 from itertools import pairwise
 from math import inf
 
-from tinysplit.boards.board import Board, CodeMemory
+from tinysplit.boards.board import Board, CodeMemory, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, HOST_BAUD
 from tinysplit.costs.handoff import direct_seconds, handoff_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
@@ -38,6 +38,7 @@ class CostSettings:
 
     bits: int = 8
     baud: int = 115200
+    host_baud: int = HOST_BAUD
     bits_per_byte: int = BITS_PER_BYTE
     objective: Objective = Objective.LATENCY
     use_all: bool = False
@@ -106,12 +107,15 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
+    for board in boards:
+        check_baud(board, board.host_uart, settings.host_baud)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
-    handoff = handoff_of(out_bytes, in_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    links_and_host = (settings.link_settings, settings.bits_per_byte, table, settings.host_baud)
+    handoff = handoff_of(out_bytes, in_bytes, boards, *links_and_host)
     direct = direct_seconds(handoff, out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
-    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1]) for board in boards)
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], settings.host_baud) for board in boards)
     return Problem(
         layers,
         devices,

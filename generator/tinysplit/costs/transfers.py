@@ -57,19 +57,20 @@ def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per
     return wire_seconds(n_bytes, sender, baud, bits_per_byte) + answer_seconds(receiver, baud, bits_per_byte)
 
 
-def host_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
+def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = HOST_BAUD) -> tuple[float, float]:
     """Return the seconds in which the host sends the network's input and START to `board`, and reads the output.
 
     Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included.
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     return (
-        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES, loads + 1, 0),
-        _request_seconds(board, reads * READ_REQUEST_BYTES, reads, out_bytes + FRAME_OVERHEAD_BYTES),  # DONE goes first
+        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES, loads + 1, 0, host_baud),
+        # DONE goes first
+        _request_seconds(board, reads * READ_REQUEST_BYTES, reads, out_bytes + FRAME_OVERHEAD_BYTES, host_baud),
     )
 
 
-def host_line_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[float, float]:
+def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = HOST_BAUD) -> tuple[float, float]:
     """Return the seconds for which an input and an output keep the line between host and `board` busy.
 
     Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
@@ -78,17 +79,17 @@ def host_line_seconds(board: Board, in_bytes: int, out_bytes: int) -> tuple[floa
     load_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + (loads + 1) * FRAME_OVERHEAD_BYTES  # START ends them
     read_bytes = out_bytes + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
     request_bytes = READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES
-    board_baud = board.host_uart.actual_baud(HOST_BAUD)
+    board_baud = board.host_uart.actual_baud(host_baud)
     return (
-        BITS_PER_BYTE * load_bytes / HOST_BAUD,
-        BITS_PER_BYTE * (request_bytes / HOST_BAUD + read_bytes / board_baud),
+        BITS_PER_BYTE * load_bytes / host_baud,
+        BITS_PER_BYTE * (request_bytes / host_baud + read_bytes / board_baud),
     )
 
 
-def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int) -> float:
+def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int, host_baud: int) -> float:
     frames_bytes = n_requests * FRAME_OVERHEAD_BYTES
-    request_s = (request_bytes + frames_bytes) / HOST_BAUD
-    return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(HOST_BAUD))
+    request_s = (request_bytes + frames_bytes) / host_baud
+    return BITS_PER_BYTE * (request_s + (reply_bytes + frames_bytes) / board.host_uart.actual_baud(host_baud))
 
 
 def links_of(direct: Table, out_bytes: Sequence[int], ram_bytes: Sequence[int], settings: LinkSettings) -> Links:

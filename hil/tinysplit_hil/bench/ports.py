@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import serial
 
 from tinysplit.common.errors import ToolError, one_line
-from tinysplit_hil.request_port import Port
 
 WRITE_TIMEOUT_S = 5.0
 _NO_PERMISSION = {errno.EACCES, errno.EPERM}
@@ -16,7 +15,7 @@ _MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 
 
 @contextmanager
-def open_port(name: str, baud: int) -> Iterator[Port]:
+def open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
     """Open the port or URL `name`; no other program can open it then. Raises ToolError with a remedy."""
     try:
         port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S, exclusive=True)

@@ -1,5 +1,6 @@
 """The rig file: which probe flashes each board, and on which port it answers."""
 
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -49,10 +50,24 @@ class RigBoard(FileModel):
         raise ToolError(f"no serial port has the USB serial number {self.serial_number} (connected: {others})")
 
 
+class ServedRig(FileModel):
+    """Virtual boards of another process: the file of their simulated time, and the description of their models."""
+
+    time_file: str
+    note: str
+
+
 class RigFile(FileModel):
     """The boards of a rig, in board order."""
 
+    virtual: ServedRig | None = None  # real boards without it
     board: tuple[RigBoard, ...] = Field(min_length=1)
+
+
+def served_rig_text(ports: Sequence[str], time_file: Path, note: str) -> str:
+    """Return the rig file of virtual boards that this process serves on `ports`, in board order."""
+    boards = "".join(f"\n[[board]]\nport = {json.dumps(port)}\n" for port in ports)
+    return f"[virtual]\ntime_file = {json.dumps(str(time_file))}\nnote = {json.dumps(note)}\n{boards}"
 
 
 def read_rig_file(path: Path) -> RigFile:

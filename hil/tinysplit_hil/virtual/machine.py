@@ -241,7 +241,7 @@ class Machine:
 
     def next_ps(self) -> int:
         """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards."""
-        if not self._is_waiting:
+        if not self.is_waiting:
             return self.clock.ps(self.state.cycles)
         event = self._next_event()
         return FOREVER if event >= FOREVER else self.clock.ps(event)
@@ -316,7 +316,7 @@ class Machine:
 
     def _wake(self) -> bool:
         """Advance to the event that ends waiting; return False if it is beyond the horizon."""
-        while self._is_waiting:
+        while self.is_waiting:
             event = max(self._next_event(), self.cycles)
             if event > self._horizon() or event >= FOREVER:
                 return False
@@ -331,7 +331,8 @@ class Machine:
         return True
 
     @property
-    def _is_waiting(self) -> bool:
+    def is_waiting(self) -> bool:
+        """Whether the board does nothing before its next event."""
         return self._loop_period is not None or self._is_asleep
 
     def _run_ended(self, reason: Reason) -> bool:

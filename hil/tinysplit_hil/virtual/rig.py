@@ -235,6 +235,13 @@ class VirtualRig:
         """Seconds since power-up."""
         return self.time_ps / PS_PER_S
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all boards wait, and no byte is under way."""
+        uarts = (uart for machine in self._machines for uart in machine.chip.uarts.values())
+        under_way = any(uart.arrivals for uart in uarts) or any(port.next_ps() is not None for port in self._ports)
+        return not under_way and all(machine.is_waiting for machine in self._machines)
+
     def cycles(self, index: int) -> int:
         """Core cycles of a board since its last reset."""
         return self._machines[index].cycles
