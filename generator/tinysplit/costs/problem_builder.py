@@ -98,12 +98,9 @@ def make_problem(
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
     chosen = {
-        board.name: _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory), settings)
-        for board in boards
+        board: _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory), settings) for board in boards
     }
-    layers = tuple(
-        _layer_costs(number, [chosen[board.name] for board in boards]) for number in range(len(graph.layers))
-    )
+    layers = tuple(_layer_costs(number, [chosen[board] for board in boards]) for number in range(len(graph.layers)))
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -125,7 +122,7 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
-        fused=_fused_layers(layers, [chosen[board.name] for board in boards]),
+        fused=_fused_layers(layers, [chosen[board] for board in boards]),
     )
 
 

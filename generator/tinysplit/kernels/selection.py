@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from math import isinf
 
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.sliding import Sliding
@@ -86,7 +87,12 @@ def choose(
         cycles, others = (predicted_cycles(kernel, layer, core, widths) for kernel in (each, fastest))
         if cycles is None or others is None:
             continue
-        if cycles + waits(each) < (1 - TABLE_ERROR) * (others + waits(fastest)):
+        own, least = waits(each), waits(fastest)
+        if isinf(own) and isinf(least):  # neither fits: the smaller one may on another board, or fused
+            is_better = each.span_bytes(layer, widths) < fastest.span_bytes(layer, widths)
+        else:
+            is_better = cycles + own < (1 - TABLE_ERROR) * (others + least)
+        if is_better:
             fastest = each
     return fastest
 

@@ -9,7 +9,7 @@ from tinysplit.kernels import TABLE_ERROR, Kernel, Optimize
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
-from tinysplit.memory.layout import MOVE_CYCLES, Schedule, readers_of
+from tinysplit.memory.layout import MOVE_CYCLES, Schedule, layer_ram_bytes, readers_of
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
@@ -24,8 +24,8 @@ def fuse_layers(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
 
     Unless RAM is the objective, fusion adds no cycles, within the error of the cost table.
     """
-    choices = {number: list(_fusions(schedule, core, optimize, number)) for number in _producers(schedule)}
-    lowest = _disjoint(schedule, [(number, own[0]) for number, own in choices.items() if own])
+    lowest = _useful(schedule, core, optimize)
+    choices = {number: list(_fusions(schedule, core, optimize, number)) for number, _ in lowest}
     return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest)), choices))
 
 
@@ -38,20 +38,42 @@ def fused_ram_bytes(
     two pairs. `kernels` are those of all layers.
     """
     schedule = Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
-    lowest = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
-    pairs = _disjoint(schedule, [(number, fused) for number, fused in lowest if fused])
     return {
         number: _pair_bytes(schedule, number, fused)
-        for number, fused in pairs
+        for number, fused in _useful(schedule, core, optimize)
         if readers_of(graph, number) == [number + 1]
     }
 
 
+def least_pair_bytes(
+    graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
+) -> int | None:
+    """Return the arena bytes of two layers that run fused with `kernels`, None where they cannot."""
+    schedule = Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
+    fusions = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
+    return next((_pair_bytes(schedule, number, fused)[0] for number, fused in fusions if fused), None)
+
+
+def _useful(schedule: Schedule, core: str, optimize: Optimize) -> list[Fusion]:
+    """Return the fusions in the lowest tiles that take less RAM than their layers one after the other, disjoint."""
+    lowest = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
+    return _disjoint(
+        schedule, [(number, fused) for number, fused in lowest if fused and _saves(schedule, number, fused)]
+    )
+
+
+def _saves(schedule: Schedule, number: int, fused: FusedRows) -> bool:
+    layers = (number, *readers_of(schedule.graph, number))
+    alone = (layer_ram_bytes(schedule.graph, each, schedule.widths, schedule.kernels[each]) for each in layers)
+    return _pair_bytes(schedule, number, fused)[0] < max(alone)
+
+
 def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int, int]:
     """Return the arena bytes of a producer and its consumer alone, and without what later layers read."""
-    graph, layers = schedule.graph, (number, number + 1)
+    graph, (reader,) = schedule.graph, readers_of(schedule.graph, number)
+    layers = (number, reader)
     runs = [Step(StepKind.RUN, each, each) for each in layers]
-    kept = [source for source in graph.predecessors[number] if graph.last_reader(source) > number + 1]
+    kept = [source for source in graph.predecessors[number] if graph.last_reader(source) > reader]
     sends = [Step(StepKind.SEND, 0, source) for source in kept]
     kernels = {each: schedule.kernels[each] for each in layers}
     size_bytes = Schedule(graph, schedule.widths, [*runs, *sends], kernels, {number: fused}).size_bytes
@@ -134,10 +156,10 @@ def _fusions(schedule: Schedule, core: str, optimize: Optimize, number: int) -> 
 
 
 def _disjoint(schedule: Schedule, fusions: Sequence[Fusion]) -> list[Fusion]:
-    """Return fusions such that no layer is in two of them, those with the largest tensors first."""
+    """Return fusions such that no layer is in two of them, those of the most bytes first."""
     taken: set[int] = set()
     disjoint = []
-    for number, fused in sorted(fusions, key=lambda fusion: -schedule.graph.size(fusion[0])):
+    for number, fused in sorted(fusions, key=lambda fusion: -schedule.widths.size_bytes(schedule.graph, fusion[0])):
         layers = {number, *readers_of(schedule.graph, number)}
         if not layers & taken:
             taken |= layers

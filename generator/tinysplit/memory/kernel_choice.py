@@ -15,6 +15,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
+from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -76,11 +77,11 @@ class KernelChoice:
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
         """Yield what kernels that take much flash save by more than the cost table's error."""
         for number, own in usual.items():
-            cycles, flash = self.cycles(number, own), self._flash_bytes(number, own)
+            cycles, flash = self._cycles_without_code_waits(number, own), self._flash_bytes(number, own)
             for kernel in self._all(number):
                 if not kernel.takes_much_flash or self._live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
                     continue
-                saved = cycles - self.cycles(number, kernel)
+                saved = cycles - self._cycles_without_code_waits(number, kernel)
                 if saved > TABLE_ERROR * cycles:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
@@ -94,19 +95,38 @@ class KernelChoice:
 
     def cycles(self, number: int, kernel: Kernel) -> float:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
+        waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
+        return self._cycles_without_code_waits(number, kernel) + waits
+
+    def _cycles_without_code_waits(self, number: int, kernel: Kernel) -> float:
         layer = self.graph.layers[number]
         cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
-        waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
-        return cycles + self._constant_cycles(number, kernel) + waits
+        return cycles + self._constant_cycles(number, kernel)
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
 
-        They are infinite if tensors and scratch memory do not fit while the layer runs.
+        They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another.
         """
-        if self._live_bytes(number, kernel) > self._limit_bytes:
+        if self._live_bytes(number, kernel) > self._limit_bytes and not self._fits_fused(number, kernel):
             return inf
         return self._constant_cycles(number, kernel)
+
+    def _fits_fused(self, number: int, kernel: Kernel) -> bool:
+        """Return whether the layer fits fused with the one before or after it, in its usual kernel."""
+        core = self.board.device.core
+        for first in (number - 1, number):
+            pair = (first, first + 1)
+            if not 0 <= first < len(self.graph.layers) - 1:
+                continue
+            others = {each: self.graph.layers[each] for each in pair if each != number}
+            kernels = {each: choose(layer, core, self.widths.of_layer(layer)) for each, layer in others.items()}
+            own_bytes = least_pair_bytes(
+                self.graph, self.widths, dict(sorted({**kernels, number: kernel}.items())), core, Optimize.CYCLES
+            )
+            if own_bytes is not None and own_bytes + self._waiting_bytes(first) <= self._limit_bytes:
+                return True
+        return False
 
     def code_waits(self, number: int, kernel: Kernel) -> CodeWaits:
         """Return the waits for the code of a kernel in flash."""
@@ -151,11 +171,14 @@ class KernelChoice:
 
     def _live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
+        return self._waiting_bytes(number) + layer_ram_bytes(self.graph, number, self.widths, kernel)
+
+    def _waiting_bytes(self, number: int) -> int:
+        """Return the bytes of tensors that later layers read, and neither this one nor its output."""
         own = {number, *self.graph.predecessors[number]}
         earlier = (tensor for tensor in range(NETWORK_INPUT, number) if tensor not in own)
         waiting = [tensor for tensor in earlier if self.graph.last_reader(tensor) > number]
-        others = sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
-        return others + layer_ram_bytes(self.graph, number, self.widths, kernel)
+        return sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
 
     @property
     def _limit_bytes(self) -> int:

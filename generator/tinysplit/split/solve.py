@@ -1,12 +1,15 @@
 """Solves a splitting problem, and explains why a problem is infeasible."""
 
+from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import explain
-from tinysplit.split.fused_layers import find_fused, with_least_ram
+from tinysplit.split.fused_layers import find_fused
 from tinysplit.split.linked_memory import best_alone, better, find_linked
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO, find_split
 from tinysplit.split.solvers.no_split import NoSplitError
+
+LEAST_LIMIT_S = 0.01  # for a search that begins at the end of the time
 
 
 def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
@@ -19,13 +22,16 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
     """
     alone = best_alone(problem)
 
+    deadline = clock.now() + time_limit_s
+
     def find(unfused: Problem) -> Split:
-        return find_linked(unfused, lambda each: find_split(each, solver, time_limit_s=time_limit_s))
+        left_s = max(deadline - clock.now(), LEAST_LIMIT_S)
+        return find_linked(unfused, lambda each: find_split(each, solver, time_limit_s=left_s))
 
     try:
-        found = find_fused(problem, find)
+        found = find_fused(problem, find, deadline)
     except NoSplitError as error:
         if alone is None:
-            raise explain(with_least_ram(problem), proved=error.proved, time_limit_s=time_limit_s) from None
+            raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None
         return alone
     return found if alone is None else better(found, alone)

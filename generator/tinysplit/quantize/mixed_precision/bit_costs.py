@@ -26,7 +26,11 @@ class WidthCosts:
 
     def seconds(self, widths: BitWidths) -> float:
         """Return the time of all layers and of all transfers between boards."""
-        layers = sum(self._layer_seconds(number, widths) for number in range(len(self.graph.layers)))
+        choices = {
+            index: KernelChoice(self.graph, widths, self.boards[index], self.settings.code_memory)
+            for index in set(self.assignment)
+        }
+        layers = sum(self._layer_seconds(number, choices[index]) for number, index in enumerate(self.assignment))
         lengths = (widths.values[layer.output] for layer in self.graph.layers)
         return layers + sum(self._cut_seconds[bits][number] for number, bits in enumerate(lengths))
 
@@ -42,11 +46,9 @@ class WidthCosts:
             return False
         return True
 
-    def _layer_seconds(self, number: int, widths: BitWidths) -> float:
-        board = self.boards[self.assignment[number]]
-        choice = KernelChoice(self.graph, widths, board, self.settings.code_memory)
+    def _layer_seconds(self, number: int, choice: KernelChoice) -> float:
         kernel = choice.kernel(number, self.settings.optimize, dict(self.settings.kernels).get(number))
-        return choice.cycles(number, kernel) / board.clock.core_hz
+        return choice.cycles(number, kernel) / choice.board.clock.core_hz
 
     @cached_property
     def _cut_seconds(self) -> Mapping[int, list[float]]:

@@ -36,7 +36,7 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
             f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
             "network; --use-all finds the best split over all boards"
         )
-    else:
+    elif len(set(solved.assignment)) > 1:
         yield from _nearly_as_good(solved)
     copies = replicate(solved.problem)
     figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf

@@ -12,8 +12,11 @@ from math import inf, isfinite
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
+from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import replicate
-from tinysplit.split.problem import LayerCosts, Objective, Problem, within
+from tinysplit.split.fused_layers import find_fused, needed_apart, with_least_ram
+from tinysplit.split.problem import FusedLayers, LayerCosts, Objective, Problem, within
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dispatch import find_split
 from tinysplit.split.solvers.no_split import (
     NoSplitError,
@@ -54,7 +57,7 @@ def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFail
             f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
             f"and infeasibility not proved: use larger boards{' or relax the limits' if problem.is_limited else ''}"
         )
-    reason = _capacity_reason(problem)
+    reason = _capacity_reason(with_least_ram(problem))
     return InfeasibleError(reason) if reason else _UnexplainedError(problem)
 
 
@@ -80,13 +83,17 @@ def _capacity_reason(problem: Problem) -> str:
 def _explanation(problem: Problem) -> str:
     if problem.is_limited:
         return _violated_limits(problem)
-    shortages = [(missing, device) for device in range(len(problem.devices)) if (missing := _missing(problem, device))]
+    devices = range(len(problem.devices))
+    shortages = [(missing, device) for device in devices if (missing := _missing(problem, device)) > 0]
     if shortages:
         missing, device = min(shortages)
         return (
             "every layer fits on some board and the total flash suffices, but no assignment is feasible: "
             f"{missing} more bytes of flash on {_board(problem, device)} would suffice"
         )
+    if apart := _needed_apart(problem):
+        first, second = (layer + 1 for layer in apart.layers)
+        return f"no assignment is feasible: layers {first} and {second} fit only fused, on one board"
     if problem.must_use_all:
         return "no assignment that uses every board is feasible: remove a board"
     if problem.is_chain:
@@ -172,9 +179,21 @@ def _copies(problem: Problem, limit: _Limit) -> str:
 def _least(problem: Problem) -> float:
     """Return the least objective found in `EXPLANATION_LIMIT_S`, infinite for none."""
     try:
-        return find_split(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
+        return find_fused(problem, _find, clock.now() + EXPLANATION_LIMIT_S).objective
     except NoSplitError:
         return inf
+
+
+def _find(problem: Problem) -> Split:
+    return find_split(problem, time_limit_s=EXPLANATION_LIMIT_S)
+
+
+def _needed_apart(problem: Problem) -> FusedLayers | None:
+    """Return layers that do not fit apart, where a split with the RAM of fused layers has them on two devices."""
+    try:
+        return needed_apart(problem, _find(with_least_ram(problem))) if problem.fused else None
+    except NoSplitError:
+        return None
 
 
 def _board(problem: Problem, device: int) -> str:
