@@ -111,9 +111,18 @@ DSP_INLINE void dsp_rows_four(int32_t *sums, int32_t start, const int16_t *x, in
                               int32_t rows, int32_t pitch) {
 #if DSP_HAS_INSTRUCTIONS
   dsp_first_row_four(sums, start, x, stride, w);
-#pragma GCC unroll 4
-  for (int32_t row = 1; row < rows; row++) {
-    dsp_row_four(sums, x, stride, w, row, pitch);
+  /* No loop: with -Og it would not be unrolled. */
+  if (rows > 1) {
+    dsp_row_four(sums, x, stride, w, 1, pitch);
+  }
+  if (rows > 2) {
+    dsp_row_four(sums, x, stride, w, 2, pitch);
+  }
+  if (rows > 3) {
+    dsp_row_four(sums, x, stride, w, 3, pitch);
+  }
+  if (rows > 4) {
+    dsp_row_four(sums, x, stride, w, 4, pitch);
   }
 #else
   dsp_twin_rows_four(sums, start, x, stride, w, rows, pitch);

@@ -43,7 +43,7 @@ def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
     assert streamed is not None
     assert measured.outputs.bit_exact
     assert (streamed.samples, streamed.failures) == (tuple(range(16)), ())
-    assert streamed.period_s == pytest.approx(measured.project.estimated_period_s, rel=0.03)
+    assert streamed.period_s == pytest.approx(measured.project.estimated_period_s, rel=0.04)
     assert measured.project.estimated_period_s == pytest.approx(report.split.period_s, rel=0.1)
     assert {time.board for time in measured.measurement.layers} == {1, 2, 3}
     assert len(measured.measurement.layers) == 3 * 7
