@@ -144,4 +144,5 @@ def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setitem(SOLVERS, "exhaustive", solver)
     split(tmp_path, *G0, *H7, "--solver", "exhaustive", "--time-limit", "0.5")
-    assert limits == [0.5]
+    (limit_s,) = limits  # what was left at its start
+    assert 0 < limit_s <= 0.5
