@@ -60,16 +60,6 @@ def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None
 def test_two_measurements_agree_to_the_cycle() -> None:
     project, out = shared_example("nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
     first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
-    # Each run has a number of its own, and CRCs that start from another value are joined in another time.
-    assert first.pop("measured_i_s") == pytest.approx(second.pop("measured_i_s"), rel=1e-5)
-    own, its = (report.pop("latency")["measured"] for report in (first, second))
-    assert own == pytest.approx(its, rel=1e-4)
-    assert [cut.pop("measured_s") for cut in first["cuts"]] == pytest.approx(
-        [cut.pop("measured_s") for cut in second["cuts"]], rel=1e-4
-    )
-    for each in (first, second):
-        for cut in each["cuts"]:
-            del cut["measured_min_s"], cut["measured_max_s"]
     assert first == second
 
 
