@@ -98,7 +98,7 @@ def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -
         yield f"{board_plan.named[number]} was requested"
     elif own is not fastest:
         yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
-    kernels = tuple(candidates(layer, board_plan.board.device.core, widths))
+    kernels = candidates(layer, board_plan.board.device.core, widths)
     if rule and rule.scheme and rule.scheme not in {kernel.scheme(layer) for kernel in kernels}:
         yield f"no {rule.scheme} kernel for this layer on {board_plan.board.device.core}"
     yield from _compared_cycles(kernels, own, choice, number)

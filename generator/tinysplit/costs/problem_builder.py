@@ -13,7 +13,7 @@ from tinysplit.common.protocol_limits import BITS_PER_BYTE, HOST_BAUD
 from tinysplit.costs.handoff import direct_seconds, handoff_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
-from tinysplit.kernels import Kernel, Optimize, flash_bytes
+from tinysplit.kernels import Kernel, Optimize
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.fusion_search import fused_ram_bytes
 from tinysplit.memory.kernel_choice import KernelChoice
@@ -149,7 +149,7 @@ class _BoardKernels:
 
     def seconds(self, number: int) -> float:
         """Return the time of a layer."""
-        return self.choice.cycles(number, self.kernels[number]) / self.choice.board.clock.core_hz
+        return self.choice.seconds(number, self.kernels[number])
 
     def ram_bytes(self, number: int) -> int:
         """Return the arena bytes while a layer runs alone."""
@@ -163,8 +163,7 @@ class _BoardKernels:
         kernels = [self.kernels[number]]
         if self.settings.optimize is Optimize.RAM:
             kernels.append(self.choice.kernel(number, name=dict(self.settings.kernels).get(number)))
-        layer, core = self.choice.graph.layers[number], self.choice.board.device.core
-        return max(flash_bytes(kernel, layer, core, self.choice.widths.of_layer(layer)) for kernel in kernels)
+        return max(self.choice.flash_bytes(number, kernel) for kernel in kernels)
 
 
 def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels]) -> tuple[FusedLayers, ...]:

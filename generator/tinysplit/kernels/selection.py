@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import cache
 from math import isinf
 
 from tinysplit.kernels.armv6m.packed import Packed
@@ -82,7 +83,7 @@ def choose(
         competing = _least_ram(competing, layer, widths)
     if optimize is Optimize.FLASH:
         competing = _little_flash(competing, layer, core, widths)
-    fastest = competing[0]
+    waits, fastest = cache(waits), competing[0]
     for each in competing[1:]:
         cycles, others = (predicted_cycles(kernel, layer, core, widths) for kernel in (each, fastest))
         if cycles is None or others is None:

@@ -37,7 +37,7 @@ def fused_ram_bytes(
     First those of all buffers that are live while both run, then without inputs that later layers read. No layer is in
     two pairs. `kernels` are those of all layers.
     """
-    schedule = Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
+    schedule = _in_order(graph, widths, kernels)
     return {
         number: _pair_bytes(schedule, number, fused)
         for number, fused in _useful(schedule, core, optimize)
@@ -49,17 +49,26 @@ def least_pair_bytes(
     graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
 ) -> int | None:
     """Return the arena bytes of two layers that run fused with `kernels`, None where they cannot."""
-    schedule = Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
-    fusions = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
-    return next((_pair_bytes(schedule, number, fused)[0] for number, fused in fusions if fused), None)
+    schedule = _in_order(graph, widths, kernels)
+    return next((_pair_bytes(schedule, *fusion)[0] for fusion in _lowest(schedule, core, optimize)), None)
+
+
+def _in_order(graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel]) -> Schedule:
+    """Return the schedule that runs the layers of `kernels` in their order, and nothing else."""
+    return Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
+
+
+def _lowest(schedule: Schedule, core: str, optimize: Optimize) -> Iterator[Fusion]:
+    """Yield the possible fusions in the lowest tiles."""
+    for number in _producers(schedule):
+        fused = next(_fusions(schedule, core, optimize, number), None)
+        if fused:
+            yield number, fused
 
 
 def _useful(schedule: Schedule, core: str, optimize: Optimize) -> list[Fusion]:
     """Return the fusions in the lowest tiles that take less RAM than their layers one after the other, disjoint."""
-    lowest = ((number, next(_fusions(schedule, core, optimize, number), None)) for number in _producers(schedule))
-    return _disjoint(
-        schedule, [(number, fused) for number, fused in lowest if fused and _saves(schedule, number, fused)]
-    )
+    return _disjoint(schedule, [each for each in _lowest(schedule, core, optimize) if _saves(schedule, *each)])
 
 
 def _saves(schedule: Schedule, number: int, fused: FusedRows) -> bool:

@@ -66,7 +66,7 @@ class KernelChoice:
         usual = {number: self._usual(number) for number in range(len(self.graph.layers))}
         firmware = load_cycle_table().firmware[self.board.device.family]
         free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
-        free_bytes -= sum(starmap(self._flash_bytes, usual.items()))
+        free_bytes -= sum(starmap(self.flash_bytes, usual.items()))
         found: dict[int, Kernel] = {}
         for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
             if saving.number not in found and saving.flash_bytes <= free_bytes:
@@ -77,19 +77,25 @@ class KernelChoice:
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
         """Yield what kernels that take much flash save by more than the cost table's error."""
         for number, own in usual.items():
-            cycles, flash = self._cycles_without_code_waits(number, own), self._flash_bytes(number, own)
+            cycles, flash = self._cycles_without_code_waits(number, own), self.flash_bytes(number, own)
             for kernel in self._all(number):
                 if not kernel.takes_much_flash or self._live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
                     continue
                 saved = cycles - self._cycles_without_code_waits(number, kernel)
                 if saved > TABLE_ERROR * cycles:
-                    yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
+                    yield _Saving(number, kernel, saved, max(1, self.flash_bytes(number, kernel) - flash))
 
     def _all(self, number: int) -> tuple[Kernel, ...]:
         layer = self.graph.layers[number]
         return candidates(layer, self.board.device.core, self.widths.of_layer(layer))
 
-    def _flash_bytes(self, number: int, kernel: Kernel) -> int:
+    def _without_waits(self, number: int) -> Kernel:
+        """Return the kernel that is the fastest with ideal memory, also where it does not fit."""
+        layer = self.graph.layers[number]
+        return choose(layer, self.board.device.core, self.widths.of_layer(layer))
+
+    def flash_bytes(self, number: int, kernel: Kernel) -> int:
+        """Return the bytes of a layer's constants and code."""
         layer = self.graph.layers[number]
         return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
@@ -97,6 +103,10 @@ class KernelChoice:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
         waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
         return self._cycles_without_code_waits(number, kernel) + waits
+
+    def seconds(self, number: int, kernel: Kernel) -> float:
+        """Return the time of a layer with `kernel`. Raises the errors of `kernel_cycles`."""
+        return self.cycles(number, kernel) / self.board.clock.core_hz
 
     def _cycles_without_code_waits(self, number: int, kernel: Kernel) -> float:
         layer = self.graph.layers[number]
@@ -113,17 +123,13 @@ class KernelChoice:
         return self._constant_cycles(number, kernel)
 
     def _fits_fused(self, number: int, kernel: Kernel) -> bool:
-        """Return whether the layer fits fused with the one before or after it, in its usual kernel."""
+        """Return whether the layer fits fused with the one before or after it, which has its fastest kernel."""
         core = self.board.device.core
         for first in (number - 1, number):
-            pair = (first, first + 1)
             if not 0 <= first < len(self.graph.layers) - 1:
                 continue
-            others = {each: self.graph.layers[each] for each in pair if each != number}
-            kernels = {each: choose(layer, core, self.widths.of_layer(layer)) for each, layer in others.items()}
-            own_bytes = least_pair_bytes(
-                self.graph, self.widths, dict(sorted({**kernels, number: kernel}.items())), core, Optimize.CYCLES
-            )
+            kernels = {each: kernel if each == number else self._without_waits(each) for each in (first, first + 1)}
+            own_bytes = least_pair_bytes(self.graph, self.widths, kernels, core, Optimize.CYCLES)
             if own_bytes is not None and own_bytes + self._waiting_bytes(first) <= self._limit_bytes:
                 return True
         return False
@@ -147,8 +153,7 @@ class KernelChoice:
         """The code that is expected in RAM: what fits there beside the largest tensors of the whole network."""
         if not self.board.code_ram:
             return RamCode.NONE
-        core, layers = self.board.device.core, self.graph.layers
-        kernels = dict(enumerate(choose(layer, core, self.widths.of_layer(layer)) for layer in layers))
+        kernels = {number: self._without_waits(number) for number in range(len(self.graph.layers))}
         arena_bytes = max(self._live_bytes(number, kernel) for number, kernel in kernels.items())
         firmware = load_cycle_table().firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)

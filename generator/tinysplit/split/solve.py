@@ -21,7 +21,6 @@ def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT
         CheckFailedError: no split was found in time.
     """
     alone = best_alone(problem)
-
     deadline = clock.now() + time_limit_s
 
     def find(unfused: Problem) -> Split:

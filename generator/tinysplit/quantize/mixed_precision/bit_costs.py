@@ -48,7 +48,7 @@ class WidthCosts:
 
     def _layer_seconds(self, number: int, choice: KernelChoice) -> float:
         kernel = choice.kernel(number, self.settings.optimize, dict(self.settings.kernels).get(number))
-        return choice.cycles(number, kernel) / choice.board.clock.core_hz
+        return choice.seconds(number, kernel)
 
     @cached_property
     def _cut_seconds(self) -> Mapping[int, list[float]]:
