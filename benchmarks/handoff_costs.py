@@ -1,7 +1,8 @@
 """Cycles of hand-offs: what inputs, outputs and tensors on links take from the cores, beside the layers.
 
 Networks of two boards of one type are streamed. One of the boards computes nearly everything, so that its layers and
-its hand-offs make up the period; networks whose tensors have other sizes tell the parts of the hand-offs apart.
+its hand-offs make up the period; networks whose tensors have other sizes tell the parts of the hand-offs apart. Tensors
+cross whole: the time of layers would contain that of streamed rows.
 """
 
 import tempfile
@@ -17,7 +18,9 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
+from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
+from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels.cost_table import HandoffCosts, LinkCosts
 from tinysplit.network.layers import Shape
@@ -31,7 +34,7 @@ from tinysplit_hil.stream import stream
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values
 WIDE = 128  # channels of the layers that keep the board busy
-BUSY_LAYERS = {"cortex-m0plus": 1, "cortex-m4": 3, "cortex-m7": 12}
+BUSY_LAYERS = {"cortex-m0plus": 1, "cortex-m4": 3, "cortex-m7": 20}
 SLOWER = 4  # times the layers beside a link of a lower rate
 SAMPLES = 8
 COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once
@@ -85,7 +88,7 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> 
     for channels in (*[WIDE] * (busy * sends), sizes.cut, *[WIDE] * (busy * (not sends)), sizes.outputs):
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
-    settings = CostSettings(baud=baud, link_driver=driver)
+    settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE)
     graph, boards = quantized.graph, (board, board)
     assignment = (0,) * (1 + busy * sends) + (1,) * (1 + busy * (not sends))
     problem = make_problem(graph, boards, settings)
@@ -104,7 +107,9 @@ def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: 
         measured = measure(project, rig, x[:1])
         period_s = stream(project, rig, x).period_s
     layers_s = sum(layer.seconds for layer in measured.layers if layer.board == number)
-    return ((period_s or 0.0) - layers_s) * board.clock.core_hz
+    if period_s is None or layers_s < max(cut.estimated_s for cut in project.cuts):
+        raise ToolError(f"{board.name}: the link is busy for longer than the layers, which leaves cores waiting")
+    return (period_s - layers_s) * board.clock.core_hz
 
 
 def fit_handoffs(measured: Iterable[HandoffCycles], link: LinkCosts) -> HandoffCosts:

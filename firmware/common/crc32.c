@@ -1,11 +1,37 @@
 #include "crc32.h"
 
+#include <string.h>
+
 #define POLYNOMIAL 0xEDB88320u
 #define ONE 0x80000000u /* the polynomial 1: bits are reflected */
 
-const uint32_t crc32_nibbles[16] = {
+uint32_t crc32_nibbles[16] = {
     0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
     0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu};
+
+/* As crc32_byte for four bytes in the order of their addresses. */
+static uint32_t crc32_word(uint32_t crc, uint32_t word) {
+  crc ^= word;
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < 8u; i++) crc = crc32_nibble(crc);
+  return crc;
+}
+
+uint32_t crc32_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint32_t count) {
+  const uint8_t *end = from + count;
+  while (from != end && (uintptr_t)from % sizeof(uint32_t)) crc = crc32_byte(crc, *to++ = *from++);
+  for (; (uint32_t)(end - from) >= sizeof(uint32_t); from += sizeof(uint32_t), to += sizeof(uint32_t)) {
+    uint32_t word;
+    memcpy(&word, __builtin_assume_aligned(from, sizeof word), sizeof word);
+    to[0] = (uint8_t)word;
+    to[1] = (uint8_t)(word >> 8);
+    to[2] = (uint8_t)(word >> 16);
+    to[3] = (uint8_t)(word >> 24);
+    crc = crc32_word(crc, word);
+  }
+  while (from != end) crc = crc32_byte(crc, *to++ = *from++);
+  return crc;
+}
 
 uint32_t crc32(uint32_t start, const uint8_t *bytes, uint32_t count) {
   uint32_t crc = ~start;

@@ -113,29 +113,20 @@ static uint32_t parse_header(link_parser_t *parser, const uint8_t *bytes, uint32
   return taken;
 }
 
-/* The only loop that matters for speed. */
 static uint32_t parse_data(link_parser_t *parser, const uint8_t *bytes, uint32_t count, link_parsed_t *what) {
   uint32_t taken = smaller(count, parser->segment);
-  const uint8_t *end = bytes + taken;
-  uint32_t crc = parser->crc;
-  uint8_t *destination = parser->destination;
-  if (destination) {
-    while (bytes != end) {
-      uint8_t byte = *bytes++;
-      *destination++ = byte;
-      crc = crc32_byte(crc, byte);
-    }
-    parser->destination = destination;
+  if (parser->destination) {
+    parser->crc = crc32_copy(parser->crc, parser->destination, bytes, taken);
+    parser->destination += taken;
   } else {
-    while (bytes != end) crc = crc32_byte(crc, *bytes++);
+    parser->crc = ~crc32(~parser->crc, bytes, taken);
   }
-  parser->crc = crc;
   parser->segment = (uint16_t)(parser->segment - taken);
   if (parser->segment) return taken;
   if (parser->left) {
     *what = LINK_PARSED_SEGMENT;
   } else {
-    parser->data_crc = crc;
+    parser->data_crc = parser->crc;
     begin_note(parser, parser->header.type == LINK_DATA_END ? LINK_CRC_BYTES : 0);
   }
   return taken;
@@ -234,16 +225,8 @@ void link_writer_close(link_writer_t *writer, uint32_t tensor_crc) {
 
 static uint32_t write_data(link_writer_t *writer, uint8_t *bytes, uint32_t room, link_written_t *what) {
   uint32_t written = smaller(room, writer->left);
-  uint8_t *end = bytes + written;
-  const uint8_t *data = writer->data;
-  uint32_t crc = writer->crc;
-  while (bytes != end) {
-    uint8_t byte = *data++;
-    *bytes++ = byte;
-    crc = crc32_byte(crc, byte);
-  }
-  writer->data = data;
-  writer->crc = crc;
+  writer->crc = crc32_copy(writer->crc, bytes, writer->data, written);
+  writer->data += written;
   writer->left = (uint16_t)(writer->left - written);
   if (writer->left == 0) *what = LINK_WRITTEN_DATA;
   return written;

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fake_clock import fake_clock
 from networks import tiny_cnn
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
@@ -23,6 +24,12 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve
 
 QUIET = Console(quiet=True)
+
+
+@pytest.fixture(autouse=True)
+def _slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time limits count work: a busy machine explains as much as an idle one."""
+    fake_clock(monkeypatch, tick_s=1e-4)
 
 
 def shrunk(monkeypatch: pytest.MonkeyPatch, flash_bytes: int, ram_bytes: int) -> Graph:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from brute_force import BruteForce
+from fake_clock import fake_clock
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
@@ -18,6 +19,12 @@ from tinysplit.split.solve import solve
 
 BOARDS = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
 PROBLEM = make_problem(tiny_cnn(), BOARDS, CostSettings(baud=1_000_000))
+
+
+@pytest.fixture(autouse=True)
+def _slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time limits count work: a busy machine explains as much as an idle one."""
+    fake_clock(monkeypatch, tick_s=1e-4)
 
 
 def reason(problem: Problem) -> str:

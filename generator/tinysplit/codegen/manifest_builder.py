@@ -91,7 +91,7 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
         return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
 
     layers = zip(problem.layers, *copies, strict=True)
-    generated = tuple(replace(costs, seconds=seconds(costs, own)) for costs, *own in layers)
+    generated = tuple(replace(costs, seconds=seconds(costs, own), constants=()) for costs, *own in layers)
     return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
 
 

@@ -21,7 +21,16 @@ from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import FLOAT_BITS
-from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Period, Problem, last_two
+from tinysplit.split.problem import (
+    ConstantsInRam,
+    DeviceLimits,
+    FusedLayers,
+    LayerCosts,
+    Objective,
+    Period,
+    Problem,
+    last_two,
+)
 
 PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
@@ -151,6 +160,13 @@ class _BoardKernels:
         """Return the time of a layer."""
         return self.choice.seconds(number, self.kernels[number])
 
+    def constants(self, number: int) -> ConstantsInRam:
+        """Return the copy of a layer's constants that `seconds` expects."""
+        placed = self.choice.constants(number, self.kernels[number])
+        if not placed or not placed.is_copied:
+            return ConstantsInRam(0, 0.0)
+        return ConstantsInRam(placed.size_bytes, placed.saved_cycles / self.choice.board.clock.core_hz)
+
     def ram_bytes(self, number: int) -> int:
         """Return the arena bytes while a layer runs alone."""
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
@@ -186,6 +202,7 @@ def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
         out_bytes=widths.size_bytes(graph, number),
         seconds=tuple(board.seconds(number) for board in boards),
         inputs=graph.predecessors[number],
+        constants=tuple(board.constants(number) for board in boards),
     )
 
 

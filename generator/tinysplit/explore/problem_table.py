@@ -51,6 +51,7 @@ class ProblemTable:
                     flash_bytes=tuple(layer.flash_bytes[index] for index in own),
                     ram_bytes=tuple(layer.ram_bytes[index] for index in own),
                     seconds=tuple(layer.seconds[index] for index in own),
+                    constants=tuple(layer.constants[index] for index in own) if layer.constants else (),
                 )
                 for layer in self.problem.layers
             ),

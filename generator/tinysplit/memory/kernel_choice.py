@@ -14,7 +14,7 @@ from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
-from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
+from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
 from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -159,7 +159,11 @@ class KernelChoice:
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
     def _constant_cycles(self, number: int, kernel: Kernel) -> float:
-        """Return the cycles that the constants of a kernel cost where they are expected to lie.
+        placed = self.constants(number, kernel)
+        return placed.cost_cycles if placed else 0.0
+
+    def constants(self, number: int, kernel: Kernel) -> PlacedConstants | None:
+        """Return where the constants of a kernel are expected to lie, None if it has none.
 
         In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
         """
@@ -167,12 +171,10 @@ class KernelChoice:
         widths = self.widths.of_layer(layer)
         size_bytes = kernel.weights_bytes(layer, widths)
         if not size_bytes:
-            return 0.0
+            return None
         constants = LayerConstants({"all": size_bytes}, kernel.loads(layer, widths).flash_bytes)
         live = ByteRange(0, self._live_bytes(number, kernel))
-        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[
-            number
-        ].cost_cycles
+        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[number]
 
     def _live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 
 from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
@@ -24,6 +25,7 @@ from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
+from tinysplit.split.evaluate.firmware import firmware_program
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut
 
@@ -150,20 +152,21 @@ def make_plan(
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts = transfers(problem, assignment)
-    links = wire(boards, cuts, settings)
+    links, constants = wire(boards, cuts, settings), firmware_program(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
-        limit_bytes = ram_bytes - link_memory.least_bytes
-        memory = plan_memory(graph, widths, board, steps, limit_bytes, optimize, named)
-        driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
-        free_bytes = _check_arena(memory, ram_bytes, link_bytes, board_title(index + 1, board.name))
+        memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
+        arena_bytes = memory.arena.size_bytes
+        driving, link_bytes = link_memory.choose(ram_bytes - aligned(arena_bytes))
+        _check_arena(memory, ram_bytes, link_bytes, board_title(index + 1, board.name))
+        free_bytes = ram_bytes - link_bytes - max(aligned(arena_bytes), constants[index])
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
-        stages = place_stages(steps, cuts, memory.arena.size_bytes, free_bytes, *ends, polls=driving.polls)
+        stages = place_stages(steps, cuts, arena_bytes, free_bytes, *ends, polls=driving.polls)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
-    planned = (plan_board(index, steps) for index, steps in sorted(_steps(assignment, cuts).items()))
+    planned = starmap(plan_board, sorted(_steps(assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
@@ -239,13 +242,11 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(memory: BoardMemory, ram_bytes: int, link_bytes: int, board: str) -> int:
-    """Return the bytes that arena and links leave free. Raises CheckFailedError if they do not fit."""
-    free_bytes = ram_bytes - aligned(memory.arena.size_bytes) - link_bytes
-    if free_bytes < 0:
+def _check_arena(memory: BoardMemory, ram_bytes: int, link_bytes: int, board: str) -> None:
+    """Raise CheckFailedError if arena and links do not fit."""
+    if aligned(memory.arena.size_bytes) + link_bytes > ram_bytes:
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {memory.arena.size_bytes}"
             f"{of_links}: split over more boards"
         )
-    return free_bytes

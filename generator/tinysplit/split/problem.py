@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf, isfinite
+from typing import NamedTuple
 
 from tinysplit.common.alignment import aligned
 from tinysplit.split.handoff import Handoff
@@ -49,9 +50,16 @@ ROUNDING = 1e-9  # relative error of sums of the same numbers in another order
 Assignment = tuple[int, ...]  # 0-based device of every layer
 
 
+class ConstantsInRam(NamedTuple):
+    """A copy of a layer's constants in RAM, which the layer makes before it runs where RAM is idle."""
+
+    size_bytes: int  # 0: none
+    saved_s: float  # by the copy, which the layer's seconds expect
+
+
 @dataclass(frozen=True)
 class LayerCosts:
-    """Costs of one layer; `flash_bytes`, `ram_bytes` and `seconds` have one entry per device.
+    """Costs of one layer; `flash_bytes`, `ram_bytes`, `seconds` and `constants` have one entry per device.
 
     Kernels of different cores pack weights differently and need different scratch memory. `seconds` are infinite on
     a device that cannot run the layer. `inputs` are the 0-based layers whose outputs this one reads, or NETWORK_INPUT;
@@ -64,6 +72,7 @@ class LayerCosts:
     out_bytes: int  # payload of a cut after this layer
     seconds: tuple[float, ...]  # Santamaria 2021, formula 1
     inputs: tuple[int, ...] | None = None
+    constants: tuple[ConstantsInRam, ...] = ()  # empty: no device copies them
 
     @classmethod
     def alike(

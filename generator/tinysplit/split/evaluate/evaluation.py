@@ -6,9 +6,10 @@ from math import isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
+from tinysplit.split.evaluate.firmware import firmware_program
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
-from tinysplit.split.evaluate.steps import BoardStep, program
+from tinysplit.split.evaluate.steps import BoardStep, Program
 from tinysplit.split.problem import Assignment, Objective, Problem, within
 from tinysplit.split.topology import Cut
 
@@ -29,9 +30,25 @@ class Evaluation:
         return cuts(self.problem, self.assignment)
 
     @cached_property
+    def layer_seconds(self) -> tuple[float, ...]:
+        """Seconds of each layer on its device: more where the firmware's buffers take the RAM for its constants.
+
+        They do so for throughput only, see `firmware_program`.
+        """
+        own = [layer.seconds[device] for layer, device in zip(self.problem.layers, self.assignment, strict=True)]
+        if self.problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, own)):
+            return tuple(own)
+        lost = self._program.lost_seconds
+        return tuple(seconds + lost.get(layer, 0.0) for layer, seconds in enumerate(own))
+
+    @cached_property
+    def _program(self) -> Program:
+        return firmware_program(self.problem, self.assignment)
+
+    @cached_property
     def l_s(self) -> float:
         """Computational latency L in seconds: all layers on their devices (formula 2)."""
-        return sum(layer.seconds[device] for layer, device in zip(self.problem.layers, self.assignment, strict=True))
+        return sum(self.layer_seconds)
 
     @cached_property
     def t_s(self) -> float:
@@ -62,7 +79,7 @@ class Evaluation:
     @cached_property
     def blocking(self) -> tuple[BoardStep, ...]:
         """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
-        return program(self.problem, self.assignment).blocking
+        return self._program.blocking
 
     @cached_property
     def energy_j(self) -> float:

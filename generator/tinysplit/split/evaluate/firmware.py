@@ -1,4 +1,4 @@
-"""The generated firmware: its period, and when it processes each of many inputs."""
+"""The generated firmware: its steps, its period, and when it processes each of many inputs."""
 
 from collections.abc import Iterable, Iterator
 from math import inf, isfinite
@@ -7,7 +7,7 @@ from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.event_graph import EventGraph, event_graph
 from tinysplit.split.evaluate.steps import Program, program
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Objective, Problem
 
 Beginnings = tuple[float, ...]  # of every node of the event graph, in one inference
 
@@ -17,7 +17,22 @@ def firmware_period_s(problem: Problem, assignment: Assignment) -> float:
     layers_s = (layer.seconds[device] for layer, device in zip(problem.layers, assignment, strict=True))
     if not all(map(isfinite, layers_s)) or not all(isfinite(cut.seconds) for cut in cuts(problem, assignment)):
         return inf
-    return program_period_s(problem, program(problem, assignment))
+    return program_period_s(problem, firmware_program(problem, assignment))
+
+
+def firmware_program(problem: Problem, assignment: Assignment) -> Program:
+    """Return the steps of the generated firmware.
+
+    For throughput, RAM goes to buffers or to constants first, as gives the shorter period; else to constants, which
+    make an inference faster, while buffers do not.
+    """
+    if problem.objective is not Objective.THROUGHPUT:
+        return program(problem, assignment, constants_first=True)
+    with_buffers = program(problem, assignment, constants_first=False)
+    if not with_buffers.lost_seconds:
+        return with_buffers
+    with_constants = program(problem, assignment, constants_first=True)
+    return min((with_buffers, with_constants), key=lambda steps: program_period_s(problem, steps))
 
 
 def program_period_s(problem: Problem, steps: Program) -> float:
@@ -30,7 +45,7 @@ class FirmwareSimulation:
     """Inferences one after the other, each step as early as the event graph allows."""
 
     def __init__(self, problem: Problem, assignment: Assignment) -> None:
-        self.graph: EventGraph = event_graph(problem, program(problem, assignment))
+        self.graph: EventGraph = event_graph(problem, firmware_program(problem, assignment))
         self.at_rest: Beginnings = (-inf,) * self.graph.n_nodes
 
     def after(self, before: Beginnings, arrival_s: float) -> Beginnings:

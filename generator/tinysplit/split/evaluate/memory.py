@@ -6,7 +6,7 @@ relayed.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -33,16 +33,20 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     relayed = _relayed(problem, assignment)
     running_bytes = _running_bytes(problem, assignment)
     for step, owner in enumerate(assignment):
-        own = {step, *problem.predecessors[step]}
         for device, tensors in enumerate(alive):
-            kept = sum(
-                problem.held_bytes(tensor)
-                for tensor, last in tensors.items()
-                if tensor <= step <= last and not (device == owner and tensor in own)
-            )
+            kept = _kept_bytes(problem, tensors, step, runs=device == owner)
             running = running_bytes[step] if device == owner else 0
             most[device] = max(most[device], kept + running, kept + relayed[device].get(step, 0))
     return tuple(most)
+
+
+def layer_ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
+    """Return the bytes of RAM in use on the device of each layer while it runs."""
+    alive, running_bytes = _last_readers(problem, assignment), _running_bytes(problem, assignment)
+    return tuple(
+        running_bytes[step] + _kept_bytes(problem, alive[owner], step, runs=True)
+        for step, owner in enumerate(assignment)
+    )
 
 
 def linked_devices(problem: Problem, assignment: Assignment) -> frozenset[int]:
@@ -111,6 +115,14 @@ def _running_bytes(problem: Problem, assignment: Assignment) -> list[int]:
             for layer, ram_bytes in zip(fused.layers, fused.ram_bytes, strict=True):
                 running[layer] = min(running[layer], ram_bytes[device])
     return running
+
+
+def _kept_bytes(problem: Problem, tensors: Mapping[int, int], step: int, *, runs: bool) -> int:
+    """Return the bytes of tensors (with their last readers) that a device keeps during a layer, beside its own."""
+    own = {step, *problem.predecessors[step]} if runs else set()
+    return sum(
+        problem.held_bytes(tensor) for tensor, last in tensors.items() if tensor <= step <= last and tensor not in own
+    )
 
 
 def _last_readers(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:

@@ -1,12 +1,13 @@
 """The steps of all boards in the order of the generated programs, and which of their transfers are staged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import add
+from operator import sub
 from typing import NamedTuple
 
-from tinysplit.memory.staging import choose_stages
+from tinysplit.memory.staging import Stages, choose_stages
+from tinysplit.split.evaluate.constants import Copy, lost_seconds, ram_with_copies
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.memory import link_bytes, ram_bytes
 from tinysplit.split.problem import Assignment, Problem
@@ -40,10 +41,16 @@ class BoardStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """The steps of one inference: every device runs its own in this order. `transfers` are the tensors on links."""
+    """The steps of one inference: every device runs its own in this order. `transfers` are the tensors on links.
+
+    `constants_bytes` of each device's RAM are kept for the arena with copies of constants, 0 where buffers come first.
+    `lost_seconds` are those by which layers are slower for want of a copy.
+    """
 
     transfers: tuple[Cut, ...]
     steps: tuple[BoardStep, ...]
+    constants_bytes: tuple[int, ...]
+    lost_seconds: Mapping[int, float]
 
     @property
     def blocking(self) -> tuple[BoardStep, ...]:
@@ -51,25 +58,45 @@ class Program:
         return tuple(step for step in self.steps if step.kind is not Kind.RUN and not step.is_staged)
 
 
-def program(problem: Problem, assignment: Assignment) -> Program:
+def program(problem: Problem, assignment: Assignment, *, constants_first: bool) -> Program:
     """Return the steps that the generated firmware repeats for every inference.
 
-    All boards follow one list: the layers in their order, each followed by its transfers.
+    All boards follow one list: the layers in their order, each followed by its transfers. RAM beside the arenas is for
+    copies of constants and for buffers of transfers: `constants_first` says what gets it first.
     """
     sent = transfers(problem, assignment)
-    steps: list[BoardStep] = []
+    steps = list(_in_order(problem, assignment, sent))
+    arenas = ram_bytes(problem, assignment)
+    limits = tuple(map(sub, (device.ram_bytes for device in problem.devices), link_bytes(problem, assignment, arenas)))
+    copies = Copy.all(problem, assignment)
+    constants = ram_with_copies(copies, limits) if constants_first else (0,) * len(limits)
+    free_bytes = map(sub, limits, map(max, arenas, constants))
+    stages = [_stages(problem, steps, device, max(0, free)) for device, free in enumerate(free_bytes)]
+    lost = lost_seconds(copies, list(map(sub, limits, (each.size_bytes for each in stages))))
+    return Program(sent, tuple(_joined(_slowed(_staged(steps, stages), lost))), constants, lost)
+
+
+def _slowed(steps: Iterable[BoardStep], lost: Mapping[int, float]) -> Iterator[BoardStep]:
+    for step in steps:
+        yield step._replace(seconds=step.seconds + lost.get(step.tensor, 0.0)) if step.kind is Kind.RUN else step
+
+
+def _joined(steps: Iterable[BoardStep]) -> list[BoardStep]:
+    """Return the steps with all layers between two transfers of a device as one RUN."""
+    joined: list[BoardStep] = []
     last_run: dict[int, int] = {}  # where the RUN is that ends the steps of a device so far
-    for step in _in_order(problem, assignment, sent):
+    for step in steps:
         before = last_run.get(step.device)
         if step.kind is not Kind.RUN:
             last_run.pop(step.device, None)
         elif before is None:
-            last_run[step.device] = len(steps)
+            last_run[step.device] = len(joined)
         else:
-            steps[before] = steps[before]._replace(tensor=step.tensor, seconds=steps[before].seconds + step.seconds)
+            own = joined[before]
+            joined[before] = own._replace(tensor=step.tensor, seconds=own.seconds + step.seconds)
             continue
-        steps.append(step)
-    return Program(sent, _staged(problem, assignment, steps))
+        joined.append(step)
+    return joined
 
 
 def _in_order(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> Iterator[BoardStep]:
@@ -85,33 +112,29 @@ def _in_order(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> 
     yield BoardStep(Kind.OUTPUT, assignment[-1], len(assignment) - 1)
 
 
-def _staged(problem: Problem, assignment: Assignment, steps: Sequence[BoardStep]) -> tuple[BoardStep, ...]:
-    """Return the steps with buffers for those transfers for which the devices have RAM beside their arenas.
+def _stages(problem: Problem, steps: Sequence[BoardStep], device: int, free_bytes: int) -> Stages:
+    """Return which transfers of a device have buffers in `free_bytes` of RAM.
 
     A driver that only polls moves tensors while its board waits, as if they had no buffers.
     """
     moved_by_cpu = () if problem.handoff_parts.overlaps else (Kind.SEND, Kind.RECEIVE)
+    sizes: dict[Kind, list[int]] = {kind: [] for kind in Kind}
+    for step in steps:
+        if step.device == device:
+            sizes[step.kind].append(0 if step.kind in moved_by_cpu else tensor_bytes(problem, step))
+    ends = sum(sizes[Kind.INPUT]), sum(sizes[Kind.OUTPUT])
+    return choose_stages(free_bytes, sizes[Kind.RECEIVE], sizes[Kind.SEND], *ends)
+
+
+def _staged(steps: Iterable[BoardStep], stages: Sequence[Stages]) -> Iterator[BoardStep]:
+    """Yield the steps with the buffers of each device."""
     chosen: dict[tuple[int, Kind], Iterator[bool]] = {}
-    arenas = ram_bytes(problem, assignment)
-    links = link_bytes(problem, assignment, arenas)
-    for device, used_bytes in enumerate(map(add, arenas, links)):
-        sizes: dict[Kind, list[int]] = {kind: [] for kind in Kind}
-        for step in steps:
-            if step.device == device:
-                sizes[step.kind].append(0 if step.kind in moved_by_cpu else tensor_bytes(problem, step))
-        stages = choose_stages(
-            max(0, problem.devices[device].ram_bytes - used_bytes),
-            sizes[Kind.RECEIVE],
-            sizes[Kind.SEND],
-            sum(sizes[Kind.INPUT]),
-            sum(sizes[Kind.OUTPUT]),
-        )
-        chosen[device, Kind.RECEIVE], chosen[device, Kind.SEND] = iter(stages.in_tensors), iter(stages.out_tensors)
-        chosen[device, Kind.INPUT], chosen[device, Kind.OUTPUT] = iter([stages.input]), iter([stages.output])
-    return tuple(
-        step if step.kind is Kind.RUN else step._replace(is_staged=next(chosen[step.device, step.kind]))
-        for step in steps
-    )
+    for device, own in enumerate(stages):
+        flags = {Kind.RECEIVE: own.in_tensors, Kind.SEND: own.out_tensors, Kind.INPUT: [own.input]}
+        chosen.update({(device, kind): iter(each) for kind, each in flags.items()})
+        chosen[device, Kind.OUTPUT] = iter([own.output])
+    for step in steps:
+        yield step if step.kind is Kind.RUN else step._replace(is_staged=next(chosen[step.device, step.kind]))
 
 
 def tensor_bytes(problem: Problem, step: BoardStep) -> int:

@@ -53,13 +53,13 @@ def _boards(split: Split) -> Table:
         runs = split.runs_on(index)
         if not runs:
             continue
-        layers = [layer for run in runs for layer in split.problem.layers[run.first : run.last + 1]]
+        seconds = [s for run in runs for s in split.figures.layer_seconds[run.first : run.last + 1]]
         table.add_row(
             f"{index + 1} {limits.name}",
             ", ".join(map(layer_numbers, runs)),
             *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
             *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{sum(layer.seconds[index] for layer in layers) * MS:.2f}",
+            f"{sum(seconds) * MS:.2f}",
         )
     return table
 

@@ -40,8 +40,9 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
     )
 
 
-def _costs(layer: LayerCosts, device: int) -> tuple[int, int, float]:
-    return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device]
+def _costs(layer: LayerCosts, device: int) -> tuple[object, ...]:
+    constants = layer.constants[device] if layer.constants else None
+    return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device], constants
 
 
 def _hand_off_alike(parts: Handoff, swapped: Sequence[int]) -> bool:

@@ -1,0 +1,64 @@
+"""RAM beside an arena holds copies of constants or buffers of transfers: what gets it, and what the other loses."""
+
+from dataclasses import replace
+
+import pytest
+
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.firmware import firmware_program
+from tinysplit.split.problem import ConstantsInRam, DeviceLimits, LayerCosts, Objective, Period, Problem
+
+ARENA_BYTES, COPY_BYTES, OUT_BYTES = 40, 40, 30
+SAVED_S = 0.5
+COPY, NONE = ConstantsInRam(COPY_BYTES, SAVED_S), ConstantsInRam(0, 0.0)
+SPLIT = (0, 1)
+
+
+def problem(ram_bytes: int, wire_s: float) -> Problem:
+    """Two layers of a second on two devices; the first one copies its constants, and sends its output."""
+    first = LayerCosts("first", (0, 0), (ARENA_BYTES,) * 2, OUT_BYTES, (1.0, 1.0), constants=(COPY, COPY))
+    second = LayerCosts("second", (0, 0), (0, 0), 0, (1.0, 1.0), constants=(NONE, NONE))
+    lines = ((0.0, wire_s), (wire_s, 0.0))
+    return Problem(
+        (first, second),
+        (DeviceLimits("a", 0, ram_bytes), DeviceLimits("b", 0, ram_bytes)),
+        (lines, lines),
+        objective=Objective.THROUGHPUT,
+        period_definition=Period.FIRMWARE,
+    )
+
+
+def test_with_room_for_both_nothing_is_lost() -> None:
+    figures = evaluate(problem(ARENA_BYTES + COPY_BYTES + OUT_BYTES + 2, wire_s=1.0), SPLIT)
+    assert (figures.period_s, figures.l_s) == (1.0, 2.0)
+    assert not [step for step in figures.blocking if step.device == 0 and step.transfer >= 0]
+
+
+@pytest.mark.parametrize(
+    ("wire_s", "period_s", "l_s", "waits"),
+    [
+        pytest.param(1.0, 1.0 + SAVED_S, 2.0 + SAVED_S, False, id="a slow line: the buffer is worth more"),
+        pytest.param(0.1, 1.0 + 0.1, 2.0, True, id="a fast line: the copy is worth more"),
+    ],
+)
+def test_throughput_takes_what_gives_the_shorter_period(
+    wire_s: float, period_s: float, l_s: float, waits: bool
+) -> None:
+    figures = evaluate(problem(ARENA_BYTES + COPY_BYTES, wire_s), SPLIT)
+    assert figures.period_s == pytest.approx(period_s)
+    assert figures.l_s == pytest.approx(l_s)
+    assert any(step.device == 0 and step.transfer >= 0 for step in figures.blocking) == waits
+
+
+@pytest.mark.parametrize("objective", [Objective.LATENCY, Objective.ENERGY])
+def test_other_objectives_keep_the_copies(objective: Objective) -> None:
+    asked = replace(problem(ARENA_BYTES + COPY_BYTES, wire_s=1.0), objective=objective)
+    figures = evaluate(asked, SPLIT)
+    assert (figures.period_s, figures.l_s) == (2.0, 2.0)
+    assert firmware_program(asked, SPLIT).constants_bytes == (ARENA_BYTES + COPY_BYTES, 0)
+
+
+def test_a_copy_that_never_fits_keeps_nothing_from_buffers() -> None:
+    figures = evaluate(problem(ARENA_BYTES + OUT_BYTES + 2, wire_s=1.0), SPLIT)
+    assert figures.period_s == pytest.approx(1.0 + SAVED_S)
+    assert firmware_program(figures.problem, SPLIT).lost_seconds == {0: SAVED_S}
