@@ -145,9 +145,9 @@ def make_plan(
     All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
     has no buffer for it until it is done. There is no deadlock: the first step that is not done is next on its boards.
 
-    `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose. Raises
-    UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or a layer has
-    no kernel of that name, and CheckFailedError if an arena or code is larger than its memory.
+    `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose.
+    Raises UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no
+    kernel of that name can compute a layer, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
@@ -158,10 +158,10 @@ def make_plan(
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
-        arena_bytes = memory.arena.size_bytes
-        driving, link_bytes = link_memory.choose(ram_bytes - aligned(arena_bytes))
+        arena_bytes = aligned(memory.arena.size_bytes)
+        driving, link_bytes = link_memory.choose(ram_bytes - arena_bytes)
         free_bytes = _free_bytes(
-            arena_bytes, constants[index], ram_bytes, link_bytes, board_title(index + 1, board.name)
+            board_title(index + 1, board.name), arena_bytes, constants[index], ram_bytes, link_bytes
         )
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
         stages = place_stages(steps, cuts, arena_bytes, free_bytes, *ends, polls=driving.polls)
@@ -243,15 +243,15 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _free_bytes(arena_bytes: int, constants_bytes: int, ram_bytes: int, link_bytes: int, board: str) -> int:
-    """Return the bytes that links and the arena, with copies of constants, leave free; negative: no room for all copies.
+def _free_bytes(board: str, arena_bytes: int, constants_bytes: int, ram_bytes: int, link_bytes: int) -> int:
+    """Return the bytes that links and the arena, with copies of constants, leave free; negative: too few for copies.
 
     Raises CheckFailedError if arena and links do not fit.
     """
-    if aligned(arena_bytes) + link_bytes > ram_bytes:
+    if arena_bytes + link_bytes > ram_bytes:
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         raise CheckFailedError(
-            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}: split"
-            " over more boards"
+            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}: "
+            "split over more boards"
         )
-    return ram_bytes - link_bytes - max(aligned(arena_bytes), constants_bytes)
+    return ram_bytes - link_bytes - max(arena_bytes, constants_bytes)
