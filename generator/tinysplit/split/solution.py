@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, LayerCosts, Problem
 from tinysplit.split.topology import Cut
 
 DEFAULT_TIME_LIMIT_S = 10.0
@@ -82,6 +83,11 @@ class Split:
         if self.copies:
             return (SubModel(device, 0, len(self.assignment) - 1),) if device in self.copies else ()
         return tuple(run for run in self.sub_models if run.device == device)
+
+    def layers_on(self, device: int) -> tuple[LayerCosts, ...]:
+        """Return the costs of all layers as the copy on `device`, or the only one, runs them."""
+        assignment = (device,) * len(self.assignment) if self.copies else self.assignment
+        return as_run(self.problem, assignment).layers
 
     @property
     def cuts(self) -> tuple[Cut, ...]:

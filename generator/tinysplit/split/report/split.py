@@ -53,7 +53,8 @@ def _boards(split: Split) -> Table:
         runs = split.runs_on(index)
         if not runs:
             continue
-        layers = [layer for run in runs for layer in split.problem.layers[run.first : run.last + 1]]
+        timed = split.layers_on(index)
+        layers = [layer for run in runs for layer in timed[run.first : run.last + 1]]
         table.add_row(
             f"{index + 1} {limits.name}",
             ", ".join(map(layer_numbers, runs)),
