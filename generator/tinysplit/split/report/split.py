@@ -48,7 +48,7 @@ def layer_numbers(run: SubModel) -> str:
 
 
 def _boards(split: Split) -> Table:
-    table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
+    table = plain_table("board", "layers", "flash", "", "arena", "", numbers=("L ms",))
     for index, limits in enumerate(split.problem.devices):
         runs = split.runs_on(index)
         if not runs:
