@@ -2,7 +2,8 @@
 
 .venv/bin/python benchmarks/virtual_speed.py
 
-Real memory has the wait states, prefetch and caches that the firmware sets. Times are CPU seconds of one core.
+Real memory has the wait states, prefetch and caches that the firmware sets; the loop's values are where arenas lie, in
+the RAM next to the core. Times are CPU seconds of one core.
 """
 
 import argparse
@@ -21,13 +22,13 @@ from virtual_firmware import build
 
 ROUNDS = 2_000_000
 INSTRUCTIONS_PER_ROUND = 12
+VALUES_OFFSET = 1024  # in the RAM next to the core, where arenas lie
 PROGRAM = f"""
 #include <stdint.h>
-int values[64];
 void reset(void) {{
 %s
   __asm volatile(
-      "movs r0, #0\\n movs r1, #3\\n ldr r3, =values\\n ldr r4, ={ROUNDS}\\n"
+      "movs r0, #0\\n movs r1, #3\\n ldr r3, =%d\\n ldr r4, ={ROUNDS}\\n"
       "1:\\n"
       "ldr r2, [r3]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #4]\\n"
       "ldr r2, [r3, #8]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #12]\\n"
@@ -43,7 +44,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")]
         for board, is_ideal in product(boards, (True, False)):
-            elf = build(Path(folder) / f"{board.name}_{is_ideal}", board, PROGRAM % set_memory(board))
+            elf = build(
+                Path(folder) / f"{board.name}_{is_ideal}",
+                board,
+                PROGRAM % (set_memory(board), board.near_memory.start + VALUES_OFFSET),
+            )
             rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=is_ideal)
             start = time.process_time()
             try:

@@ -69,9 +69,8 @@ def split(
         code_memory=code_memory.requested,
     )
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
-    found = pipeline.split_network(
-        context, replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
-    )
+    search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
+    found = pipeline.split_network(context, search)
     file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))

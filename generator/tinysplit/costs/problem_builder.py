@@ -185,7 +185,8 @@ def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels])
                 board.seconds_of_read_rows(number) if number in board.fused_ram_bytes else own_s
                 for board, own_s in zip(boards, first.seconds, strict=True)
             )
-            found.append(FusedLayers(number, *zip(*fused, strict=True), read_s if read_s != first.seconds else ()))
+            first_bytes, second_bytes = zip(*fused, strict=True)
+            found.append(FusedLayers(number, first_bytes, second_bytes, read_s if read_s != first.seconds else ()))
     return tuple(found)
 
 

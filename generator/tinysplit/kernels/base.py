@@ -127,8 +127,8 @@ class Kernel(ABC):
         """Return `work` with the parts that were estimates before weights and values had formats."""
         layer, formats = quantized.layer, quantized.formats
         if isinstance(layer, AveragePool):
-            return work | exact_average_work(layer, formats)
-        return work | exact_sum_parts(quantized, layer) if isinstance(layer, Add) else work
+            return {**work, **exact_average_work(layer, formats)}
+        return {**work, **exact_sum_parts(quantized, layer)} if isinstance(layer, Add) else work
 
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:  # noqa: ARG002 - what kernels override
         """Return the straight code of a kernel that small code caches cannot hold, None if all its loops are short."""
