@@ -1,6 +1,6 @@
 """Measure the kernels on virtual cores and boards, and write the cost table kernels/cycles.json.
 
-    .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers]
+    .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers] [--kinds KIND ...]
 
 Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers give
 the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
@@ -28,7 +28,7 @@ from rich.console import Console
 
 from calibration_networks import RANDOM_NETWORKS, calibration_networks, random_network
 from code_waits import code_wait_table
-from estimate_errors import print_kinds, print_networks, unseen_layers
+from estimate_errors import print_kinds, print_networks, print_percentiles, unseen_layers
 from handoff_costs import fit_handoffs, measure_handoffs
 from link_costs import fit_links, measure_links
 from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
@@ -211,6 +211,18 @@ def calibrate(console: Console) -> CycleTable:
     return table
 
 
+def recalibrate(console: Console, kinds: Sequence[str]) -> CycleTable:
+    """Return the existing table with the costs of `kinds`, on all cores, measured anew."""
+    measured = [layer for layer in calibration_layers(console) if layer.kind in kinds]
+    table = load_cycle_table()
+    cores = {
+        core: {bits: costs | _kernel_costs(measured, core, int(bits)) for bits, costs in by_bits.items()}
+        for core, by_bits in table.cores.items()
+    }
+    print_kinds(console, table.model_copy(update={"cores": cores}), measured)
+    return table.model_copy(update={"cores": cores})
+
+
 def main() -> None:
     """Calibrate and replace the cost table, or check the existing one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -224,6 +236,7 @@ def main() -> None:
     )
     parser.add_argument("--handoff", action="store_true", help="calibrate only what hand-offs take from the cores")
     parser.add_argument("--waits", action="store_true", help="calibrate only the waits for code in flash")
+    parser.add_argument("--kinds", nargs="+", help="calibrate only these kinds, such as depthwise_conv/planes")
     options = parser.parse_args()
     console = Console(width=140)
     if options.waits:
@@ -232,10 +245,14 @@ def main() -> None:
     if options.handoff:
         _write(load_cycle_table().model_copy(update=handoffs()))
         return
-    table = load_cycle_table() if options.check else calibrate(console)
-    if not options.check:
+    if options.check:
+        table = load_cycle_table()
+    else:
+        table = recalibrate(console, options.kinds) if options.kinds else calibrate(console)
         _write(table)
-    print_networks(console, table, unseen_layers(), options.layers)
+    unseen = list(unseen_layers())
+    print_networks(console, table, unseen, options.layers)
+    print_percentiles(console, table, unseen)
 
 
 def _write(table: CycleTable) -> None:

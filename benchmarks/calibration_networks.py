@@ -1,5 +1,7 @@
 """Networks for the calibration of the cost table, with layers of many shapes of every kind; benchmarks use others."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from tinysplit.network.graph import Graph
@@ -30,7 +32,53 @@ def calibration_networks() -> tuple[Graph, ...]:
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
+        *_depthwise_networks(),
+        *_pooled_networks(),
+        _summed(),
     )
+
+
+def _depthwise_networks() -> tuple[Graph, ...]:
+    """Return networks of depthwise layers whose rows end with 0 to 3 outputs beside fours, deep and shallow ones."""
+    shapes = (
+        Shape(32, 32, 16),
+        Shape(20, 6, 48),
+        Shape(9, 9, 96),
+        Shape(19, 23, 10),
+        Shape(40, 64, 4),
+        Shape(8, 8, 80),
+    )
+    clamps = (Activation(0, 6), RELU, Activation(), Activation(0, 6), RELU)
+    networks = []
+    for number, shape in enumerate(shapes):
+        net = NetworkBuilder(f"depthwise {shape}", shape)
+        for index, stride in enumerate((1, 1, 2, 1, 2, 1)):
+            net.depthwise((3, 3), stride, clamps[(number + index) % len(clamps)])
+        networks.append(net.graph())
+    return tuple(networks)
+
+
+def _pooled_networks() -> tuple[Graph, ...]:
+    """Return networks of pools of several sizes, on maps with channels in words and others, and softmax of many."""
+    networks = []
+    for channels in (16, 36, 50):
+        net = NetworkBuilder(f"pooled {channels}", Shape(24, 24, channels))
+        first = net.depthwise().value
+        for size in (2, 3, 4, 6, 8):
+            net.after(first).max_pool(size, size)
+            net.after(first).average_pool(size)
+        net.after(first).max_pool(3, 1).average_pool()
+        networks.append(net.after(first).average_pool().dense(10 * channels).softmax().graph())
+    return tuple(networks)
+
+
+def _summed() -> Graph:
+    """Return a network of sums of many pairs of formats."""
+    net = NetworkBuilder("summed", Shape(12, 12, 20))
+    values = [net.depthwise(activation=activation).value for activation in (*ACTIVATIONS, *ACTIVATIONS)]
+    for index, (one, other) in enumerate(pairwise(values)):
+        net.after(one).add(other, activation=ACTIVATIONS[index % 4 + 1])
+    return net.conv(21).add(net.value).add(net.value, activation=Activation()).graph()
 
 
 def _separable_networks() -> tuple[Graph, ...]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+import numpy as np
 from rich.console import Console
 
 from accuracy import NETWORKS
@@ -68,6 +69,19 @@ def print_networks(
     console.print(shown)
     for layers in groups if every_layer else []:
         _print_layers(console, table, layers)
+
+
+def print_percentiles(console: Console, table: CycleTable, measured: Iterable[MeasuredLayer]) -> None:
+    """Print the median and the 95th percentile of the errors of all but small layers, by core and bits."""
+    errors: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for layer in measured:
+        if layer.cycles >= SMALL_CYCLES:
+            errors[layer.core, layer.bits].append(100 * abs(layer.error(table)))
+    shown = plain_table("core", numbers=("bits", "layers", "median %", "95th percentile %", "worst %"))
+    for (core, bits), own in sorted(errors.items()):
+        figures = (*np.percentile(own, (50, 95)), max(own))
+        shown.add_row(core, str(bits), str(len(own)), *(f"{each:.1f}" for each in figures))
+    console.print(shown)
 
 
 def _worst(layers: Sequence[MeasuredLayer], table: CycleTable, *, is_small: bool) -> str:

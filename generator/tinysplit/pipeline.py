@@ -320,7 +320,12 @@ def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
 def measure_folder(
     project: Project, folder: Path, samples: Path, settings: MeasureSettings, messages: Console
 ) -> MeasureReport:
-    """Measure a folder that was generated and built before. Raises InputError where its files have changed since."""
+    """Measure a folder that was generated and built before.
+
+    Raises InputError where its files have changed since or the rig file cannot be used, ToolError where virtual boards
+    cannot run.
+    """
+    check_rig(settings.rig)
     quantized = read_quantized(folder, project)
     return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
 

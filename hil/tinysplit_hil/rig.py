@@ -36,9 +36,13 @@ class Rig:
 
 
 def check_rig(spec: str) -> None:
-    """Raise InputError for an invalid rig file."""
+    """Check what needs no board. Raises InputError for an invalid rig file, ToolError if virtual boards cannot run."""
     if spec != VIRTUAL:
         read_rig_file(Path(spec))
+        return
+    from tinysplit_hil.virtual import library  # noqa: PLC0415 - as in _open_virtual()
+
+    library()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import example
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from tinysplit.__main__ import main
 from tinysplit.cli.app import app
+from tinysplit_hil.virtual.core import native
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
@@ -147,3 +148,15 @@ def test_a_read_only_parent_folder_ends_with_3(folder: Path, tmp_path: Path, mon
     split, out = str(folder / "split.json"), str(tmp_path / "out")
     line = run("generate", MODEL, "--split", split, "-s", CALIBRATION, "-o", out, expect=BAD_INPUT)
     assert "out cannot be written (Read-only file system)" in line
+
+
+def test_a_run_on_virtual_boards_without_a_c_compiler_ends_with_4_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    native.library.cache_clear()
+    arguments = (MODEL, *TWO_G0, "-s", CALIBRATION, "-o", str(tmp_path / "out"))
+    line = run("run", *arguments, expect=TOOL)
+    assert line.startswith("error: virtual boards need a C compiler, and gcc is not there: install it")
+    assert not (tmp_path / "out").exists()

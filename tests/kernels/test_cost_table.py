@@ -5,9 +5,12 @@ import pytest
 
 from tinysplit.kernels import KERNELS
 from tinysplit.kernels.cost_table import ONCE, KernelCosts, Sample, Work, fit, plain_work, pool_work
+from tinysplit.kernels.lane_sums import LaneSum
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Layer, Shape, Window
+from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.reproduce.networks import mobilenet_v1
 
@@ -196,3 +199,33 @@ def test_parts_that_were_never_seen_cost_nothing() -> None:
 def test_layers_of_a_graph_keep_their_order() -> None:
     layers = network(Shape(8, 8, 4)).conv(4).conv(8).layers
     assert [layer.name for layer in Graph.of_layers("graph", layers).layers] == ["layer1", "layer2"]
+
+
+def quantized(layer: Layer, largest: float, bits: int = 8) -> QuantizedLayer:
+    """Return `layer` with outputs up to `largest`, and inputs up to 1."""
+    graph = Graph.of_layers("net", (layer,))
+    ranges = dict.fromkeys(layer.inputs, (-1.0, 1.0)) | {layer.output: (-largest, largest)}
+    ranges |= {graph.input_name: (-1.0, 1.0)}
+    return quantize(graph, choose_formats(graph, ranges, bits), bits).layers[0]
+
+
+@pytest.mark.parametrize(("largest", "clamp"), [(3.9, "positive"), (9.0, "capped")])
+def test_a_relu6_is_capped_only_where_its_format_reaches_further(largest: float, clamp: str) -> None:
+    (layer,) = network(Shape(8, 8, 4)).depthwise(activation=Activation(0, 6)).graph().layers
+    kernel = next(each for each in KERNELS if each.name == "planes")
+    exact = kernel.exact_work(kernel.work(layer, BYTES), quantized(layer, largest))
+    assert exact[f"{clamp}_four"] == exact["four"] == 2 * 8 * 4
+    assert {name for name in exact if name.endswith("_four")} == {f"{clamp}_four"}
+    assert kernel.work(layer, BYTES)["positive_four"] == exact["four"]
+
+
+def test_sums_in_lanes_count_operations_on_words() -> None:
+    assert (LaneSum(0, 1, 1, 0, 0).halvings, LaneSum(0, 1, 1, 0, 0).sums) == (1, 1)
+    assert (LaneSum(0, 1, 3, 2, 0).halvings, LaneSum(0, 1, 3, 2, 0).sums) == (3, 0)
+    assert (LaneSum(0, 1, 1, -2, 0).halvings, LaneSum(0, 1, 1, -2, 0).sums) == (3, 5)
+    assert (LaneSum(0, 1, 0, 0, 2).halvings, LaneSum(0, 1, 0, 0, 2).sums) == (0, 3)
+    net = network(Shape(4, 4, 5)).prelu()
+    layer = net.add(net.value).graph().layers[1]
+    assert work("lanes", layer) == {"words": 20, "halvings": 20, "sums": 20, "clamps": 20}
+    halves = work("lanes", layer, Widths.all(16))
+    assert halves == {"words": 40, "halvings": 40, "sums": 40, "clamps": 40}

@@ -190,6 +190,13 @@ class _Player:
             self._firmware[assignment, buffers] = PlayedFirmware(problem, steps, buffers).period_s()
         return self._firmware[assignment, buffers]
 
+    def _seconds(self, layer: int, assignment: tuple[int, ...]) -> float:
+        owner = assignment[layer]
+        for fused in self.problem.fused:
+            if fused.producer_seconds and layer == fused.producer and assignment[layer + 1] == owner:
+                return fused.producer_seconds[owner]
+        return self.problem.layers[layer].seconds[owner]
+
     def _firmware_steps(self, assignment: tuple[int, ...]) -> list[Step]:
         moves = [
             [
@@ -200,7 +207,7 @@ class _Player:
             ]
             for layer, owner in enumerate(assignment)
         ]
-        seconds = [layer.seconds[owner] for layer, owner in zip(self.problem.layers, assignment, strict=True)]
+        seconds = [self._seconds(layer, assignment) for layer in range(len(assignment))]
         return list(listed(assignment, seconds, moves, self._receivers(assignment, HOST_INPUT)))
 
     def flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
@@ -237,7 +244,7 @@ class _Player:
                 Event(device, host[device][0], with_host=True) for device in self._receivers(assignment, HOST_INPUT)
             )
         for layer, owner in enumerate(assignment):
-            yield Event(owner, self.problem.layers[layer].seconds[owner])
+            yield Event(owner, self._seconds(layer, assignment))
             for receiver in self._receivers(assignment, layer):
                 if receiver != owner:
                     way = self.ways[layer][owner, receiver]

@@ -182,7 +182,10 @@ def _random_fused(rng: random.Random, problem: Problem, *, is_alike: bool) -> tu
                 [max(0, alone - rng.choice((0, 3, 8, 20))) for alone in layer.ram_bytes]
                 for layer in problem.layers[k : k + 2]
             ]
-            found.append(FusedLayers(k, *(tuple(own[:1] * len(own) if is_alike else own) for own in sizes)))
+            first, second = (tuple(own[:1] * len(own) if is_alike else own) for own in sizes)
+            share = rng.choice((0.0, 0.5, 0.9))
+            read_s = tuple(share * own_s for own_s in problem.layers[k].seconds) if share else ()
+            found.append(FusedLayers(k, first, second, read_s))
     return tuple(found)
 
 

@@ -27,7 +27,7 @@ class BuiltBoard:
         check_memory(self.board.title, self.sizes)
         for what, planned, built in (
             ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
-            ("arena", self.board.arena_bytes, self.sizes.arena_bytes),
+            ("arena and buffers", self.board.arena_bytes, self.sizes.arena_bytes),
         ):
             if planned != built:
                 raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {planned} were planned")
@@ -86,7 +86,7 @@ def print_build(report: BuildReport, console: Console) -> None:
         board, sizes = built.board, built.sizes
         console.print(
             f"{board.title}: weights {sizes.weights_bytes} bytes (planned {board.weights_bytes}), "
-            f"arena {sizes.arena_bytes} bytes (planned {board.arena_bytes}), code {sizes.code_bytes} bytes",
+            f"arena and buffers {sizes.arena_bytes} bytes (planned {board.arena_bytes}), code {sizes.code_bytes} bytes",
             highlight=False,
         )
         if board.code_memory_reason:

@@ -82,13 +82,14 @@ ObjectiveOption = Annotated[
     Objective,
     typer.Option(help="What the split optimises: minimise latency, maximise throughput or minimise energy."),
 ]
-CodeMemoryOption = Annotated[
-    CodeMemoryChoice,
-    typer.Option(
-        "--code-memory",
-        help="Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM "
-        "where flash has wait states and the code is larger than the instruction cache.",
-    ),
+_CODE_MEMORY_HELP = (
+    "Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM where flash "
+    "has wait states and the code is larger than the instruction cache."
+)
+CodeMemoryOption = Annotated[CodeMemoryChoice, typer.Option("--code-memory", help=_CODE_MEMORY_HELP)]
+CodeMemoryOfSplit = Annotated[
+    CodeMemoryChoice | None,
+    typer.Option("--code-memory", help=f"{_CODE_MEMORY_HELP} By default that of the split.", show_default=False),
 ]
 _CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK)."
 Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]

@@ -19,6 +19,7 @@ from tinysplit.cli.options import (
     Clock,
     ClockOfSplit,
     CodeMemoryChoice,
+    CodeMemoryOfSplit,
     CodeMemoryOption,
     FailFast,
     Folder,
@@ -68,7 +69,7 @@ def generate(
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
-    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
+    code_memory: CodeMemoryOfSplit = None,
     clock: ClockOfSplit = None,
     host_baud: HostBaud = CostSettings.host_baud,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
@@ -80,13 +81,13 @@ def generate(
     split = read_split(split_file)
     if clock:
         split = split.model_copy(update={"clock": clock})
+    if code_memory:
+        split = split.model_copy(update={"code_memory": code_memory.requested})
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
     # The split may be that of the published cost model; what is generated is the quantized network.
     kernels = parse_kernels(kernel)
-    settings = replace(
-        split.settings, paper=False, kernels=kernels, code_memory=code_memory.requested, host_baud=host_baud
-    )
+    settings = replace(split.settings, paper=False, kernels=kernels, host_baud=host_baud)
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))

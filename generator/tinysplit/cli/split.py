@@ -8,7 +8,19 @@ import typer
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
-from tinysplit.cli.options import Bits, Clock, Json, Model, ObjectiveOption, SplitPath, check_bits, emit, messages
+from tinysplit.cli.options import (
+    Bits,
+    Clock,
+    CodeMemoryChoice,
+    CodeMemoryOption,
+    Json,
+    Model,
+    ObjectiveOption,
+    SplitPath,
+    check_bits,
+    emit,
+    messages,
+)
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
@@ -28,6 +40,7 @@ def split(
     out: Annotated[Path, typer.Option("--out", "-o", help="Split file to write.")] = Path("split.json"),
     bits: Bits = CostSettings.bits,
     objective: ObjectiveOption = Objective.LATENCY,
+    code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     clock: Clock = ClockSource.HSI,
     bits_per_byte: Annotated[
         int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
@@ -53,11 +66,11 @@ def split(
         bits_per_byte=bits_per_byte or BITS_PER_BYTE,
         use_all=paper if options.use_all is None else options.use_all,
         paper=paper,
+        code_memory=code_memory.requested,
     )
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
-    found = pipeline.split_network(
-        context, replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
-    )
+    search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
+    found = pipeline.split_network(context, search)
     file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))

@@ -92,7 +92,8 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
 
     layers = zip(problem.layers, *copies, strict=True)
     generated = tuple(replace(costs, seconds=seconds(costs, own), constants=()) for costs, *own in layers)
-    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
+    fused = tuple(replace(each, producer_seconds=()) for each in problem.fused)
+    return replace(problem, layers=generated, fused=fused, period_definition=Period.FIRMWARE)
 
 
 def _layer(

@@ -13,6 +13,7 @@ from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ConstantsIn, ProjectMemory
 
 OBJECTIVE = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
+COMPARED = "cycles expected of the layer alone, before the plan"
 UNBUFFERED = {Scheme.ELEMENTWISE: "one value at a time", Scheme.COPY: "values are only moved"}
 
 
@@ -66,7 +67,7 @@ def _in_place(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
     overlaps = list(_overlaps(graph, widths, board_plan, number))
     yield from overlaps
     if not overlaps and board_plan.memory.kernels[number].scheme(graph.layers[number]) is Scheme.ELEMENTWISE:
-        yield _not_in_place(graph, number)
+        yield f"not in place: {_reason_against(graph, number)}"
 
 
 def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
@@ -80,16 +81,15 @@ def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
             yield f"in place over {tensor}{distance if offset != begin else ''}"
 
 
-def _not_in_place(graph: Graph, number: int) -> str:
+def _reason_against(graph: Graph, number: int) -> str:
     later = [reader for source in graph.predecessors[number] for reader in readers_of(graph, source) if reader > number]
-    reason = f"layer {min(later) + 1} also reads its input" if later else "it would not make the arena smaller"
-    return f"not in place: {reason}"
+    return f"layer {min(later) + 1} also reads its input" if later else "the arena holds input and output side by side"
 
 
 def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     """Yield the scheme by the rule of Singh 2024, and why another kernel than the fastest was chosen."""
     layer, own = graph.layers[number], board_plan.memory.kernels[number]
-    widths, choice = bits.of_layer(layer), KernelChoice(graph, bits, board_plan.board)
+    widths, choice = bits.of_layer(layer), KernelChoice(graph, bits, board_plan.board, board_plan.code.memory)
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
     scheme = own.scheme(layer)
     yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"
@@ -105,9 +105,10 @@ def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -
 
 
 def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
-    """Yield the predicted cycles of all kernels of a layer that are in the cost table, its own first.
+    """Yield the cycles by which kernels were compared, of those that are in the cost table, its own first.
 
-    Waits for constants and code in flash are included; nothing is said of a kernel that cannot be compared.
+    They are those of the layer alone, with waits for constants where these were expected to lie: the plan may fuse the
+    layer or place them elsewhere. Nothing is said of a kernel that cannot be compared.
     """
     layer, core = choice.graph.layers[number], choice.board.device.core
     widths = choice.widths.of_layer(layer)
@@ -115,6 +116,6 @@ def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoic
     if own not in known or len(known) == 1:
         return
     cycles = {kernel.name: round(choice.cycles(number, kernel)) for kernel in (own, *known)}
-    for name, value in cycles.items():
-        is_tie = name != own.name and value == cycles[own.name]
-        yield f"{name} takes {value} cycles{', as many' if is_tie else ''}"
+    ties = {name: ", as many" if name != own.name and cycles[name] == cycles[own.name] else "" for name in cycles}
+    compared = ", ".join(f"{name} {value}{ties[name]}" for name, value in cycles.items())
+    yield f"{COMPARED}: {compared}"

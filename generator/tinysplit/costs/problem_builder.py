@@ -15,6 +15,7 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel, Optimize
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.memory.fused_rows import rows_read
 from tinysplit.memory.fusion_search import fused_ram_bytes
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
@@ -167,6 +168,12 @@ class _BoardKernels:
             return ConstantsInRam(0, 0.0)
         return ConstantsInRam(placed.size_bytes, placed.saved_cycles / self.choice.board.clock.core_hz)
 
+    def seconds_of_read_rows(self, number: int) -> float:
+        """Return the time of a layer without the rows that the next one, its reader, leaves out."""
+        layers = self.choice.graph.layers
+        part = rows_read(*layers[number : number + 2])
+        return self.choice.seconds(number, self.kernels[number], part)
+
     def ram_bytes(self, number: int) -> int:
         """Return the arena bytes while a layer runs alone."""
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
@@ -189,7 +196,12 @@ def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels])
         alone = tuple(zip(first.ram_bytes, second.ram_bytes, strict=True))
         fused = tuple(board.fused_ram_bytes.get(number, own) for board, own in zip(boards, alone, strict=True))
         if any(max(together) < max(apart) for together, apart in zip(fused, alone, strict=True)):
-            found.append(FusedLayers(number, *zip(*fused, strict=True)))
+            read_s = tuple(
+                board.seconds_of_read_rows(number) if number in board.fused_ram_bytes else own_s
+                for board, own_s in zip(boards, first.seconds, strict=True)
+            )
+            first_bytes, second_bytes = zip(*fused, strict=True)
+            found.append(FusedLayers(number, first_bytes, second_bytes, read_s if read_s != first.seconds else ()))
     return tuple(found)
 
 

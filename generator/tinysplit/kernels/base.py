@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tinysplit.kernels.cost_table import Work, plain_work, pool_work
+from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.kernels.scheme import Scheme, usual_scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.pool import Pool
@@ -121,9 +123,12 @@ class Kernel(ABC):
             return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
 
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:  # noqa: ARG002 - nothing is unknown here
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         """Return `work` with the parts that were estimates before weights and values had formats."""
-        return work
+        layer, formats = quantized.layer, quantized.formats
+        if isinstance(layer, AveragePool):
+            return {**work, **exact_average_work(layer, formats)}
+        return {**work, **exact_sum_parts(quantized, layer)} if isinstance(layer, Add) else work
 
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:  # noqa: ARG002 - what kernels override
         """Return the straight code of a kernel that small code caches cannot hold, None if all its loops are short."""

@@ -12,8 +12,12 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import Window, layer_window
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 Work = Mapping[str, float]  # executions of each part of a kernel, by the part's name
 
@@ -188,6 +192,31 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
     if window.elements > 2 * straight:
         work[f"{name}row"] = channels * whole * window.kernel[0]
     return work
+
+
+def exact_average_work(layer: AveragePool, formats: LayerFormats) -> Work:
+    """Return the parts of an average pool that depend on formats: a `division`, or a `long` one of 64 bits."""
+    is_long, size = layer.needs_64_bits(formats), layer.out_shape.size
+    has_division = layer.window.elements.bit_count() > 1
+    return {"division": size * (has_division and not is_long), "long": size * is_long}
+
+
+def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:
+    """Return the parts of plain sums that depend on formats.
+
+    Parts: `scaled` inputs, whose factor is not 1, `multiplied` ones, whose factor is no power of two; `shifted` and
+    `offset` sums; `lower` and `upper`: sums with a clamp that their format does not have.
+    """
+    factors, offset, shift = layer.alignment(quantized.formats)
+    size, y, (low, high) = layer.out_shape.size, quantized.formats.y, quantized.clamp
+    return {
+        "scaled": size * sum(abs(each) != 1 for each in factors),
+        "multiplied": size * sum(abs(each).bit_count() > 1 for each in factors),
+        "shifted": size * (shift > 0),
+        "offset": size * (offset != 0),
+        "lower": size * (low > y.low),
+        "upper": size * (high < y.high),
+    }
 
 
 class Sample(NamedTuple):

@@ -9,7 +9,9 @@ A sum y = round(a / 2^j + b / 2^i) with i <= j then needs no 32-bit arithmetic:
 
 from typing import NamedTuple
 
+from tinysplit.kernels.cost_table import Work
 from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.joining import Alignment
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -39,6 +41,33 @@ def concat_shifts(quantized: QuantizedLayer) -> tuple[int | None, ...]:
     return tuple(shifts)
 
 
+def sum_work(layer: Add, lanes: int) -> Work:
+    """Return the work of a sum whose ratios of scales are 1 and 1 / 2, before values have formats.
+
+    Parts: `words` of `lanes` values, `rest`: values that fill no two words, and of all words `halvings`, saturated
+    `sums`, `clamps`, and `whole` ones whose saturated sum is not followed by a lower clamp. `element`: all values, if
+    their formats do not suit words.
+    """
+    has_clamp = layer.activation.low >= 0
+    return _lane_work(layer, lanes, halvings=1, sums=1, clamps=has_clamp, whole=not has_clamp)
+
+
+def exact_sum_work(quantized: QuantizedLayer, lanes: int, found: "LaneSum | None") -> Work:
+    """Return the work of a sum with its formats; `found` as the kernel uses it."""
+    (low, high), y, size = quantized.clamp, quantized.formats.y, quantized.layer.out_shape.size
+    if found is None:
+        return {"rest": size % 4, "element": size}
+    clamps = (low > y.low) + (high < y.high)
+    whole = found.sums > 0 and low == y.low
+    return _lane_work(quantized.layer, lanes, halvings=found.halvings, sums=found.sums, clamps=clamps, whole=whole)
+
+
+def _lane_work(layer: Layer, lanes: int, **of_a_word: float) -> Work:
+    rest = layer.out_shape.size % (2 * lanes)
+    words = (layer.out_shape.size - rest) / lanes
+    return {"words": words, "rest": rest} | {part: count * words for part, count in of_a_word.items()}
+
+
 class LaneSum(NamedTuple):
     """y = round(fine / 2^fine_bits + coarse / 2^coarse_bits) * 2^doublings, where fine_bits >= max(coarse_bits, 0).
 
@@ -50,6 +79,16 @@ class LaneSum(NamedTuple):
     fine_bits: int
     coarse_bits: int
     doublings: int
+
+    @property
+    def halvings(self) -> int:
+        """Halvings of a word, among them the one that adds two words."""
+        return self.fine_bits + max(-self.coarse_bits, 0)
+
+    @property
+    def sums(self) -> int:
+        """Saturated sums of two words."""
+        return self.doublings + (1 - 2 * self.coarse_bits if self.coarse_bits <= 0 else 0)
 
     @classmethod
     def of(cls, quantized: QuantizedLayer) -> "LaneSum | None":

@@ -109,6 +109,11 @@ class FusedRows:
         return needed
 
     @property
+    def skips_rows(self) -> bool:
+        """Whether the consumer does not read the last rows of the producer, so that they are not computed."""
+        return int(self._begins[-1]) + self.tile_rows < self.height
+
+    @property
     def has_padding(self) -> bool:
         """Whether tiles have rows above or below the producer's output."""
         return self.pad_top > 0 or self._begins[-1] + self.tile_rows > self.height
@@ -140,6 +145,21 @@ class FusedRows:
     def _fresh(self) -> IntArray:
         """The first row of every tile after its halo, counted in the producer's output: `tiles` numbers."""
         return self._begins + np.where(np.arange(self.tiles) > 0, self.halo_rows, 0)
+
+
+def rows_read(producer: Layer, consumer: Layer) -> Layer | None:
+    """Return a layer that can be fused with the rows that its consumer reads, None if it reads all.
+
+    A convolution or a pool whose stride does not divide the height leaves the last rows out.
+    """
+    if not isinstance(producer, Conv | DepthwiseConv) or not isinstance(consumer, Pool | Conv | DepthwiseConv):
+        return None
+    read, window = consumer.window, producer.window
+    rows = (consumer.out_shape.height - 1) * read.stride[0] + _extent(read) - read.pads.top
+    if rows >= producer.out_shape.height or _pads_rows(window):
+        return None
+    height = (rows - 1) * window.stride[0] + _extent(window)
+    return replace(producer, in_shape=producer.in_shape._replace(height=height))
 
 
 def _extent(window: Window) -> int:

@@ -124,24 +124,26 @@ def _with_fused(schedule: Schedule, fusions: Sequence[Fusion]) -> Schedule:
 
 
 def _needed(schedule: Schedule, fusions: list[Fusion]) -> list[Fusion]:
-    """Return a minimal subset of fusions for the smallest arena.
+    """Return a minimal subset of fusions for the smallest arena, and those that leave out rows.
 
     Tries first those without which a single step needs more than that arena: often they are enough.
     """
     least_bytes = _with_fused(schedule, fusions).size_bytes
-    if schedule.fits(least_bytes):
-        return []
+    kept = [(number, fused) for number, fused in fusions if fused.skips_rows]
+    if _with_fused(schedule, kept).fits(least_bytes):
+        return kept
+    others = [each for each in fusions if each not in kept]
     buffers, run_steps = list(schedule.buffers()), schedule.run_steps
     certain = [
         (number, fused)
-        for number, fused in fusions
+        for number, fused in others
         if any(
             live_bytes(buffers, run_steps[each]) > least_bytes for each in (number, *readers_of(schedule.graph, number))
         )
     ]
-    if _with_fused(schedule, certain).fits(least_bytes):
-        return certain
-    return smallest_subset(fusions, lambda some: _with_fused(schedule, some), 0)
+    if _with_fused(schedule, [*kept, *certain]).fits(least_bytes):
+        return [*kept, *certain]
+    return kept + smallest_subset(others, lambda some: _with_fused(schedule, [*kept, *some]), 0)
 
 
 def _producers(schedule: Schedule) -> Iterator[int]:

@@ -19,6 +19,7 @@ from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.layers.base import Layer
 
 LINKS_BYTES = 4096  # RAM that drivers and buffers of links may take
 
@@ -99,19 +100,22 @@ class KernelChoice:
         layer = self.graph.layers[number]
         return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
-    def cycles(self, number: int, kernel: Kernel) -> float:
-        """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
-        waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
-        return self._cycles_without_code_waits(number, kernel) + waits
+    def cycles(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
+        """Return the cycles of a layer with `kernel`, or of a `part` of its rows, waits included.
 
-    def seconds(self, number: int, kernel: Kernel) -> float:
-        """Return the time of a layer with `kernel`. Raises the errors of `kernel_cycles`."""
-        return self.cycles(number, kernel) / self.board.clock.core_hz
+        Raises the errors of `kernel_cycles`.
+        """
+        waits = remaining_waits(self.code_waits(number, kernel, part), self._ram_code)
+        return self._cycles_without_code_waits(number, kernel, part) + waits
 
-    def _cycles_without_code_waits(self, number: int, kernel: Kernel) -> float:
-        layer = self.graph.layers[number]
+    def seconds(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
+        """Return the time of a layer with `kernel`, or of a `part` of its rows; see `cycles`."""
+        return self.cycles(number, kernel, part) / self.board.clock.core_hz
+
+    def _cycles_without_code_waits(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
+        layer = part or self.graph.layers[number]
         cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
-        return cycles + self._constant_cycles(number, kernel)
+        return cycles + self._constant_cycles(number, kernel, part)
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
@@ -134,9 +138,9 @@ class KernelChoice:
                 return True
         return False
 
-    def code_waits(self, number: int, kernel: Kernel) -> CodeWaits:
-        """Return the waits for the code of a kernel in flash."""
-        layer = self.graph.layers[number]
+    def code_waits(self, number: int, kernel: Kernel, part: Layer | None = None) -> CodeWaits:
+        """Return the waits for the code of a kernel in flash, for a layer or a `part` of its rows."""
+        layer = part or self.graph.layers[number]
         return code_waits(layer, self.board, self.widths.of_layer(layer), kernel)
 
     def code_bytes(self, kernels: Mapping[int, Kernel]) -> CodeBytes:
@@ -158,16 +162,16 @@ class KernelChoice:
         firmware = load_cycle_table().firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
-    def _constant_cycles(self, number: int, kernel: Kernel) -> float:
-        placed = self.constants(number, kernel)
+    def _constant_cycles(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
+        placed = self.constants(number, kernel, part)
         return placed.cost_cycles if placed else 0.0
 
-    def constants(self, number: int, kernel: Kernel) -> PlacedConstants | None:
+    def constants(self, number: int, kernel: Kernel, part: Layer | None = None) -> PlacedConstants | None:
         """Return where the constants of a kernel are expected to lie, None if it has none.
 
         In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
         """
-        layer = self.graph.layers[number]
+        layer = part or self.graph.layers[number]
         widths = self.widths.of_layer(layer)
         size_bytes = kernel.weights_bytes(layer, widths)
         if not size_bytes:

@@ -25,7 +25,7 @@ from tinysplit.plan.stages import StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
-from tinysplit.split.evaluate.firmware import firmware_program
+from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut
 
@@ -144,7 +144,6 @@ def make_plan(
 
     All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
     has no buffer for it until it is done. There is no deadlock: the first step that is not done is next on its boards.
-
     `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose.
     Raises UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no
     kernel of that name can compute a layer, and CheckFailedError if an arena or code is larger than its memory.
@@ -152,7 +151,7 @@ def make_plan(
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts = transfers(problem, assignment)
-    links, constants = wire(boards, cuts, settings), firmware_program(problem, assignment).constants_bytes
+    links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
@@ -160,11 +159,10 @@ def make_plan(
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
         arena_bytes = aligned(memory.arena.size_bytes)
         driving, link_bytes = link_memory.choose(ram_bytes - arena_bytes)
-        free_bytes = _free_bytes(
-            board_title(index + 1, board.name), arena_bytes, constants[index], ram_bytes, link_bytes
-        )
+        title, used = board_title(index + 1, board.name), max(arena_bytes, constants[index])
+        _check_arena(title, ram_bytes, arena_bytes, link_bytes)
         ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
-        stages = place_stages(steps, cuts, arena_bytes, free_bytes, *ends, polls=driving.polls)
+        stages = place_stages(steps, cuts, arena_bytes, ram_bytes - link_bytes - used, *ends, polls=driving.polls)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     planned = starmap(plan_board, sorted(_steps(assignment, cuts).items()))
@@ -243,15 +241,11 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _free_bytes(board: str, arena_bytes: int, constants_bytes: int, ram_bytes: int, link_bytes: int) -> int:
-    """Return the bytes that links and the arena, with copies of constants, leave free; negative: too few for copies.
-
-    Raises CheckFailedError if arena and links do not fit.
-    """
+def _check_arena(board: str, ram_bytes: int, arena_bytes: int, link_bytes: int) -> None:
+    """Raise CheckFailedError if arena and links do not fit."""
     if arena_bytes + link_bytes > ram_bytes:
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}: "
             "split over more boards"
         )
-    return ram_bytes - link_bytes - max(arena_bytes, constants_bytes)

@@ -14,10 +14,10 @@ from tinysplit.split.report.split import layer_numbers
 
 
 def print_project(project: Project, out: Path, console: Console) -> None:
-    """Print layers, weights and arena of every board, the kernel of every layer, and the connections."""
+    """Print layers, weights, arena and buffers of every board, the kernel of every layer, and the connections."""
     console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
     runs = [run for each in project.pipelines for run in sub_models([layer.board for layer in each.layers])]
-    table = plain_table("project", "layers", numbers=("weights bytes", "arena bytes"))
+    table = plain_table("project", "layers", numbers=("weights bytes", "arena and buffers bytes"))
     for board in project.boards:
         layers = [layer_numbers(run) for run in runs if run.device == board.number]
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
@@ -29,7 +29,7 @@ HASH_DIGITS = 12  # of a SHA-256, in messages
 # Fields of the split file that are those of its CostSettings, under the same names.
 _OF_SETTINGS = (
     *("baud", "bits_per_byte", "use_all", "paper", "objective"),
-    *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off"),
+    *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off", "code_memory"),
 )
 
 Number = Annotated[int, Field(ge=1)]
@@ -173,6 +173,7 @@ class SplitFile(FileModel):
     optimize: Optimize
     link_driver: LinkDriver | None = None  # None: chosen for each board
     hand_off: HandOffMode | None = None  # None: what is faster, for each cut
+    code_memory: CodeMemory | None = None  # None: chosen for each board
     solver: str
     picked_because: str
     assignment: tuple[Number, ...] = Field(min_length=1)

@@ -1,7 +1,8 @@
 """Layers that fit a device only fused with their neighbour: what solvers do not know, who see one RAM figure a layer.
 
-Solvers see each layer with the least RAM, as if its neighbour were on the same device. Where a split with it does not
-fit because two layers are apart, both possibilities are searched: joined on any device, and with the RAM of each alone.
+Solvers see each layer with the least RAM and time, as if its neighbour were on the same device. Where a split with it
+does not fit or is slower because two layers are apart, both possibilities are searched: joined on any device, and each
+alone.
 This is a branch and bound, best bound first.
 """
 
@@ -11,6 +12,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from tinysplit.split import clock
+from tinysplit.split.evaluate.fused import skips_rows
 from tinysplit.split.problem import FusedLayers, Problem, is_better
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.no_split import NoSplitError
@@ -62,7 +64,7 @@ class _Search:
     def look_at(self, problem: Problem, bound: float) -> None:
         """Search `problem`, which has no split below `bound`."""
         try:
-            found = self.find(with_least_ram(problem))
+            found = self.find(with_least_costs(problem))
         except NoSplitError as error:
             if not error.proved:
                 self.bound, self.is_proved = min(self.bound, bound), False
@@ -74,18 +76,24 @@ class _Search:
         if apart:
             heappush(self.waiting, _Node(own_bound, self.explored, problem, apart))
             return
-        self.bound = min(self.bound, own_bound)
+        found = replace(found, problem=problem)
         if self.best is None or is_better(found.objective, self.best.objective):
             self.best = found
+        slower = _slower_apart(problem, found)
+        if slower:
+            heappush(self.waiting, _Node(own_bound, self.explored, problem, slower))
+        else:
+            self.bound = min(self.bound, own_bound)
 
     def begin_with_all_joined(self) -> None:
-        """Take the best split in which no pair is apart, if there is one, as the first."""
+        """Look at the best split in which no pair is apart, if there is one."""
         joined = self.problem.joined | {fused.producer for fused in self.problem.fused}
         try:
-            found = self.find(replace(with_least_ram(self.problem), joined=joined))
+            found = self.find(replace(with_least_costs(self.problem), joined=joined))
         except NoSplitError:
             return
-        self.best = found
+        if self.best is None or is_better(found.objective, self.best.objective):
+            self.best = found
         self.explored += found.explored
         self.spent_s += found.spent_s
 
@@ -104,10 +112,12 @@ class _Search:
         return replace(self.best, problem=self.problem, lower_bound=bound, explored=explored, spent_s=spent_s)
 
 
-def with_least_ram(problem: Problem) -> Problem:
-    """Return `problem` without fused layers: each layer takes the least RAM that it takes fused or alone."""
+def with_least_costs(problem: Problem) -> Problem:
+    """Return `problem` without fused layers: each layer takes the least RAM and time that it takes fused or alone."""
     layers = list(problem.layers)
     for fused in problem.fused:
+        if fused.producer_seconds:
+            layers[fused.producer] = replace(layers[fused.producer], seconds=fused.producer_seconds)
         for layer, ram_bytes in zip(fused.layers, fused.ram_bytes, strict=True):
             layers[layer] = replace(layers[layer], ram_bytes=tuple(map(min, layers[layer].ram_bytes, ram_bytes)))
     return replace(problem, layers=tuple(layers), fused=())
@@ -129,9 +139,15 @@ def needed_apart(problem: Problem, found: Split) -> FusedLayers | None:
     return min(apart, key=lambda fused: all(map(fits, fused.layers)), default=None)
 
 
+def _slower_apart(problem: Problem, found: Split) -> FusedLayers | None:
+    """Return fused layers that `found` has on two devices, where they take more time."""
+    pairs = (fused for fused in problem.fused if fused.producer_seconds)
+    return next((fused for fused in pairs if not skips_rows(fused, found.assignment)), None)
+
+
 def _decided(problem: Problem, pair: FusedLayers) -> Iterator[Problem]:
     """Yield the problem with `pair` joined on any device, and with each of its layers alone."""
     others = tuple(fused for fused in problem.fused if fused is not pair)
-    joined = with_least_ram(replace(problem, fused=(pair,)))
+    joined = with_least_costs(replace(problem, fused=(pair,)))
     yield replace(joined, fused=others, joined=problem.joined | {pair.producer})
     yield replace(problem, fused=others)

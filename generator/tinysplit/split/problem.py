@@ -93,13 +93,16 @@ class LayerCosts:
 class FusedLayers:
     """A layer and the one after it, its only reader, with the RAM that they take where they run fused on a device.
 
-    Both fields have one entry per device: inputs of the producer, output of the consumer, scratch memory, and some rows
-    of what is between them. What later layers read of the inputs counts once: `consumer_ram_bytes` is without it.
+    Both have one entry per device: inputs of the producer, output of the consumer, scratch memory, and some rows of
+    what is between them. What later layers read of the inputs counts once: `consumer_ram_bytes` is without it.
+    `producer_seconds` are the times of the producer without the rows that the consumer does not read, by device; empty
+    if it reads all of them.
     """
 
     producer: int  # 0-based
     producer_ram_bytes: tuple[int, ...]
     consumer_ram_bytes: tuple[int, ...]
+    producer_seconds: tuple[float, ...] = ()
 
     @property
     def layers(self) -> tuple[int, int]:

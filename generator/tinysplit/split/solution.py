@@ -83,6 +83,11 @@ class Split:
             return (SubModel(device, 0, len(self.assignment) - 1),) if device in self.copies else ()
         return tuple(run for run in self.sub_models if run.device == device)
 
+    def layer_seconds_on(self, device: int) -> tuple[float, ...]:
+        """Return the seconds of all layers as the copy on `device`, or the only one, runs them."""
+        assignment = (device,) * len(self.assignment) if self.copies else self.assignment
+        return evaluate(self.problem, assignment).layer_seconds
+
     @property
     def cuts(self) -> tuple[Cut, ...]:
         """Tensors that are sent between devices."""

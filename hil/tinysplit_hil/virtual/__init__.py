@@ -4,6 +4,7 @@ from tinysplit.common.errors import ToolError
 
 try:
     from tinysplit_hil.virtual.core.memory_timing import Stalls
+    from tinysplit_hil.virtual.core.native import library
     from tinysplit_hil.virtual.errors import BoardStoppedError
     from tinysplit_hil.virtual.line_faults import LineFaults
     from tinysplit_hil.virtual.peripherals.reset import ResetCause
@@ -25,5 +26,6 @@ __all__ = [
     "VirtualBoard",
     "VirtualRig",
     "Wire",
+    "library",
     "open_registered",
 ]

@@ -10,8 +10,16 @@ from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, channelwise_lead
-from tinysplit.kernels.lane_sums import BYTES_IN_WORD, LARGEST_BYTE_WINDOW, LaneSum, concat_shifts
+from tinysplit.kernels.lane_sums import (
+    BYTES_IN_WORD,
+    LARGEST_BYTE_WINDOW,
+    LaneSum,
+    concat_shifts,
+    exact_sum_work,
+    sum_work,
+)
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
@@ -56,18 +64,28 @@ class Swar(Kernel):
             return channelwise_lead(layer, layer.window, widths)
         return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
 
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Kernel.work`."""
+        return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: formats decide how words are added."""
+        if isinstance(quantized.layer, Add):
+            return exact_sum_work(quantized, BYTES_IN_WORD, _sum(quantized))
+        return super().exact_work(work, quantized)
+
     def context(self, quantized: QuantizedLayer) -> SwarContext:
         """See `Kernel.context`."""
-        lane_sum, has_any_byte = LaneSum.of(quantized), quantized.clamp == ANY_BYTE
-        suits = (
-            lane_sum is not None
-            and lane_sum.coarse_bits >= 0
-            and lane_sum.doublings == 0
-            and quantized.clamp in {ANY_BYTE, POSITIVE_BYTE}
-        )
-        shifts = concat_shifts(quantized)
+        shifts, has_any_byte = concat_shifts(quantized), quantized.clamp == ANY_BYTE
         return SwarContext(
-            sum=lane_sum if suits else None,
+            sum=_sum(quantized),
             shifts=tuple(bits if has_any_byte and bits is not None and bits >= 0 else None for bits in shifts),
             is_signed=common.is_signed(quantized),
         )
+
+
+def _sum(quantized: QuantizedLayer) -> LaneSum | None:
+    """Return the sum of words of an Add; None if its formats do not suit words of four."""
+    found = LaneSum.of(quantized)
+    suits = found and found.coarse_bits >= 0 and found.doublings == 0 and quantized.clamp in {ANY_BYTE, POSITIVE_BYTE}
+    return found if suits else None

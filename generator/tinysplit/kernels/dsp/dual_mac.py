@@ -14,7 +14,7 @@ import numpy as np
 from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work
+from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work, exactly_clamped
 from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
@@ -125,6 +125,10 @@ class DualMac(Kernel):
             **work,
             **clamped_work(layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks}),
         }
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: formats decide how outputs are requantized and clamped."""
+        return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
 
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
         """See `Kernel.straight_code`: windows of few pairs have no loop."""

@@ -16,6 +16,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 PRODUCT_BITS = 32  # below the upper half
 LARGEST_FACTOR = (1 << 31) - 1
 LARGEST_HALF = (1 << 15) - 1
+CLAMPS = ("free", "positive", "capped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +72,24 @@ class Epilogue:
 def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
     """Return `work` with every part a second time, named by the clamp: `free_`, `positive_` (ReLU), `capped_` (ReLU6).
 
-    The cost of a part is the sum of a cost for all clamps and one for its clamp.
+    The cost of a part is the sum of a cost for all clamps and one for its clamp. Before values have formats, a ReLU6 is
+    taken to end where its format does, so that it needs no cap.
     """
-    activation = layer.activation
-    clamp = "capped" if np.isfinite(activation.high) else "free" if activation.low < 0 else "positive"
+    clamp = CLAMPS[0] if layer.activation.low < 0 else CLAMPS[1]
     return {**work, **{f"{clamp}_{part}": count for part, count in work.items()}}
+
+
+def exactly_clamped(work: Work, quantized: QuantizedLayer, *, is_high: bool) -> Work:
+    """Return `work` with the clamp that the outputs need in their format; `low_` parts if the product is not high."""
+    low, high = quantized.clamp
+    clamp = CLAMPS[2] if high < quantized.formats.y.high else CLAMPS[0] if low < 0 else CLAMPS[1]
+    found: dict[str, float] = {}
+    for name, count in work.items():
+        before, _, part = name.partition("_")
+        if before not in CLAMPS:
+            found[name] = count
+            continue
+        found[f"{clamp}_{part}"] = count
+        if not is_high:
+            found[f"low_{part}"] = count
+    return found

@@ -10,8 +10,9 @@ from typing import ClassVar
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
+from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, channelwise_lead
-from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
@@ -65,6 +66,16 @@ class Lanes(Kernel):
         if isinstance(layer, Concat):
             return copies_lead(layer, k, widths)
         return super().lead(layer, k, widths)
+
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """See `Kernel.work`."""
+        return sum_work(layer, WORD_BITS // widths.x) if isinstance(layer, Add) else super().work(layer, widths)
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: formats decide how words are added."""
+        if isinstance(quantized.layer, Add):
+            return exact_sum_work(quantized, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
+        return super().exact_work(work, quantized)
 
     def context(self, quantized: QuantizedLayer) -> LanesContext:
         """See `Kernel.context`."""

@@ -14,7 +14,7 @@ import numpy as np
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.row_order import RowOrder
@@ -123,6 +123,10 @@ class Planes(Kernel):
             "shared": (tiles - 1) * planes * PLANES * overlap * _pitch(layer),
             "zeroed": (tiles > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
         } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
+
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        """See `Kernel.exact_work`: formats decide how outputs are requantized and clamped."""
+        return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
 
     def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
         """See `Kernel.scheme`."""

@@ -12,6 +12,7 @@ from itertools import groupby
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.firmware import FirmwareSimulation, simulate
+from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
 
@@ -47,6 +48,7 @@ def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[f
     input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait in an unbounded queue,
     of which the device takes the oldest.
     """
+    problem = as_run(problem, assignment)
     if problem.period_definition is Period.FIRMWARE:
         times = simulate(problem, assignment, arrivals)
         return tuple(Passage(arrival, *both) for arrival, both in zip(arrivals, times, strict=True))
@@ -97,7 +99,9 @@ def on_whole_networks(
     if not alone:
         raise CheckFailedError("no board has the memory for the whole network")
     if problem.period_definition is Period.FIRMWARE:
-        return _on_copies({device: FirmwareSimulation(problem, (device,) * n_layers) for device in alone}, arrivals)
+        wholes = {device: (device,) * n_layers for device in alone}
+        copies = {device: FirmwareSimulation(as_run(problem, whole), whole) for device, whole in wholes.items()}
+        return _on_copies(copies, arrivals)
     free_s = dict.fromkeys(alone, 0.0)
     passages = []
     for arrival in arrivals:

@@ -7,6 +7,7 @@ from math import isfinite
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
 from tinysplit.split.evaluate.firmware import firmware_program
+from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.steps import BoardStep, Program
@@ -16,7 +17,7 @@ from tinysplit.split.topology import Cut
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The figures of `assignment` in `problem`, feasible or not; each is computed when it is first read.
+    """The figures of `assignment` in `problem` (`as_run`), feasible or not; each is computed when it is first read.
 
     L, T and I are Santamaria 2021, formulas 2, 4 and 5.
     """
@@ -40,6 +41,11 @@ class Evaluation:
             return tuple(own)
         lost = self._program.lost_seconds
         return tuple(seconds + lost.get(layer, 0.0) for layer, seconds in enumerate(own))
+
+    @property
+    def constants_bytes(self) -> tuple[int, ...]:
+        """Bytes of RAM that each device keeps for its arena with copies of constants, before buffers get any."""
+        return self._program.constants_bytes
 
     @cached_property
     def _program(self) -> Program:
@@ -128,4 +134,4 @@ class Evaluation:
 
 def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     """Return the figures of `assignment`, the 0-based device of every layer; any assignment is allowed."""
-    return Evaluation(problem, assignment)
+    return Evaluation(as_run(problem, assignment), assignment)

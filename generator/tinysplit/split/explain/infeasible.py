@@ -14,7 +14,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import replicate
-from tinysplit.split.fused_layers import find_fused, needed_apart, with_least_ram
+from tinysplit.split.fused_layers import find_fused, needed_apart, with_least_costs
 from tinysplit.split.problem import FusedLayers, LayerCosts, Objective, Problem, within
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dispatch import find_split
@@ -57,7 +57,7 @@ def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFail
             f"no split of {len(problem.layers)} layers on {len(problem.devices)} boards found in {time_limit_s:g} s, "
             f"and infeasibility not proved: use larger boards{' or relax the limits' if problem.is_limited else ''}"
         )
-    reason = _capacity_reason(with_least_ram(problem))
+    reason = _capacity_reason(with_least_costs(problem))
     return InfeasibleError(reason) if reason else _UnexplainedError(problem)
 
 
@@ -191,7 +191,7 @@ def _find(problem: Problem) -> Split:
 def _needed_apart(problem: Problem) -> FusedLayers | None:
     """Return layers that do not fit apart, where a split with the RAM of fused layers has them on two devices."""
     try:
-        return needed_apart(problem, _find(with_least_ram(problem))) if problem.fused else None
+        return needed_apart(problem, _find(with_least_costs(problem))) if problem.fused else None
     except NoSplitError:
         return None
 

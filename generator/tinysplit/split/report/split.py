@@ -48,12 +48,13 @@ def layer_numbers(run: SubModel) -> str:
 
 
 def _boards(split: Split) -> Table:
-    table = plain_table("board", "layers", "flash", "", "RAM", "", numbers=("L ms",))
+    table = plain_table("board", "layers", "flash", "", "arena", "", numbers=("L ms",))
     for index, limits in enumerate(split.problem.devices):
         runs = split.runs_on(index)
         if not runs:
             continue
-        seconds = [s for run in runs for s in split.figures.layer_seconds[run.first : run.last + 1]]
+        timed = split.layer_seconds_on(index)
+        seconds = [s for run in runs for s in timed[run.first : run.last + 1]]
         table.add_row(
             f"{index + 1} {limits.name}",
             ", ".join(map(layer_numbers, runs)),

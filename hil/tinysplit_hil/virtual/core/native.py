@@ -16,6 +16,7 @@ _SOURCES = tuple(Path(__file__).with_name(name) for name in ("block_hook.c", "wa
 _HEADERS = tuple(Path(__file__).with_name(name) for name in ("core_timing.h", "memory_model.h"))
 _PREDICTED_BRANCHES = 64  # of core_timing.h
 LONGEST_DIVISION = 10  # cycles that core_timing.h adds
+_REMEDY = "install it with its headers (Debian: apt-get install gcc libc6-dev)"
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 
@@ -206,7 +207,8 @@ def _compile(path: Path) -> None:
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
-            raise ToolError("virtual boards require a C compiler: install gcc") from None
+            raise ToolError(f"virtual boards need a C compiler, and gcc is not there: {_REMEDY}") from None
         if done.returncode:
-            raise ToolError(f"gcc cannot compile the virtual boards: {done.stderr.strip().splitlines()[0]}")
+            reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+            raise ToolError(f"gcc cannot compile the virtual boards ({reason}): {_REMEDY}")
         result.replace(path)
