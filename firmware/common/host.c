@@ -7,6 +7,7 @@
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "exchange.h"
+#include "frames.h"
 #include "interrupts.h"
 #include "network.h"
 #include "reset.h"
@@ -285,8 +286,12 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
 void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, go_on, end_request);
   frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
-  uart_host_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
+  uart_host_begin(&board_host_uart, uart_clock_hz);
 }
+
+void uart_host_on_byte(uint8_t byte) { frame_receive(&receiver, byte); }
+
+bool uart_host_next_byte(uint8_t *byte) { return frame_next_byte(&transmitter, byte); }
 
 void host_interrupt(void) {
   uart_host_interrupt(&board_host_uart);

@@ -3,6 +3,7 @@
 #define NETWORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a step does, and what its time record measures: all numbers are those of the wire. */
