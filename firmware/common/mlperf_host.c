@@ -20,6 +20,7 @@ static const char help[] =
     "name         : Print the name of the device\r\n"
     "timestamp    : Print the time in microseconds\r\n"
     "profile      : Print the names of firmware and model\r\n"
+    "note         : Print what this program is\r\n"
     "db SUBCMD    : Load the input\r\n"
     "  load N     : Expect N bytes\r\n"
     "  db HH[HH]* : Load 8-bit hex byte(s) until N bytes\r\n"
@@ -116,6 +117,14 @@ static void load(const char *digits) {
 
 /* Commands: whether they are done when they return. */
 
+/* The note has no end but its length. */
+static const char *note_part(uint32_t index) {
+  static char character[2];
+  if (index >= network_note_bytes) return NULL;
+  character[0] = network_note[index];
+  return character;
+}
+
 static bool do_name(char *rest) {
   (void)rest;
   text_out("m-name-dut-[");
@@ -136,6 +145,14 @@ static bool do_profile(char *rest) {
   (void)rest;
   text_out("m-profile-[ULPMark for tinyML Firmware V0.0.1]\r\nm-model-[");
   text_out(mlperf_settings.model);
+  text_out("]\r\n");
+  return true;
+}
+
+static bool do_note(char *rest) {
+  (void)rest;
+  text_out("m-tinysplit-[");
+  text_out_parts(note_part);
   text_out("]\r\n");
   return true;
 }
@@ -183,8 +200,8 @@ static bool do_infer(char *rest) {
 static const struct {
   const char *name;
   bool (*obey)(char *rest);
-} commands[] = {{"name", do_name}, {"timestamp", do_timestamp}, {"profile", do_profile}, {"help", do_help},
-                {"db", do_db},     {"infer", do_infer},         {"results", do_results}};
+} commands[] = {{"name", do_name}, {"timestamp", do_timestamp}, {"profile", do_profile}, {"note", do_note},
+                {"help", do_help}, {"db", do_db}, {"infer", do_infer}, {"results", do_results}};
 
 static bool obey(char *rest) {
   const char *word = next_word(&rest);

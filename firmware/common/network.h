@@ -61,6 +61,10 @@ extern const uint16_t network_step_count;
 extern const uint32_t network_project_hash;
 extern const uint8_t network_board_index;
 
+/* What the program is, a JSON text. */
+extern const char *const network_note;
+extern const uint16_t network_note_bytes;
+
 /* Of the network; without bytes on boards that do not read it. */
 extern const network_tensor_t network_input;
 extern const network_tensor_t network_output;

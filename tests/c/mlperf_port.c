@@ -30,6 +30,8 @@ static void run_layer(void);
 
 const uint32_t network_project_hash = 0x12345678;
 const uint8_t network_board_index = 0;
+const char *const network_note = "{\"board\":1}";
+const uint16_t network_note_bytes = 11;
 const network_tensor_t network_input = {.stage = STAGE, .bytes = BYTES};
 const network_tensor_t network_output = {.stage = 2 * STAGE, .bytes = BYTES};
 uint8_t network_arena[3 * STAGE] __attribute__((aligned(4)));

@@ -1,5 +1,6 @@
 """--host-protocol mlperf: a client gets the reference's outputs from one board and from a split; options; measure."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -125,3 +126,12 @@ def test_options_that_do_not_fit(
     split_file: Path, tmp_path: Path, options: tuple[str, ...], code: int, error: str
 ) -> None:
     assert error in generate(split_file, tmp_path / "out", *options, expect=code)
+
+
+@pytest.mark.slow
+def test_the_board_says_what_it_is(folder: Path, tmp_path: Path) -> None:
+    (reading,) = Project.read(folder).pipelines[0].input_boards
+    with served(folder, "--tcp", "0", temporary=tmp_path) as boards:
+        found = json.loads(run("info", boards.ports[reading - 1], "--json"))["programs"]
+    assert found[0] == json.loads(run("info", str(folder), "--json"))["programs"][reading - 1]
+    assert (found[0]["host_protocol"], found[0]["host_baud"]) == ("mlperf", 115200)

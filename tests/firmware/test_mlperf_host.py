@@ -58,6 +58,7 @@ LOADED = ["m-[Expecting 6 bytes]", "m-ready", "m-ready", "m-load-done", "m-ready
     [
         ("name%", ["m-name-dut-[board]"]),
         ("profile%", ["m-profile-[ULPMark for tinyML Firmware V0.0.1]", "m-model-[kws01]"]),
+        ("note%", ['m-tinysplit-[{"board":1}]']),
         ("results%", ["e-[There are no results yet]"]),
         ("%", []),
         ("\r\nname%", ["m-name-dut-[board]"]),

@@ -2,35 +2,29 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 
+from tinysplit.boards.board import Board
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
+from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
-from tinysplit.common.templates import render
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
-
-
-@dataclass(frozen=True)
-class ProjectHashContext:
-    """The names of `project/project_hash.c.j2`."""
-
-    project_hash: int
 
 
 def generate(
@@ -65,11 +59,16 @@ def generate(
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories, mlperf)
-        project = project.model_copy(update={"project_hash": write_project_hash(directories)})
+        notes = [board_note(project, *each) for each in zip(project.boards, _boards(plans), strict=True)]
+        project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
     return project
+
+
+def _boards(plans: Sequence[Plan]) -> list[Board]:
+    return [board_plan.board for plan in plans for board_plan in plan.boards]
 
 
 def _write_boards(
@@ -143,25 +142,3 @@ def _project_texts(
 def checksum_script() -> str:
     """Return the script that PlatformIO runs after linking."""
     return (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8")
-
-
-def write_project_hash(directories: Sequence[Path]) -> int:
-    """Return the hash of the projects of all boards, after it is written into each of them."""
-    project_hash = _hash(directories)
-    for directory in directories:
-        text = render("project/project_hash.c.j2", ProjectHashContext(project_hash))
-        (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
-    return project_hash
-
-
-def _hash(directories: Sequence[Path]) -> int:
-    """Return 32 bits of the SHA-256 of all C sources and linker scripts.
-
-    platformio.ini is left out since it names folders of this machine.
-    """
-    digest = hashlib.sha256()
-    for directory in directories:
-        for path in sorted(path for path in directory.rglob("*") if path.suffix in {".c", ".h", ".ld"}):
-            digest.update(f"{path.relative_to(directory)}\n".encode())
-            digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:4], "little")
