@@ -1,13 +1,10 @@
 """The platformio.ini of a board's project: an environment for the installed compiler, and PlatformIO's stock one."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tinysplit.boards.board import Board, ClockSource
-from tinysplit.common import package_files
-from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import SYSTEM_ENVIRONMENT, SYSTEM_PLATFORM
 from tinysplit.common.templates import render
 
 COMPILER = "arm-none-eabi-gcc"
@@ -22,8 +19,7 @@ class PlatformioIniContext:
     macros: Sequence[str]
     system: str
     stock: str
-    system_platform: Path
-    default_environment: str
+    system_platform: str
 
 
 def macros(board: Board) -> tuple[str, ...]:
@@ -34,10 +30,7 @@ def macros(board: Board) -> tuple[str, ...]:
 
 
 def render_platformio_ini(board: Board) -> str:
-    """Return the text of the board's platformio.ini.
-
-    The default environment of `pio run` uses arm-none-eabi-gcc where it is installed now, else PlatformIO's packages.
-    """
+    """Return the text of the board's platformio.ini, which names nothing of this machine."""
     return render(
         "project/platformio.ini.j2",
         PlatformioIniContext(
@@ -45,7 +38,6 @@ def render_platformio_ini(board: Board) -> str:
             macros=macros(board),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
-            system_platform=package_files.boards() / "platform",
-            default_environment=SYSTEM_ENVIRONMENT if shutil.which(COMPILER) else STOCK_ENVIRONMENT,
+            system_platform=SYSTEM_PLATFORM,
         ),
     )

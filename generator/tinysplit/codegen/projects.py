@@ -26,6 +26,8 @@ from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
 
+BUILD_SCRIPTS = ("checksum.py", "size_line.py")
+
 
 def generate(
     quantized: QuantizedGraph,
@@ -128,7 +130,7 @@ def _project_texts(
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
-        "checksum.py": checksum_script(),
+        **build_scripts(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
         **render_board_files(board_plan.board, links, host_baud, *memories),
@@ -139,6 +141,7 @@ def _project_texts(
     }
 
 
-def checksum_script() -> str:
-    """Return the script that PlatformIO runs after linking."""
-    return (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8")
+def build_scripts() -> dict[str, str]:
+    """Return the scripts that PlatformIO runs, by their names in the project."""
+    folder = package_files.boards() / "platform"
+    return {name: (folder / name).read_text(encoding="utf-8") for name in BUILD_SCRIPTS}

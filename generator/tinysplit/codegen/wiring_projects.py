@@ -11,7 +11,7 @@ from tinysplit.boards.link_rates import RATES
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
-from tinysplit.codegen.projects import checksum_script
+from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
@@ -66,7 +66,7 @@ def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving
     links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
     texts = {
         "platformio.ini": render_platformio_ini(board),
-        "checksum.py": checksum_script(),
+        **build_scripts(),
         "src/board_index.c": render("project/wiring_board.c.j2", WiringBoardContext(index + 1, board.title)),
         **render_board_files(board, links, HOST_BAUD, board.near_memory, driving),
     }
