@@ -75,6 +75,11 @@ extern const bool network_has_long_layers; /* the cycle counter may wrap around 
 
 extern uint8_t network_arena[];
 
+/* Where it lies: in firmware in a section of its own, in a library (firmware/library) as other variables do. */
+#ifndef NETWORK_ARENA
+#define NETWORK_ARENA __attribute__((section(".arena"), aligned(4)))
+#endif
+
 /* One record per step, in the order of the steps. */
 extern network_time_t network_times[];
 

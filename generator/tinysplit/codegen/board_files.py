@@ -17,7 +17,7 @@ STACK_BYTES = 2048  # with the spare one
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
-_LAYER_OBJECTS = ("*/layer_*.o", "*/dsp_*.o")  # of the generated layers, and of the functions that they share
+_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj
 
 # The RCC register that enables the clocks of the GPIO ports (RM0444, RM0090, RM0351 and RM0433, chapter RCC).
 _PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
@@ -295,7 +295,7 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
 
 
 def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code: CodePlacement) -> str:
-    of_layers = tuple(f"*/layer_{number + 1:02}_*.o" for number in code.layers)
+    of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,

@@ -1,4 +1,4 @@
-"""The platformio.ini of a board's project: an environment for the installed compiler, and PlatformIO's stock one."""
+"""How a board's project is built: platformio.ini, and CMakeLists.txt with a toolchain file, by the same flags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,31 @@ STOCK_ENVIRONMENT = "stock"
 
 
 @dataclass(frozen=True)
+class Flags:
+    """Every flag of compiler and linker but -mcpu and macros."""
+
+    machine: Sequence[str] = ("-mthumb", "-mfloat-abi=soft")
+    compiler: Sequence[str] = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
+    warnings: Sequence[str] = ("-Wall", "-Wextra")
+    linker: Sequence[str] = ("-Wl,--gc-sections",)
+
+
+@dataclass(frozen=True)
+class CMakeContext:
+    """The names of `project/CMakeLists.txt.j2` and `project/toolchain.cmake.j2`."""
+
+    board: Board
+    macros: Sequence[str]
+    flags: Flags = Flags()
+
+
+@dataclass(frozen=True)
 class PlatformioIniContext:
     """The names of `project/platformio.ini.j2`."""
 
     board: Board
     macros: Sequence[str]
+    flags: Flags
     system: str
     stock: str
     system_platform: str
@@ -36,8 +56,15 @@ def render_platformio_ini(board: Board) -> str:
         PlatformioIniContext(
             board=board,
             macros=macros(board),
+            flags=Flags(),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
             system_platform=SYSTEM_PLATFORM,
         ),
     )
+
+
+def render_cmake_files(board: Board) -> dict[str, str]:
+    """Return the text of each file of CMake by its name in the project."""
+    context = CMakeContext(board, macros(board))
+    return {name: render(f"project/{name}.j2", context) for name in ("CMakeLists.txt", "toolchain.cmake")}

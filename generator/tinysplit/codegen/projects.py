@@ -14,7 +14,7 @@ from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.note import board_note, write_project_hash
-from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
@@ -130,6 +130,7 @@ def _project_texts(
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
+        **render_cmake_files(board_plan.board),
         **build_scripts(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
