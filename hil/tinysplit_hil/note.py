@@ -1,6 +1,7 @@
 """The note of a program: what it is, as its ELF file and the running board say."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.client import BoardClient
 
 SECTION = ".note.tinysplit"
+NOTE_COMMAND = b"%note%"  # of MLPerf's protocol; the first % ends what the board may have received before
+_NOTE_LINE = re.compile(rb"m-tinysplit-\[(.*)\]\r\n")
 _REPLY_S = 2.0  # of a board that speaks MLPerf's protocol
 _LONGEST_LINE = 2048
 
@@ -31,7 +34,7 @@ def note_of_elf(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a readable ELF file ({error})") from None
     if not texts:
         raise InputError(f"{path} has no note of tinysplit: build its project again")
-    return _parsed(texts[0], str(path))
+    return parse_note(texts[0], str(path))
 
 
 def note_of_port(name: str, baud: int | None) -> dict[str, Any]:
@@ -43,7 +46,7 @@ def note_of_port(name: str, baud: int | None) -> dict[str, Any]:
         with open_port(name, baud or protocol.usual_baud) as port:
             text = ask(port)
         if text is not None:
-            return _parsed(text, name)
+            return parse_note(text, name)
     raise ToolError(f"no board answers at {name}: check its power and firmware, and its baud rate (--baud)")
 
 
@@ -56,20 +59,26 @@ def _asked(port: serial.SerialBase) -> bytes | None:
 
 
 def _asked_in_lines(port: serial.SerialBase) -> bytes | None:
-    """Ask in MLPerf's protocol; the first command ends what the port may have received before."""
     port.timeout = _REPLY_S
-    port.write(b"%note%")
+    port.write(NOTE_COMMAND)
     while line := port.read_until(b"\n", _LONGEST_LINE):
-        if line.startswith(b"m-tinysplit-["):
-            return bytes(line).strip().removeprefix(b"m-tinysplit-[").removesuffix(b"]")
+        if text := note_in(line):
+            return text
     return None
 
 
-def _parsed(text: bytes, source: str) -> dict[str, Any]:
+def note_in(received: bytes) -> bytes | None:
+    """Return the note in lines of MLPerf's protocol, None while there is none."""
+    found = _NOTE_LINE.search(received)
+    return found[1] if found else None
+
+
+def parse_note(text: bytes, source: str) -> dict[str, Any]:
+    """Return the note of `source`. Raises ToolError where it is damaged."""
     try:
         note = json.loads(text)
     except ValueError:
         note = None
     if not isinstance(note, dict):
-        raise InputError(f"the note of {source} is damaged: build and flash the board again")
+        raise ToolError(f"the note of {source} is damaged: build and flash the board again")
     return note

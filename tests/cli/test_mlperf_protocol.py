@@ -16,6 +16,8 @@ from shared_folder import made_once
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
+from tinysplit_hil.rig import open_rig
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 
@@ -135,3 +137,15 @@ def test_the_board_says_what_it_is(folder: Path, tmp_path: Path) -> None:
         found = json.loads(run("info", boards.ports[reading - 1], "--json"))["programs"]
     assert found[0] == json.loads(run("info", str(folder), "--json"))["programs"][reading - 1]
     assert (found[0]["host_protocol"], found[0]["host_baud"]) == ("mlperf", 115200)
+
+
+@pytest.mark.slow
+def test_flash_finds_out_that_the_board_runs_the_image(folder: Path) -> None:
+    project = Project.read(folder)
+    numbers = [board.number for board in project.boards]
+    with open_rig("virtual", project, folder) as rig:
+        images = running_images(project, rig, numbers, wait_s=BOOT_S)
+    assert [images[number] for number in numbers] == [RunningImage(True, project.project_hash, "") for _ in numbers]
+    other = project.model_copy(update={"project_hash": project.project_hash ^ 1})
+    with open_rig("virtual", project, folder) as rig:
+        assert not any(image.is_good for image in running_images(other, rig, numbers).values())

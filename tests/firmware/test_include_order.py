@@ -82,7 +82,8 @@ PARTS = {
     "link_speak": "link",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
-SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
+LIBRARY = "library"  # stands in place of modules where the network is exported
+SOURCES = sorted(path for path in FIRMWARE.glob("*/*.[ch]") if path.parent.name != LIBRARY)
 
 
 def module_of(name: str) -> str:

@@ -282,6 +282,10 @@ class Project(FileModel):
         """Return the board with this number."""
         return next(board for board in self.boards if board.number == number)
 
+    def speaks_mlperf(self, number: int) -> bool:
+        """Return whether the host port of board `number` speaks MLPerf Tiny's protocol."""
+        return self.host_protocol is HostProtocol.MLPERF and number in self.pipelines[0].input_boards
+
     def check_measurable(self, folder: Path) -> None:
         """Raise InputError where the host port speaks another protocol than that of `tinysplit measure`."""
         if self.host_protocol is HostProtocol.MLPERF:
