@@ -104,9 +104,9 @@ def render_mlperf_settings(quantized: QuantizedGraph, board: Board, mlperf: Mlpe
 
 
 def _input_map(source: ValueFormat, dataset: ByteFormat) -> list[str]:
-    """Return the lines of a table with the network's input for each byte, 16 on a line."""
+    """Return the lines of a table with the network's input for each byte, 8 on a line."""
     integers = source.quantize(dataset.values()).tolist()
-    return [", ".join(map(str, integers[start : start + 16])) for start in range(0, len(integers), 16)]
+    return [", ".join(map(str, integers[start : start + 8])) for start in range(0, len(integers), 8)]
 
 
 def _millionths(scale: float) -> tuple[int, int]:
