@@ -50,7 +50,9 @@ static char *next_word(char **rest) {
 static bool read_number(const char *word, uint32_t *number) {
   *number = 0;
   uint32_t digits = 0;
-  for (; *word >= '0' && *word <= '9' && digits < MOST_DIGITS; digits++) *number = 10u * *number + (uint32_t)(*word++ - '0');
+  for (; *word >= '0' && *word <= '9' && digits < MOST_DIGITS; digits++) {
+    *number = 10u * *number + (uint32_t)(*word++ - '0');
+  }
   return digits && !*word;
 }
 
