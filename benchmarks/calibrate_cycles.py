@@ -38,6 +38,7 @@ from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.codegen.projects import generate
+from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import KERNELS, Direct
@@ -125,7 +126,7 @@ def _build(
     plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), (BAUD, HOST_BAUD), 0, onnx.ModelProto(), folder)
         elfs = build_projects([folder / own.directory for own in project.boards])
         sizes[boards[0].device.family].extend(_sizes(BuildReport.read(project, elfs)))
         ini = ConfigParser(interpolation=None)

@@ -19,7 +19,7 @@ from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import ToolError
-from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
+from tinysplit.common.protocol_limits import HOST_BAUD, LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels.cost_table import HandoffCosts, LinkCosts
@@ -95,7 +95,7 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> 
     plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), baud, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), (baud, HOST_BAUD), 0, onnx.ModelProto(), folder)
         build_projects([folder / own.directory for own in project.boards])
         cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number=1 if sends else 2)
     pixels = SIDE * SIDE

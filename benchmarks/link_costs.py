@@ -17,7 +17,7 @@ from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.projects import generate
-from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.common.protocol_limits import HOST_BAUD, frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.transfers import link_seconds
@@ -58,7 +58,7 @@ def _measure(sender: Board, receiver: Board, channels: int) -> TransferExcess:
     plan = make_plan(quantized.graph, quantized.bits, boards, problem, (0, 1), settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), BAUD, 0, onnx.ModelProto(), folder)
+        project = generate(quantized, (plan,), (BAUD, HOST_BAUD), 0, onnx.ModelProto(), folder)
         build_projects([folder / own.directory for own in project.boards])
         with open_rig("virtual", project, folder) as rig:
             measured = measure(project, rig, x[:1])

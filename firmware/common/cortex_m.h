@@ -54,6 +54,7 @@ typedef struct {
 #define SCB ((SCB_Type *)SCB_BASE)
 #define SysTick ((SysTick_Type *)SysTick_BASE)
 
+#define SCB_ICSR_PENDSTSET_Msk 0x04000000u
 #define SCB_ICSR_PENDSVSET_Msk 0x10000000u
 #define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
 #define SysTick_CTRL_ENABLE_Msk 0x00000001u

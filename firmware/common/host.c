@@ -7,6 +7,7 @@
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "exchange.h"
+#include "frames.h"
 #include "interrupts.h"
 #include "network.h"
 #include "reset.h"
@@ -14,6 +15,8 @@
 #include "schedule.h"
 #include "ticker.h"
 #include "transfers.h"
+
+enum { IDENTIFY_STATE, IDENTIFY_NOTE }; /* what IDENTIFY asks for */
 
 enum {
   PROTOCOL_VERSION = 2,
@@ -145,7 +148,7 @@ static uint32_t bytes_to_word(uint32_t first, uint32_t second, uint32_t third, u
   return first | second << 8 | third << 16 | fourth << 24;
 }
 
-static void identify(const frame_header_t *header) {
+static void send_identity(const frame_header_t *header) {
   uint32_t link_errors = transfers_line_errors();
   uint32_t line_errors = board_host_uart.uart.line_errors + link_errors;
   if (line_errors > UINT8_MAX) line_errors = UINT8_MAX;
@@ -166,6 +169,15 @@ static void identify(const frame_header_t *header) {
   *word++ = link_errors;
   *word++ = run_error_detail;
   send_reply(header, identity, sizeof identity);
+}
+
+static void identify(const frame_header_t *header) {
+  uint8_t what = header->length ? request[0] : (uint8_t)IDENTIFY_STATE;
+  switch (what) {
+    case IDENTIFY_STATE: send_identity(header); break;
+    case IDENTIFY_NOTE: send_reply(header, network_note, network_note_bytes); break;
+    default: refuse(header, ERROR_BAD_RANGE);
+  }
 }
 
 static void command(const frame_header_t *header) {
@@ -245,6 +257,7 @@ static bool has_right_length(const frame_header_t *header) {
   static const uint8_t lengths[] = {
       [FRAME_RESET] = 4, [FRAME_START] = 8, [FRAME_READ_OUTPUT] = 10, [FRAME_READ_TIMES] = 2, [FRAME_REBOOT] = 0};
   if (header->type == FRAME_LOAD) return header->length >= LOAD_HEAD_BYTES;
+  if (header->type == FRAME_IDENTIFY) return header->length <= 1;
   return is_known(header->type) && header->length == lengths[header->type];
 }
 
@@ -285,8 +298,12 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
 void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, go_on, end_request);
   frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
-  uart_host_begin(&board_host_uart, uart_clock_hz, &receiver, &transmitter);
+  uart_host_begin(&board_host_uart, uart_clock_hz);
 }
+
+void uart_host_on_byte(uint8_t byte) { frame_receive(&receiver, byte); }
+
+bool uart_host_next_byte(uint8_t *byte) { return frame_next_byte(&transmitter, byte); }
 
 void host_interrupt(void) {
   uart_host_interrupt(&board_host_uart);

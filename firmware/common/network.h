@@ -3,6 +3,7 @@
 #define NETWORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a step does, and what its time record measures: all numbers are those of the wire. */
@@ -60,6 +61,10 @@ extern const uint16_t network_step_count;
 extern const uint32_t network_project_hash;
 extern const uint8_t network_board_index;
 
+/* What the program is, a JSON text. */
+extern const char *const network_note;
+extern const uint16_t network_note_bytes;
+
 /* Of the network; without bytes on boards that do not read it. */
 extern const network_tensor_t network_input;
 extern const network_tensor_t network_output;
@@ -69,6 +74,11 @@ extern const uint16_t network_watchdog_ms;
 extern const bool network_has_long_layers; /* the cycle counter may wrap around while one runs */
 
 extern uint8_t network_arena[];
+
+/* Where it lies: in firmware in a section of its own, in a library (firmware/library) as other variables do. */
+#ifndef NETWORK_ARENA
+#define NETWORK_ARENA __attribute__((section(".arena"), aligned(4)))
+#endif
 
 /* One record per step, in the order of the steps. */
 extern network_time_t network_times[];

@@ -1,5 +1,7 @@
 #include "row_stream.h"
 
+#include <stddef.h>
+
 #include "board.h"
 #include "cycle_counter.h"
 #include "error_codes.h"

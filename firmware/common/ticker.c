@@ -2,8 +2,10 @@
 
 #include "clock.h"
 #include "device.h"
+#include "interrupts.h"
 
 #define TICKS_PER_SECOND 1000u
+#define US_PER_MS 1000u
 
 volatile uint32_t ticker_ms;
 
@@ -22,4 +24,19 @@ void ticker_start(void) {
 void ticker_stop(void) {
   is_on = false;
   SysTick->CTRL = 0;
+}
+
+/* A millisecond that has ended while interrupts are masked is not counted in ticker_ms yet. The counter counts down; it
+ * is 0 when a period begins. */
+uint32_t ticker_us(void) {
+  uint32_t lock = interrupts_lock();
+  uint32_t left = SysTick->VAL;
+  uint32_t ms = ticker_ms;
+  if (SCB->ICSR & SCB_ICSR_PENDSTSET_Msk) {
+    left = SysTick->VAL;
+    ms++;
+  }
+  interrupts_unlock(lock);
+  uint32_t period = clock_core_hz / TICKS_PER_SECOND;
+  return ms * US_PER_MS + (left ? (period - left) * US_PER_MS / period : 0u);
 }

@@ -19,4 +19,7 @@ void ticker_begin(void);
 void ticker_start(void);
 void ticker_stop(void);
 
+/* Microseconds for which it was on; wraps around. */
+uint32_t ticker_us(void);
+
 #endif

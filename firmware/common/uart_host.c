@@ -4,17 +4,14 @@
 
 #define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 000 polls on the fastest core */
 
-void uart_host_begin(uart_host_t *port, uint32_t clock_hz, frame_receiver_t *receiver,
-                     frame_transmitter_t *transmitter) {
-  port->receiver = receiver;
-  port->transmitter = transmitter;
+void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {
   uart_begin(&port->uart, clock_hz, UART_RECEIVE_INTERRUPT, 0);
   NVIC_EnableIRQ((IRQn_Type)port->uart.interrupt);
 }
 
 static bool send_byte(uart_host_t *port) {
   uint8_t byte;
-  if (frame_next_byte(port->transmitter, &byte)) {
+  if (uart_host_next_byte(&byte)) {
     uart_put(port->uart.registers, byte);
     return true;
   }
@@ -40,14 +37,14 @@ void uart_host_interrupt(uart_host_t *port) {
   if (status & (UART_RECEIVED | UART_LINE_ERRORS)) {
     uint8_t byte = uart_data(registers);
     uart_take_flags(&port->uart, status & ~UART_IDLE);
-    if (status & UART_RECEIVED) frame_receive(port->receiver, byte);
+    if (status & UART_RECEIVED) uart_host_on_byte(byte);
   }
   if (port->is_sending && (uart_status(registers) & UART_SENDABLE)) send_byte(port);
 }
 
 void uart_host_send_polling(uart_host_t *port) {
   uint8_t byte;
-  while (frame_next_byte(port->transmitter, &byte)) {
+  while (uart_host_next_byte(&byte)) {
     for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(port->uart.registers) & UART_SENDABLE); polls--) {
     }
     uart_put(port->uart.registers, byte);

@@ -13,6 +13,7 @@ from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
+from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.output_folder import check_output_folder
@@ -69,6 +70,7 @@ class Context:
     boards: tuple[Board, ...]
     settings: CostSettings
     messages: Console  # progress, notes and warnings
+    mlperf: Mlperf | None = None  # spoken by the board that reads the input
 
     @classmethod
     def load(
@@ -269,8 +271,8 @@ def write_projects(
 ) -> Project:
     """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
     with steps(context.messages, f"generating {out}"):
-        settings, model = context.settings, onnx.load(context.model)
-        project = generate(quantized, plans, settings.baud, calibration_samples, model, out, settings.host_baud)
+        model, bauds = onnx.load(context.model), (context.settings.baud, context.settings.host_baud)
+        project = generate(quantized, plans, bauds, calibration_samples, model, out, context.mlperf)
         write_split(out / SPLIT_NAME, split)
     return project
 
@@ -322,10 +324,11 @@ def measure_folder(
 ) -> MeasureReport:
     """Measure a folder that was generated and built before.
 
-    Raises InputError where its files have changed since or the rig file cannot be used, ToolError where virtual boards
-    cannot run.
+    Raises InputError where it is not as `measure` needs it or the rig file cannot be used, ToolError where virtual
+    boards cannot run.
     """
     check_rig(settings.rig)
+    project.check_measurable(folder)
     quantized = read_quantized(folder, project)
     return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
 

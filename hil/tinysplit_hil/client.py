@@ -8,6 +8,7 @@ from zlib import crc32
 from tinysplit.common.protocol_limits import LOAD_BYTES, READ_BYTES
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import (
+    IDENTIFY_NOTE,
     RECORDS_PER_REPLY,
     BoardError,
     Done,
@@ -81,6 +82,10 @@ class BoardClient:
         except struct.error:
             raise self._port.error("sent an invalid identity: build and flash the board again") from None
         return identity
+
+    def note(self) -> Task[bytes]:
+        """Return the note of the board's program, JSON."""
+        return (yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_NOTE))
 
     def stop(self, timeout_s: float) -> Task[None]:
         """End the run of the board. It replies when the current layer is done, which `timeout_s` has to cover."""

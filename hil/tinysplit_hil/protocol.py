@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-PROTOCOL_VERSION = 2
+from tinysplit.common import protocol_limits
+
+PROTOCOL_VERSION = protocol_limits.PROTOCOL_VERSION
 REPLY_BIT = 0x80
 RECORDS_PER_REPLY = 128
 HOST_PAYLOAD_BYTES = 1024
+IDENTIFY_NOTE = b"\x01"  # payload of IDENTIFY that asks for the note
 
 _IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
 _VERSION_1_IDENTITY_BYTES = 24

@@ -29,6 +29,8 @@ static void run_layer(void);
 
 const uint32_t network_project_hash = 0x12345678;
 const uint8_t network_board_index = 0;
+const char *const network_note = "{\"board\":1}";
+const uint16_t network_note_bytes = 11;
 const network_tensor_t network_input = {.stage = STAGED ? INPUT_BYTES : 0, .bytes = INPUT_BYTES};
 const network_tensor_t network_output = {.stage = STAGED ? 2 * INPUT_BYTES : 0, .bytes = OUTPUT_BYTES};
 uint8_t network_arena[2 * INPUT_BYTES + OUTPUT_BYTES] __attribute__((aligned(4)));
@@ -44,9 +46,6 @@ uint32_t clock_core_hz = 64000000;
 uint8_t reset_cause = RESET_PIN;
 uint32_t reset_count = 3;
 volatile uint32_t ticker_ms;
-
-static frame_receiver_t *receiver;
-static frame_transmitter_t *transmitter;
 
 static void fail_twice(void) {
   run_fail(ERROR_LINK_PEER_RESTARTED, 1);
@@ -74,17 +73,15 @@ void ticker_start(void) {}
 
 _Noreturn void reset_now(void) { exit(REBOOTED); }
 
-void uart_host_begin(uart_host_t *port, uint32_t clock_hz, frame_receiver_t *to, frame_transmitter_t *from) {
+void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {
   (void)port;
   (void)clock_hz;
-  receiver = to;
-  transmitter = from;
 }
 
 void uart_host_wake(uart_host_t *port) {
   uint8_t byte;
   (void)port;
-  while (frame_next_byte(transmitter, &byte)) putchar(byte);
+  while (uart_host_next_byte(&byte)) putchar(byte);
 }
 
 void uart_host_send_polling(uart_host_t *port) { uart_host_wake(port); }
@@ -95,7 +92,7 @@ void uart_host_interrupt(uart_host_t *port) { (void)port; }
 bool transfers_poll(void) {
   int byte = getchar();
   if (byte == EOF) exit(0);
-  frame_receive(receiver, (uint8_t)byte);
+  uart_host_on_byte((uint8_t)byte);
   if (host_is_busy() && byte == 0) host_tick(); /* time passes with bytes of 0 */
   return false;
 }

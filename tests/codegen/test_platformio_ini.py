@@ -1,3 +1,5 @@
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -6,6 +8,7 @@ from platformio.project.config import ProjectConfig
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.codegen.platformio_ini import STOCK_ENVIRONMENT, render_platformio_ini
+from tinysplit.common import package_files
 from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
 
 
@@ -39,14 +42,16 @@ def test_stock_environment_is_that_of_the_board(tmp_path: Path) -> None:
     }
 
 
-def test_system_environment_names_a_platform_that_exists(tmp_path: Path) -> None:
-    config = read(load_board("nucleo_g071rb"), tmp_path)
-    platform = config.get("env:system", "platform").removeprefix("symlink://")
-    assert Path(platform, "platform.json").is_file()
-
-
-def test_default_is_the_system_compiler_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_names_nothing_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = load_board("nucleo_g071rb")
-    assert read(board, tmp_path).default_envs() == [SYSTEM_ENVIRONMENT]
+    text = render_platformio_ini(board)
     monkeypatch.setenv("PATH", str(tmp_path))
+    assert render_platformio_ini(board) == text
+    assert not re.search(r"\w:?[/\\](home|usr|opt|tmp|work)|symlink|file:", text)
     assert read(board, tmp_path).default_envs() == [STOCK_ENVIRONMENT]
+
+
+def test_the_system_environment_names_the_platform_that_tinysplit_installs(tmp_path: Path) -> None:
+    config = read(load_board("nucleo_g071rb"), tmp_path)
+    manifest = json.loads((package_files.boards() / "platform" / "platform.json").read_text())
+    assert config.get("env:system", "platform") == manifest["name"]

@@ -233,8 +233,8 @@ def test_other_lengths_than_a_type_has_are_refused(port: Path, kind: MessageType
     if kind in (DONE, ERROR, TAKEN):
         assert ask(port, (kind, b"")) == [error(1, ErrorCode.UNKNOWN_TYPE, kind)]
         return
-    right = {LOAD: range(8, 1025), READ_OUTPUT: [10], READ_TIMES: [2], RESET: [4], START: [8]}.get(kind, [0])
-    for size in sorted({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 252, 1024} - set(right)):
+    right = {IDENTIFY: [0, 1], LOAD: range(8, 1025), READ_OUTPUT: [10], READ_TIMES: [2], RESET: [4], START: [8]}
+    for size in sorted({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 252, 1024} - set(right.get(kind, [0]))):
         assert ask(port, (kind, bytes(size))) == [error(1, ErrorCode.BAD_LENGTH, kind)]
 
 
@@ -248,3 +248,10 @@ def test_a_board_that_is_asked_to_reboots_soon(port: Path) -> None:
     stream = frame(REBOOT, 0, 1, b"") + bytes(50)
     done = subprocess.run([port], input=stream, capture_output=True, check=False)
     assert (done.returncode, list(FrameDecoder().feed(done.stdout))) == (3, [Frame(REBOOT | REPLY, 1)])
+
+
+def test_identify_answers_the_note(port: Path) -> None:
+    state, note, other = ask(port, (IDENTIFY, b"\x00"), (IDENTIFY, b"\x01"), (IDENTIFY, b"\x02"))
+    assert Identity.unpack(state.payload).project_hash == 0x12345678
+    assert note == Frame(IDENTIFY | REPLY, 2, b'{"board":1}')
+    assert other == error(3, ErrorCode.BAD_RANGE, IDENTIFY)

@@ -25,6 +25,7 @@ ORDER = (
     "crc32",
     "flash_check",
     "error_codes",
+    "text_out",
     "uart",
     "frames",
     "uart_host",
@@ -33,6 +34,7 @@ ORDER = (
     "uart_link",
     "board",
     "network",
+    "mlperf_settings",
     "network_links",
     "ticker",
     "times",
@@ -42,6 +44,7 @@ ORDER = (
     "schedule",
     "row_stream",
     "wiring",
+    "mlperf_infer",
     "host",
     "faults",
     "startup",
@@ -69,6 +72,7 @@ PARTS = {
     "pins": "board",
     "no_transfers": "transfers",
     "transfers_status": "transfers",
+    "mlperf_host": "host",
     "dsp_row_dual": "dsp_row",
     "link_in": "link",
     "link_out": "link",
@@ -78,7 +82,8 @@ PARTS = {
     "link_speak": "link",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
-SOURCES = sorted(FIRMWARE.glob("*/*.[ch]"))
+LIBRARY = "library"  # stands in place of modules where the network is exported
+SOURCES = sorted(path for path in FIRMWARE.glob("*/*.[ch]") if path.parent.name != LIBRARY)
 
 
 def module_of(name: str) -> str:

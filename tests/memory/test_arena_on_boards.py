@@ -50,7 +50,7 @@ def run(
     plan = make_plan(
         graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
     )
-    project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
+    project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     report = pipeline.measure_folder(

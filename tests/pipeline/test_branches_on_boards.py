@@ -44,7 +44,7 @@ def run(
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
     )
-    project = generate(quantized, (plan,), settings.baud, len(x), onnx.load(model), out)
+    project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     return pipeline.measure_folder(

@@ -56,6 +56,8 @@ const network_step_t network_steps[] = {{{steps}}};
 const uint16_t network_step_count = {count};
 const uint32_t network_project_hash = 0x12345678u;
 const uint8_t network_board_index = {board_index};
+const char *const network_note = "";
+const uint16_t network_note_bytes = 0;
 const network_tensor_t network_input = {{.offset = 0, .stage = 0, .bytes = {input_bytes}}};
 const network_tensor_t network_output = {{.offset = 0, .stage = 0, .bytes = {output_bytes}}};
 const uint16_t network_watchdog_ms = 0;

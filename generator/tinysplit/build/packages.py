@@ -14,6 +14,7 @@ from platformio.dependencies import get_core_dependencies
 
 from tinysplit.common import package_files
 from tinysplit.common.cache import cache_directory
+from tinysplit.common.project_files import SYSTEM_PLATFORM
 
 
 def environment() -> dict[str, str]:
@@ -34,7 +35,7 @@ def environment() -> dict[str, str]:
 def _prepared_directory() -> Path:
     """Return PlatformIO's core folder; its name depends on its contents, so that installations do not share it."""
     platform = package_files.boards() / "platform"
-    contents = (str(platform), sys.prefix, version("platformio"), version("scons"))
+    contents = (SYSTEM_PLATFORM, str(platform), sys.prefix, version("platformio"), version("scons"))
     key = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:12]
     directory = cache_directory() / f"platformio-{key}"
     ready = directory / "ready"
@@ -65,9 +66,9 @@ def _link_platform(platforms: Path, platform: Path) -> None:
 
     Written by PlatformIO itself, it could be read by a concurrent build before it is complete.
     """
-    spec = {"owner": None, "id": None, "name": platform.name, "requirements": None, "uri": f"symlink://{platform}"}
+    spec = {"owner": None, "id": None, "name": SYSTEM_PLATFORM, "requirements": None, "uri": f"symlink://{platform}"}
     platforms.mkdir(parents=True, exist_ok=True)
-    (platforms / f"{platform.name}.pio-link").write_text(json.dumps({"cwd": "/", "spec": spec}))
+    (platforms / f"{SYSTEM_PLATFORM}.pio-link").write_text(json.dumps({"cwd": "/", "spec": spec}))
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from typer.core import TyperGroup
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
 from tinysplit.cli.bench import bench, flash
 from tinysplit.cli.explore import explore
+from tinysplit.cli.info import info
+from tinysplit.cli.library import library
 from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
 from tinysplit.cli.quantize import quantize
 from tinysplit.cli.run import build, generate, measure, run
@@ -141,6 +143,8 @@ def reproduce(as_json: Json = False) -> None:
 app.command()(generate)
 app.command()(build)
 app.command()(flash)
+app.command()(info)
+app.command()(library)
 app.command()(measure)
 app.command()(virtual)
 app.command()(run)

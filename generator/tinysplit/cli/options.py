@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.board import ClockSource, CodeMemory
+from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.errors import UsageError
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels import KERNELS, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
@@ -95,6 +97,41 @@ _CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or
 Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]
 ClockOfSplit = Annotated[
     ClockSource | None, typer.Option("--clock", help=f"{_CLOCK_HELP} By default that of the split.", show_default=False)
+]
+HostProtocolOption = Annotated[
+    HostProtocol,
+    typer.Option(
+        "--host-protocol",
+        help="What the host ports speak: tinysplit, for `tinysplit measure`; mlperf, MLPerf Tiny's lines on the board "
+        "that reads the input, to which the output returns (docs/mlperf.md).",
+    ),
+]
+MlperfModel = Annotated[
+    str | None,
+    typer.Option(
+        "--mlperf-model",
+        help="With --host-protocol mlperf: what the board says that it is, kws01, ic01 or vww01, whose data sets it "
+        "can read; any other name takes the input's integers.",
+    ),
+]
+MlperfByteScale = Annotated[
+    float | None,
+    typer.Option(
+        "--mlperf-byte-scale",
+        help="With --host-protocol mlperf: real value of a step of the data set's bytes, if it is not that of the "
+        "reference model (ic01: 1, vww01: 1/255).",
+        min=1e-9,
+    ),
+]
+HostBaudOfProtocol = Annotated[
+    int | None,
+    typer.Option(
+        "--host-baud",
+        help="Baud rate of the port between each board and the host; every board has to make it. By default "
+        f"{HostProtocol.TINYSPLIT.usual_baud}, with --host-protocol mlperf {HostProtocol.MLPERF.usual_baud}.",
+        min=1,
+        show_default=False,
+    ),
 ]
 HostBaud = Annotated[
     int,
@@ -199,3 +236,19 @@ def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
             raise UsageError(f"--kernel {text}: layer {number} is named twice")
         named[int(number) - 1] = name
     return tuple(sorted(named.items()))
+
+
+def mlperf_of(protocol: HostProtocol, model: str | None, byte_scale: float | None, copies: int) -> Mlperf | None:
+    """Return the choices of MLPerf's protocol, None for ours.
+
+    Raises UsageError for options without their protocol; see `Mlperf.check`.
+    """
+    if protocol is HostProtocol.MLPERF:
+        if model is None:
+            raise UsageError("--host-protocol mlperf needs --mlperf-model: kws01, ic01, vww01 or a name of your own")
+        mlperf = Mlperf(model, byte_scale)
+        mlperf.check(copies)
+        return mlperf
+    if model is not None or byte_scale is not None:
+        raise UsageError("--mlperf-model and --mlperf-byte-scale need --host-protocol mlperf")
+    return None

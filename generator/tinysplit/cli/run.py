@@ -24,11 +24,15 @@ from tinysplit.cli.options import (
     FailFast,
     Folder,
     HostBaud,
+    HostBaudOfProtocol,
+    HostProtocolOption,
     IdealMemory,
     Json,
     KernelOption,
     MaxAccuracyDrop,
     MinSqnr,
+    MlperfByteScale,
+    MlperfModel,
     Model,
     ObjectiveOption,
     Out,
@@ -40,11 +44,13 @@ from tinysplit.cli.options import (
     bits_or_goal,
     emit,
     messages,
+    mlperf_of,
     parse_kernels,
 )
 from tinysplit.cli.search_options import Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.cli.wiring import wiring_request
 from tinysplit.common.errors import UsageError
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import print_project
@@ -71,7 +77,10 @@ def generate(
     kernel: KernelOption = None,
     code_memory: CodeMemoryOfSplit = None,
     clock: ClockOfSplit = None,
-    host_baud: HostBaud = CostSettings.host_baud,
+    host_protocol: HostProtocolOption = HostProtocol.TINYSPLIT,
+    mlperf_model: MlperfModel = None,
+    mlperf_byte_scale: MlperfByteScale = None,
+    host_baud: HostBaudOfProtocol = None,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
 ) -> None:
@@ -85,10 +94,17 @@ def generate(
         split = split.model_copy(update={"code_memory": code_memory.requested})
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
+    mlperf = mlperf_of(host_protocol, mlperf_model, mlperf_byte_scale, len(split.copies))
     # The split may be that of the published cost model; what is generated is the quantized network.
-    kernels = parse_kernels(kernel)
-    settings = replace(split.settings, paper=False, kernels=kernels, host_baud=host_baud)
+    settings = replace(
+        split.settings,
+        paper=False,
+        kernels=parse_kernels(kernel),
+        host_baud=host_baud or host_protocol.usual_baud,
+        returns_output=mlperf is not None,
+    )
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
+    context = replace(context, mlperf=mlperf)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 

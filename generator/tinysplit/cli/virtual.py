@@ -13,9 +13,11 @@ from rich.console import Console
 
 from tinysplit.cli.options import Folder, Json, emit, messages
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
+from tinysplit.project.report import mlperf_text
 from tinysplit_hil.bench.rig_file import served_rig_text
 from tinysplit_hil.simulated_time import SharedTime
 
@@ -126,4 +128,6 @@ def _print_ports(project: Project, names: Sequence[str], as_json: bool) -> None:
             console.print(f"{board.title}: {name}", highlight=False, soft_wrap=True)
 
     emit(as_json, {"boards": boards}, show)
+    if project.host_protocol is HostProtocol.MLPERF:
+        messages.print(mlperf_text(project), highlight=False, soft_wrap=True)
     messages.print("Ctrl-C stops the boards", highlight=False)

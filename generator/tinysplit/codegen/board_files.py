@@ -8,6 +8,7 @@ from pathlib import Path
 from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.common import package_files
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
@@ -16,7 +17,7 @@ STACK_BYTES = 2048  # with the spare one
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
-_LAYER_OBJECTS = ("*/layer_*.o", "*/dsp_*.o")  # of the generated layers, and of the functions that they share
+_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj
 
 # The RCC register that enables the clocks of the GPIO ports (RM0444, RM0090, RM0351 and RM0433, chapter RCC).
 _PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
@@ -139,12 +140,18 @@ def _link_ports(links: Sequence[tuple[Uart, int]], driver: LinkDriver) -> list[L
     return [LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(links)]
 
 
-def write_project_files(folder: Path, board: Board, texts: Mapping[str, str], driver: LinkDriver | None) -> None:
+def write_project_files(
+    folder: Path,
+    board: Board,
+    texts: Mapping[str, str],
+    driver: LinkDriver | None,
+    protocol: HostProtocol = HostProtocol.TINYSPLIT,
+) -> None:
     """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library.
 
-    `driver` is that of its links, None if it has no links.
+    `driver` is that of its links, None if it has no links; `protocol` is that of its host port.
     """
-    write_files(folder, texts, firmware_sources(board, driver))
+    write_files(folder, texts, firmware_sources(board, driver, protocol))
 
 
 def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
@@ -169,16 +176,27 @@ _DRIVER_SOURCES = {
 
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
+_HOST_SOURCES = {
+    HostProtocol.TINYSPLIT: {"host.c", "frames.c"},
+    HostProtocol.MLPERF: {
+        *("mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h", "mlperf_settings.h"),
+        *("text_out.c", "text_out.h"),
+    },
+}
 
 
-def firmware_sources(board: Board, driver: LinkDriver | None) -> list[tuple[str, Path]]:
+def firmware_sources(
+    board: Board, driver: LinkDriver | None, protocol: HostProtocol = HostProtocol.TINYSPLIT
+) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
-    Of the drivers of links only `driver` is there; without links (None) nothing of links is.
+    Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
+    nothing of links is.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
+    unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[protocol]
     used = [
         file
         for file in sorted(sources)
@@ -277,7 +295,7 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
 
 
 def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code: CodePlacement) -> str:
-    of_layers = tuple(f"*/layer_{number + 1:02}_*.o" for number in code.layers)
+    of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,

@@ -201,7 +201,7 @@ def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) 
 
 def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> Tensor:
     output = len(quantized.layers) - 1
-    if plan.assignment[output] != board_plan.index:
+    if plan.output_board != board_plan.index:
         return ABSENT
     offset, stage = board_plan.memory.offset(output, len(board_plan.steps)), board_plan.stages.output
     return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))

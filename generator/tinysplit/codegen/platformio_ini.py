@@ -1,17 +1,33 @@
-"""The platformio.ini of a board's project: an environment for the installed compiler, and PlatformIO's stock one."""
+"""How a board's project is built: platformio.ini, and CMakeLists.txt with a toolchain file, by the same flags."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tinysplit.boards.board import Board, ClockSource
-from tinysplit.common import package_files
-from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import SYSTEM_ENVIRONMENT, SYSTEM_PLATFORM
 from tinysplit.common.templates import render
 
 COMPILER = "arm-none-eabi-gcc"
 STOCK_ENVIRONMENT = "stock"
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Every flag of compiler and linker but -mcpu and macros."""
+
+    machine: Sequence[str] = ("-mthumb", "-mfloat-abi=soft")
+    compiler: Sequence[str] = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
+    warnings: Sequence[str] = ("-Wall", "-Wextra")
+    linker: Sequence[str] = ("-Wl,--gc-sections",)
+
+
+@dataclass(frozen=True)
+class CMakeContext:
+    """The names of `project/CMakeLists.txt.j2` and `project/toolchain.cmake.j2`."""
+
+    board: Board
+    macros: Sequence[str]
+    flags: Flags = Flags()
 
 
 @dataclass(frozen=True)
@@ -20,10 +36,10 @@ class PlatformioIniContext:
 
     board: Board
     macros: Sequence[str]
+    flags: Flags
     system: str
     stock: str
-    system_platform: Path
-    default_environment: str
+    system_platform: str
 
 
 def macros(board: Board) -> tuple[str, ...]:
@@ -34,18 +50,21 @@ def macros(board: Board) -> tuple[str, ...]:
 
 
 def render_platformio_ini(board: Board) -> str:
-    """Return the text of the board's platformio.ini.
-
-    The default environment of `pio run` uses arm-none-eabi-gcc where it is installed now, else PlatformIO's packages.
-    """
+    """Return the text of the board's platformio.ini, which names nothing of this machine."""
     return render(
         "project/platformio.ini.j2",
         PlatformioIniContext(
             board=board,
             macros=macros(board),
+            flags=Flags(),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
-            system_platform=package_files.boards() / "platform",
-            default_environment=SYSTEM_ENVIRONMENT if shutil.which(COMPILER) else STOCK_ENVIRONMENT,
+            system_platform=SYSTEM_PLATFORM,
         ),
     )
+
+
+def render_cmake_files(board: Board) -> dict[str, str]:
+    """Return the text of each file of CMake by its name in the project."""
+    context = CMakeContext(board, macros(board))
+    return {name: render(f"project/{name}.j2", context) for name in ("CMakeLists.txt", "toolchain.cmake")}

@@ -2,49 +2,47 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 
+from tinysplit.boards.board import Board
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
+from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
-from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.note import board_note, write_project_hash
+from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
-from tinysplit.common.protocol_limits import HOST_BAUD
-from tinysplit.common.templates import render
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
 
-
-@dataclass(frozen=True)
-class ProjectHashContext:
-    """The names of `project/project_hash.c.j2`."""
-
-    project_hash: int
+BUILD_SCRIPTS = ("checksum.py", "size_line.py")
 
 
 def generate(
     quantized: QuantizedGraph,
     plans: Sequence[Plan],
-    baud: int,
+    bauds: tuple[int, int],
     calibration_samples: int,
     model: onnx.ModelProto,
     out: Path,
-    host_baud: int = HOST_BAUD,
+    mlperf: Mlperf | None = None,
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
     `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
-    it, `baud` is the links' baud rate and `host_baud` that of the host ports.
+    it, and `bauds` are the baud rates of links and host ports. With `mlperf`, the board that reads the input speaks
+    MLPerf Tiny's protocol.
 
     Raises InputError when `out` holds something other than a folder generated before.
     """
@@ -57,15 +55,22 @@ def generate(
         parameters_sha256=hashlib.sha256(parameters).hexdigest(),
     )
     sources = [_layer_sources(quantized, plan) for plan in plans]
-    project = build_manifest(quantized, sources, described, plans, (baud, host_baud), calibration_samples)
+    project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
+    if mlperf:
+        project = project.model_copy(update={"host_protocol": HostProtocol.MLPERF})
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
-        _write_boards(quantized, plans, sources, project, directories)
-        project = project.model_copy(update={"project_hash": write_project_hash(directories)})
+        _write_boards(quantized, plans, sources, project, directories, mlperf)
+        notes = [board_note(project, *each) for each in zip(project.boards, _boards(plans), strict=True)]
+        project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
     return project
+
+
+def _boards(plans: Sequence[Plan]) -> list[Board]:
+    return [board_plan.board for plan in plans for board_plan in plan.boards]
 
 
 def _write_boards(
@@ -74,6 +79,7 @@ def _write_boards(
     sources: Sequence[Sequence[LayerSource]],
     project: Project,
     directories: Sequence[Path],
+    mlperf: Mlperf | None,
 ) -> None:
     """Write the project of every board into its directory, without the project hash."""
     boards = [(plan, own, board_plan) for plan, own in zip(plans, sources, strict=True) for board_plan in plan.boards]
@@ -81,9 +87,11 @@ def _write_boards(
         own = {index + 1: of_copy[index] for index in board_plan.layers}
         network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
         driver = board_plan.link_driving.driver if board_plan.links else None
-        write_project_files(
-            directory, board_plan.board, _project_texts(own, board_plan, network, project.host_baud), driver
-        )
+        texts, protocol = _project_texts(own, board_plan, network, project.host_baud), HostProtocol.TINYSPLIT
+        if mlperf and board_plan.takes_input:
+            texts["src/mlperf_settings.c"] = render_mlperf_settings(quantized, board_plan.board, mlperf)
+            protocol = HostProtocol.MLPERF
+        write_project_files(directory, board_plan.board, texts, driver, protocol)
 
 
 def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
@@ -122,7 +130,8 @@ def _project_texts(
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board),
-        "checksum.py": checksum_script(),
+        **render_cmake_files(board_plan.board),
+        **build_scripts(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
         **render_board_files(board_plan.board, links, host_baud, *memories),
@@ -133,28 +142,7 @@ def _project_texts(
     }
 
 
-def checksum_script() -> str:
-    """Return the script that PlatformIO runs after linking."""
-    return (package_files.boards() / "platform" / "checksum.py").read_text(encoding="utf-8")
-
-
-def write_project_hash(directories: Sequence[Path]) -> int:
-    """Return the hash of the projects of all boards, after it is written into each of them."""
-    project_hash = _hash(directories)
-    for directory in directories:
-        text = render("project/project_hash.c.j2", ProjectHashContext(project_hash))
-        (directory / "src" / "project_hash.c").write_text(text, encoding="utf-8")
-    return project_hash
-
-
-def _hash(directories: Sequence[Path]) -> int:
-    """Return 32 bits of the SHA-256 of all C sources and linker scripts.
-
-    platformio.ini is left out since it names folders of this machine.
-    """
-    digest = hashlib.sha256()
-    for directory in directories:
-        for path in sorted(path for path in directory.rglob("*") if path.suffix in {".c", ".h", ".ld"}):
-            digest.update(f"{path.relative_to(directory)}\n".encode())
-            digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:4], "little")
+def build_scripts() -> dict[str, str]:
+    """Return the scripts that PlatformIO runs, by their names in the project."""
+    folder = package_files.boards() / "platform"
+    return {name: (folder / name).read_text(encoding="utf-8") for name in BUILD_SCRIPTS}

@@ -9,8 +9,9 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.boards.link_rates import RATES
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
+from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
-from tinysplit.codegen.projects import checksum_script, write_project_hash
+from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
@@ -55,7 +56,8 @@ def generate_wiring_test(
         directories = [folder / board.directory for board in project.boards]
         for index, directory in enumerate(directories):
             _write_board(directory, index, boards[index], drivings[index])
-        project = project.model_copy(update={"project_hash": write_project_hash(directories)})
+        notes = [board_note(project, *each) for each in zip(project.boards, boards, strict=True)]
+        project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
         project.write(folder)
     return project
 
@@ -64,7 +66,7 @@ def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving
     links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
     texts = {
         "platformio.ini": render_platformio_ini(board),
-        "checksum.py": checksum_script(),
+        **build_scripts(),
         "src/board_index.c": render("project/wiring_board.c.j2", WiringBoardContext(index + 1, board.title)),
         **render_board_files(board, links, HOST_BAUD, board.near_memory, driving),
     }

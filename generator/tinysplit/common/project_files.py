@@ -7,5 +7,6 @@ MODEL_NAME = "model.onnx"
 PARAMETERS_NAME = "parameters.npz"
 SPLIT_NAME = "split.json"
 
+SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
 ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"

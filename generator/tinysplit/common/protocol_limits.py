@@ -1,5 +1,7 @@
 """Sizes of frames and messages as in docs/protocol.md and firmware/common/frames.h."""
 
+PROTOCOL_VERSION = 2
+
 FRAME_PAYLOAD_BYTES = 1024  # at most
 FRAME_OVERHEAD_BYTES = 8  # header and CRC
 

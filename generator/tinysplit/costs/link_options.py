@@ -38,13 +38,14 @@ class LinkSettings:
     """The links between all pairs of boards: those in `named`, and full duplex with `baud` between all others.
 
     `driver` is that of all boards, None to choose it for each board; `hand_off` that of all cuts, None for what is
-    faster.
+    faster. With `returns_output` the network's output comes back to the board that reads the input.
     """
 
     baud: int
     named: tuple[LinkSetting, ...] = ()
     driver: LinkDriver | None = None
     hand_off: HandOffMode | None = None
+    returns_output: bool = False
 
     def between(self, a: int, b: int) -> LinkSetting:
         """Return the link between two boards."""

@@ -49,6 +49,7 @@ class CostSettings:
     bits: int = 8
     baud: int = 115200
     host_baud: int = HOST_BAUD
+    returns_output: bool = False  # to the board that reads the input, which keeps that
     bits_per_byte: int = BITS_PER_BYTE
     objective: Objective = Objective.LATENCY
     use_all: bool = False
@@ -74,7 +75,7 @@ class CostSettings:
         asked for.
         """
         hand_off = self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
-        return LinkSettings(self.baud, self.links, self.link_driver, hand_off)
+        return LinkSettings(self.baud, self.links, self.link_driver, hand_off, self.returns_output)
 
     @property
     def period_definition(self) -> Period:

@@ -26,6 +26,8 @@ def choose_stages(
     out_tensors: Sequence[int],
     input_bytes: int,
     output_bytes: int,
+    *,
+    keeps_input: bool = False,
 ) -> Stages:
     """Return which transfers get a buffer of their own in `free_bytes` of RAM beside the arena.
 
@@ -34,10 +36,13 @@ def choose_stages(
     room: tensors received, tensors sent, the network's input, its output. The others block.
 
     Received tensors come first: without a buffer both boards of the link wait for each other, while without a buffer
-    for a tensor sent only the sender waits.
+    for a tensor sent only the sender waits. The input comes first where the host counts on its buffer (`keeps_input`).
     """
     sizes = (*in_tensors, *out_tensors, input_bytes, output_bytes)
     staged = tuple(_fitting(sizes, free_bytes))
+    if keeps_input:
+        kept, *others, output = _fitting((input_bytes, *in_tensors, *out_tensors, output_bytes), free_bytes)
+        staged = (*others, kept, output)
     n_in, n_both = len(in_tensors), len(in_tensors) + len(out_tensors)
     return Stages(
         in_tensors=staged[:n_in],

@@ -41,4 +41,5 @@ def _on_board(plan: Plan, assignment: Assignment) -> Plan:
     if plan.assignment == assignment:
         return plan
     (board_plan,) = plan.boards
-    return replace(plan, assignment=assignment, boards=(replace(board_plan, index=assignment[0]),))
+    own = replace(board_plan, index=assignment[0])
+    return replace(plan, assignment=assignment, boards=(own,), output_board=assignment[0])

@@ -21,7 +21,8 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
-from tinysplit.plan.stages import StageBuffers, place_stages
+from tinysplit.plan.return_route import input_board, return_cuts
+from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.cuts import transfers
@@ -127,6 +128,7 @@ class Plan:
     cuts: tuple[Cut, ...]
     hand_offs: tuple[HandOff, ...]
     saved_s: float
+    output_board: int  # 0-based: gives the output to the host
 
 
 def make_plan(
@@ -150,7 +152,7 @@ def make_plan(
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
-    cuts = transfers(problem, assignment)
+    cuts, output_board = _cuts(graph, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
@@ -159,16 +161,27 @@ def make_plan(
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
         arena_bytes = aligned(memory.arena.size_bytes)
         driving, link_bytes = link_memory.choose(ram_bytes - arena_bytes)
-        title, used = board_title(index + 1, board.name), max(arena_bytes, constants[index])
-        _check_arena(title, ram_bytes, arena_bytes, link_bytes)
-        ends = _input_and_output_bytes(graph, widths, memory, is_last=assignment[-1] == index)
-        stages = place_stages(steps, cuts, arena_bytes, ram_bytes - link_bytes - used, *ends, polls=driving.polls)
+        ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
+        _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
+        free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
+        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, polls=driving.polls)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     planned = starmap(plan_board, sorted(_steps(assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off))
+    return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off), output_board)
+
+
+def _cuts(
+    graph: Graph, problem: Problem, assignment: Assignment, settings: LinkSettings
+) -> tuple[tuple[Cut, ...], int]:
+    """Return the cuts hop by hop, and the board that gives the output to the host."""
+    cuts = transfers(problem, assignment)
+    if not settings.returns_output:
+        return cuts, assignment[-1]
+    first = input_board(graph, assignment)
+    return (*cuts, *return_cuts(problem, cuts, assignment, first)), first
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
@@ -210,11 +223,14 @@ class _LinkMemory:
         return driving, self._own_bytes + driving.ram_bytes(self.board, len(links))
 
 
-def _input_and_output_bytes(graph: Graph, widths: BitWidths, memory: BoardMemory, *, is_last: bool) -> tuple[int, int]:
-    """Return the bytes of the network's input and output on a board, 0 where another board has them."""
+def _host_ends(
+    graph: Graph, widths: BitWidths, memory: BoardMemory, settings: LinkSettings, *, is_last: bool
+) -> HostEnds:
+    """Return the network's input and output on a board. One host alone sends an input once for several inferences."""
     takes_input = BufferId(NETWORK_INPUT) in memory.arena.offsets
     input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if takes_input else 0
-    return input_bytes, widths.size_bytes(graph, len(graph.layers) - 1) if is_last else 0
+    output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if is_last else 0
+    return HostEnds(input_bytes, output_bytes, keeps_input=settings.returns_output)
 
 
 def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:
@@ -241,11 +257,12 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(board: str, ram_bytes: int, arena_bytes: int, link_bytes: int) -> None:
-    """Raise CheckFailedError if arena and links do not fit."""
-    if arena_bytes + link_bytes > ram_bytes:
+def _check_arena(board: str, ram_bytes: int, arena_bytes: int, link_bytes: int, kept_bytes: int) -> None:
+    """Raise CheckFailedError if arena, links and a kept input of `kept_bytes` do not fit."""
+    if arena_bytes + link_bytes + kept_bytes > ram_bytes:
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
+        of_input = f" and {kept_bytes} bytes for the input that it keeps" if kept_bytes else ""
         raise CheckFailedError(
-            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}: "
-            "split over more boards"
+            f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}"
+            f"{of_input}: split over more boards"
         )

@@ -22,26 +22,42 @@ class StageBuffers:
     size_bytes: int
 
 
+@dataclass(frozen=True)
+class HostEnds:
+    """What the host gives to a board and gets from it, in bytes; 0 where another board has it.
+
+    An input that is kept for more inferences has its buffer before all others.
+    """
+
+    input_bytes: int
+    output_bytes: int
+    keeps_input: bool = False
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the buffer that the board cannot do without."""
+        return aligned(self.input_bytes) if self.keeps_input else 0
+
+
 def place_stages(
     steps: Sequence[Step],
     cuts: Sequence[Cut],
     arena_bytes: int,
     free_bytes: int,
-    input_bytes: int,
-    output_bytes: int,
+    ends: HostEnds,
     *,
     polls: bool = False,
 ) -> StageBuffers:
     """Return the buffers of a board in `free_bytes` of RAM behind its arena.
 
-    `input_bytes` and `output_bytes` are those of the network, 0 where another board has them. A board that `polls` its
-    links has none for its transfers: what comes while a layer runs would be lost.
+    A board that `polls` its links has none for its transfers: what comes while a layer runs would be lost.
     """
     received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
     sizes = [0 if polls else cut.payload_bytes for cut in cuts]
     in_bytes, out_bytes = ([sizes[number] for number in numbers] for numbers in (received, sent))
-    stages = choose_stages(free_bytes, in_bytes, out_bytes, input_bytes, output_bytes)
-    flat = (*in_bytes, *out_bytes, input_bytes, output_bytes)
+    own = (ends.input_bytes, ends.output_bytes)
+    stages = choose_stages(free_bytes, in_bytes, out_bytes, *own, keeps_input=ends.keeps_input)
+    flat = (*in_bytes, *out_bytes, *own)
     staged = (*stages.in_tensors, *stages.out_tensors, stages.input, stages.output)
     *transfers, own_input, own_output = _offsets(aligned(arena_bytes), flat, staged)
     numbers = zip((*received, *sent), transfers, strict=True)

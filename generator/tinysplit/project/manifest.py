@@ -15,6 +15,7 @@ from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
@@ -228,6 +229,7 @@ class Project(FileModel):
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
     baud: int
     host_baud: int
+    host_protocol: HostProtocol = HostProtocol.TINYSPLIT  # of the board that reads the input
     calibration_samples: int
     project_hash: int
     estimated_period_s: float
@@ -279,6 +281,18 @@ class Project(FileModel):
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""
         return next(board for board in self.boards if board.number == number)
+
+    def speaks_mlperf(self, number: int) -> bool:
+        """Return whether the host port of board `number` speaks MLPerf Tiny's protocol."""
+        return self.host_protocol is HostProtocol.MLPERF and number in self.pipelines[0].input_boards
+
+    def check_measurable(self, folder: Path) -> None:
+        """Raise InputError where the host port speaks another protocol than that of `tinysplit measure`."""
+        if self.host_protocol is HostProtocol.MLPERF:
+            raise InputError(
+                f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it "
+                "with --host-protocol tinysplit"
+            )
 
     def write(self, folder: Path) -> None:
         """Write the manifest into `folder`."""

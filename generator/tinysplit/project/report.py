@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.boards.board import CodeMemory
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectLink
@@ -34,6 +35,14 @@ def print_project(project: Project, out: Path, console: Console) -> None:
     _print_hand_offs(project, console)
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
+    if project.host_protocol is HostProtocol.MLPERF:
+        console.print(mlperf_text(project), highlight=False, soft_wrap=True)
+
+
+def mlperf_text(project: Project) -> str:
+    """Return which board speaks MLPerf Tiny's protocol, and at which baud rate."""
+    (number,) = project.pipelines[0].input_boards
+    return f"{project.board(number).title} speaks MLPerf Tiny's protocol at {project.host_baud} baud (docs/mlperf.md)"
 
 
 def code_memory_text(board: ProjectBoard) -> str:

@@ -3,16 +3,21 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from serial import SerialException
+
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.boards import check_identity, check_version
 from tinysplit_hil.client import BoardClient
+from tinysplit_hil.note import NOTE_COMMAND, note_in, parse_note
 from tinysplit_hil.protocol import Identity
+from tinysplit_hil.request_port import BYTES_AT_ONCE, Port
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import Clock, Task, pause, run_tasks
 
 BOOT_S = 5.0  # until a board that was flashed runs its image
 RETRY_S = 0.1
+LINE_S = 1.0  # for a line of MLPerf's protocol
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,10 @@ class RunningImage:
 def running_images(project: Project, rig: Rig, numbers: Iterable[int], wait_s: float = 0.0) -> dict[int, RunningImage]:
     """Ask boards what they run, all at once, until each runs the image of `project` or `wait_s` have passed."""
     clients = {number: client for number, client in rig.clients(project).items() if number in set(numbers)}
-    states = {number: _Asked(project, project.board(number), client, rig.clock) for number, client in clients.items()}
+    states: dict[int, _Asked] = {}
+    for number, client in clients.items():
+        own = (project, project.board(number), client, rig.clock)
+        states[number] = _AskedInLines(rig.ports[number], *own) if project.speaks_mlperf(number) else _Asked(*own)
 
     def poll() -> None:
         for state in states.values():
@@ -82,3 +90,33 @@ class _Asked:
     def _is_new(self, identity: Identity) -> bool:
         own = (self._project.project_hash, self._board.number - 1)
         return (identity.project_hash, identity.board_index) == own
+
+
+class _AskedInLines(_Asked):
+    """A board that speaks MLPerf Tiny's protocol: its note has the hash; nothing checks its flash but each new run."""
+
+    def __init__(self, port: Port, project: Project, board: ProjectBoard, client: BoardClient, clock: Clock) -> None:
+        super().__init__(project, board, client, clock)
+        self._lines = port
+        self._received = b""
+
+    def poll(self) -> None:
+        try:
+            self._received += self._lines.read(BYTES_AT_ONCE)
+        except SerialException as error:
+            self._port_failure = ToolError(f"{self._client.name}: the port failed ({error})")
+
+    def _ask_once(self) -> Task[None]:
+        self._received = b""
+        self._lines.write(NOTE_COMMAND)
+        end_s = self._clock.now_s() + LINE_S
+        text: bytes | None = None
+        while text is None and self._port_failure is None and self._clock.now_s() < end_s:
+            yield
+            text = note_in(self._received)
+        problem = "" if text else str(self._port_failure or f"{self._client.name} does not answer `note%`")
+        found = parse_note(text, self._client.name) if text else {}
+        hash_text = str(found.get("project_hash", ""))
+        own = (f"{self._project.project_hash:08x}", self._board.number)
+        is_new = (hash_text, found.get("board")) == own
+        self.image = RunningImage(is_new, int(hash_text, 16) if hash_text else None, problem)

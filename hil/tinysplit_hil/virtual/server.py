@@ -95,9 +95,14 @@ class Server:
     """
 
     def __init__(self, rig: VirtualRig, ports: Sequence[OsPort], shared: SharedTime, *, is_real_time: bool) -> None:
-        """Let the boards start, and be ready to serve them. `ports` are in board order. Raises BoardStoppedError."""
+        """Let the boards start, and be ready to serve them. `ports` are in board order. Raises BoardStoppedError.
+
+        What they say meanwhile is lost, as nobody can have opened a port.
+        """
         self._rig = rig
         self._rig.run_until(_START_PS)
+        for index in range(len(ports)):
+            self._rig.host_port(index).received.clear()
         self._lines = [_Line(rig, index, port) for index, port in enumerate(ports)]
         self._shared = shared
         self._is_real_time = is_real_time

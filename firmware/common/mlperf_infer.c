@@ -1,0 +1,227 @@
+#include "mlperf_infer.h"
+
+#include "board.h"
+#include "clock.h"
+#include "cycle_counter.h"
+#include "error_codes.h"
+#include "exchange.h"
+#include "frames.h"
+#include "interrupts.h"
+#include "mlperf_settings.h"
+#include "network.h"
+#include "run.h"
+#include "schedule.h"
+#include "text_out.h"
+#include "ticker.h"
+
+enum { HZ_PER_MHZ = 1000000, MOST_TRIES = 5, DECIMALS = 6, RUNS_AHEAD = 1 << 24 };
+
+typedef enum { IDLE, WARMING, MEASURING } phase_t;
+
+static volatile phase_t phase;
+static uint32_t warm_ups_left;
+static uint32_t left;
+static uint32_t input_crc;
+static bool is_run_asked;   /* of the schedule, which has not begun it yet */
+static bool is_run_spoilt;  /* an inference of it was given up */
+static bool has_done_any;   /* inference of this command */
+static uint8_t tries;
+static uint32_t newest_run; /* asked for */
+
+/* Time: that of the ticker, which is on while no inference runs, and that of the cycle counter, during which the core
+ * never sleeps, while one does. */
+static uint32_t start_us;
+static uint32_t start_ticker_us;
+static uint64_t start_cycles;
+
+uint32_t mlperf_us(void) {
+  if (phase == IDLE) return start_us + ticker_us() - start_ticker_us;
+  return start_us + (uint32_t)((cycle_counter_now() - start_cycles) / (cycle_counter_hz(clock_core_hz) / HZ_PER_MHZ));
+}
+
+static void enter(phase_t next) {
+  uint32_t now_us = mlperf_us();
+  start_us = now_us;
+  phase = next;
+  if (next == IDLE) {
+    ticker_start();
+    start_ticker_us = ticker_us();
+  } else {
+    start_cycles = cycle_counter_now();
+  }
+}
+
+static void send_time(void) {
+  text_out("m-lap-us-");
+  text_out_number(mlperf_us());
+  text_out("\r\n");
+}
+
+/* Runs: one lasts until something fails. */
+
+static bool is_newer(uint32_t run, uint32_t than) { return (int32_t)(run - than) > 0; }
+
+static void begin_run(uint32_t ahead) {
+  if (is_newer(run_number, newest_run)) newest_run = run_number;
+  newest_run += ahead;
+  if (newest_run == 0) newest_run = 1;
+  is_run_asked = true;
+  is_run_spoilt = false;
+  run_request(&(run_request_t){.type = FRAME_RESET, .run = newest_run});
+}
+
+void mlperf_infer_begin(void) { begin_run(1); }
+
+/* Inferences */
+
+static void begin_inference(void) {
+  const uint8_t *unused;
+  exchange_read(exchange_outputs_done, 0, 0, &unused); /* frees the output before */
+  exchange_start(exchange_inputs_taken, input_crc);
+}
+
+static void begin_measuring(void) {
+  enter(MEASURING);
+  text_out("m-warmup-done\r\nm-infer-start-");
+  text_out_number(left);
+  text_out("\r\n");
+  send_time();
+}
+
+static void begin_inferences(void) {
+  if (warm_ups_left == 0) begin_measuring();
+  begin_inference();
+}
+
+void mlperf_infer(uint32_t count, uint32_t warm_ups, uint32_t crc) {
+  left = count;
+  warm_ups_left = warm_ups;
+  input_crc = crc;
+  has_done_any = false;
+  tries = 0;
+  enter(WARMING);
+  text_out("m-warmup-start-");
+  text_out_number(warm_ups);
+  text_out("\r\n");
+  if (is_run_asked) return;
+  if (is_run_spoilt || run_state == RUN_STOPPED || run_has_ended()) {
+    begin_run(1);
+  } else {
+    begin_inferences();
+  }
+}
+
+bool mlperf_is_inferring(void) { return phase != IDLE; }
+
+void mlperf_infer_cancel(void) {
+  enter(IDLE);
+  is_run_spoilt = true;
+}
+
+static void end(void) {
+  send_time();
+  enter(IDLE);
+  text_out("m-infer-done\r\n");
+  mlperf_send_results();
+  text_out("m-ready\r\n");
+}
+
+static void fail(uint8_t code, uint32_t detail) {
+  mlperf_infer_cancel();
+  mlperf_send_error(code, detail);
+  text_out("m-ready\r\n");
+}
+
+/* Results */
+
+static int32_t output_at(uint32_t index) {
+  const uint8_t *at = network_arena + network_output.stage + index * mlperf_settings.output_value_bytes;
+  return mlperf_settings.output_value_bytes == 1 ? (int8_t)at[0] : (int16_t)(at[0] | at[1] << 8);
+}
+
+/* Sign and digits of each output, with a comma in between. */
+static const char *result_part(uint32_t part) {
+  static char text[TEXT_NUMBER_CHARS];
+  uint32_t index = part / 2;
+  if (index >= network_output.bytes / mlperf_settings.output_value_bytes) return 0;
+  int32_t steps = output_at(index) - mlperf_settings.output_zero_point;
+  if (part % 2 == 0) return index ? (steps < 0 ? ",-" : ",") : (steps < 0 ? "-" : "");
+  uint64_t product = (uint64_t)(uint32_t)(steps < 0 ? -steps : steps) * mlperf_settings.output_factor;
+  uint32_t shift = mlperf_settings.output_shift;
+  return text_of_number(text, shift ? ((product >> (shift - 1u)) + 1u) >> 1 : product, DECIMALS);
+}
+
+bool mlperf_send_results(void) {
+  if (exchange_outputs_done == 0) return false;
+  text_out("m-results-[");
+  text_out_parts(result_part);
+  text_out("]\r\n");
+  return true;
+}
+
+void mlperf_send_error(uint8_t code, uint32_t detail) {
+  text_out("e-[Error ");
+  text_out_number(code);
+  text_out(", detail ");
+  text_out_number(detail);
+  text_out("]\r\n");
+}
+
+/* Events of the modules below */
+
+void exchange_on_taken(uint32_t number) { (void)number; }
+
+void exchange_on_done(uint32_t number, uint32_t crc) {
+  (void)number;
+  (void)crc;
+  if (phase == IDLE) return;
+  has_done_any = true;
+  if (phase == WARMING) {
+    warm_ups_left--;
+    begin_inferences();
+  } else if (--left) {
+    begin_inference();
+  } else {
+    end();
+  }
+  uart_host_wake(&board_host_uart);
+}
+
+void exchange_on_corrupt(uint32_t number) {
+  uint32_t lock = interrupts_lock();
+  if (phase != IDLE) fail(ERROR_INPUT_CORRUPT, number);
+  uart_host_wake(&board_host_uart);
+  interrupts_unlock(lock);
+}
+
+void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail) {
+  (void)type;
+  (void)sequence;
+  uint32_t lock = interrupts_lock();
+  is_run_asked = false;
+  if (phase != IDLE && code) fail(code, detail);
+  if (phase != IDLE) begin_inferences();
+  uart_host_wake(&board_host_uart);
+  interrupts_unlock(lock);
+}
+
+/* Whether a neighbour was reset or left behind since the last inference: another run mends that. */
+static bool may_mend(uint8_t code) {
+  bool is_left_behind =
+      code == ERROR_LINK_PEER_STOPPED || code == ERROR_LINK_PEER_RESTARTED || code == ERROR_LINK_OTHER_RUN;
+  return is_left_behind && !has_done_any && tries++ < MOST_TRIES;
+}
+
+void run_on_error(uint8_t code, uint32_t detail) {
+  uint32_t lock = interrupts_lock();
+  if (phase == IDLE) {
+    is_run_spoilt = true;
+  } else if (may_mend(code)) {
+    enter(WARMING);
+    begin_run(code == ERROR_LINK_OTHER_RUN ? RUNS_AHEAD : 1u);
+  } else {
+    fail(code, detail);
+  }
+  uart_host_wake(&board_host_uart);
+  interrupts_unlock(lock);
+}

@@ -1,0 +1,27 @@
+/* What MLPerf Tiny's protocol needs to know of the board and the network: the definition is in the generated
+ * src/mlperf_settings.c.
+ */
+#ifndef MLPERF_SETTINGS_H
+#define MLPERF_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  const char *device; /* name of the board */
+  const char *model;  /* of the benchmark */
+
+  /* The network's input for each byte of the data set; NULL: the bytes are those of the input itself. */
+  const int16_t *input_map;
+  uint8_t input_value_bytes; /* 1 or 2 */
+
+  /* An output i stands for (i - zero_point) * factor / 2^shift millionths. */
+  uint8_t output_value_bytes;
+  uint8_t output_shift;
+  uint32_t output_factor;
+  int32_t output_zero_point;
+} mlperf_settings_t;
+
+extern const mlperf_settings_t mlperf_settings;
+
+#endif

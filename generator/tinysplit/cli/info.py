@@ -1,0 +1,50 @@
+"""`tinysplit info`: what a program, a generated folder or a connected board is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tinysplit.cli.options import Json, emit
+from tinysplit.project.manifest import Project
+from tinysplit_hil.note import note_of_elf, note_of_port
+
+
+def info(
+    target: Annotated[str, typer.Argument(help="An ELF file, a generated folder, or the serial port of a board.")],
+    baud: Annotated[
+        int | None,
+        typer.Option(help="Baud rate of the port; by default the usual ones of both protocols.", min=1),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a program is: model, project hash, board, clock, baud rates, versions."""
+    path = Path(target)
+    if path.is_dir():
+        notes = _notes_of_folder(path)
+    elif path.is_file():
+        notes = [note_of_elf(path)]
+    else:
+        notes = [note_of_port(target, baud)]
+    emit(as_json, {"programs": notes}, lambda console: _print(notes, console))
+
+
+def _notes_of_folder(folder: Path) -> list[dict[str, Any]]:
+    """Return the notes of all boards. Raises InputError where the folder is not built."""
+    project = Project.read(folder)
+    return [note_of_elf(board.elf(folder)) for board in project.boards]
+
+
+def _print(notes: list[dict[str, Any]], console: Console) -> None:
+    for note in notes:
+        width = max(map(len, note), default=0)
+        for name, value in note.items():
+            console.print(f"{name:<{width}}  {_text(value)}", highlight=False, markup=False, soft_wrap=True)
+        if note is not notes[-1]:
+            console.print()
+
+
+def _text(value: Mapping[str, Any] | list[Any] | str | float | None) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,29 @@
+"""`tinysplit library`: the network as C sources for firmware that is not ours."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinysplit.cli.options import Folder, Json, emit
+from tinysplit.codegen.library import write_library
+from tinysplit.project.manifest import Project
+
+
+def library(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library: a new or an empty one.")],
+    board: Annotated[
+        int | None, typer.Option(help="Number of the board, of those with a copy of the whole network.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the network as a C library, layers and network only, for a firmware of your own."""
+    names = [str(name) for name in write_library(Project.read(folder), folder, out, board)]
+    emit(
+        as_json,
+        {"files": names},
+        lambda console: console.print(
+            f"{len(names)} files in {out}: include tinysplit.h", highlight=False, soft_wrap=True
+        ),
+    )

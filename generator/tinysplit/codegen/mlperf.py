@@ -1,0 +1,119 @@
+"""`src/mlperf_settings.c`: what a board that speaks MLPerf Tiny's protocol knows of data set and network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import floor, frexp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.templates import render
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.quantized_graph import QuantizedGraph
+
+BITS_OF_BYTE = 8
+DECIMALS = 6  # of a result, as in firmware/common/mlperf_infer.c
+_FACTOR_BITS = 31
+_NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+
+@dataclass(frozen=True)
+class ByteFormat:
+    """What a byte of a data set's files stands for: (i - zero_point) * scale, i from 0 or in two's complement."""
+
+    scale: float
+    zero_point: int = 0
+    is_signed: bool = False
+
+    def values(self) -> NDArray[np.float64]:
+        """Return the real values of the bytes 0 to 255."""
+        integers = np.arange(1 << BITS_OF_BYTE, dtype=np.uint8)
+        signed = integers.astype(np.int8) if self.is_signed else integers
+        return (signed.astype(np.float64) - self.zero_point) * self.scale
+
+
+# The files of mlcommons/tiny: features in the int8 format of the reference model's input, and pixels.
+DATASETS = {
+    "kws01": ByteFormat(0.5847029089927673, 83, is_signed=True),
+    "ic01": ByteFormat(1.0),
+    "vww01": ByteFormat(1 / 255),
+}
+
+
+@dataclass(frozen=True)
+class Mlperf:
+    """The choices of --host-protocol mlperf: name of the model, and the real value of a step of the files' bytes."""
+
+    model: str
+    byte_scale: float | None = None
+
+    @property
+    def bytes(self) -> ByteFormat | None:
+        """The format of the data set's bytes, None where they are the integers of the network's input."""
+        known = DATASETS.get(self.model)
+        if self.byte_scale is None:
+            return known
+        return replace(known or ByteFormat(1.0), scale=self.byte_scale)
+
+    def check(self, copies: int) -> None:
+        """Raise InputError for a model that cannot be served, UsageError for copies of the network."""
+        if copies:
+            raise UsageError("the split has copies of the network, and --host-protocol mlperf serves one: split again")
+        if not self.model or set(self.model) - set(_NAME_CHARACTERS):
+            raise InputError(f"--mlperf-model {self.model!r}: use letters, digits, and . _ -")
+        if self.model == "ad01":
+            raise InputError(
+                "--mlperf-model ad01: its result is the squared error of a reconstruction, which no board computes: "
+                "use --host-protocol tinysplit"
+            )
+
+
+@dataclass(frozen=True)
+class MlperfContext:
+    """The names of `project/mlperf_settings.c.j2`; `input_map` is empty where bytes are taken as they are."""
+
+    device: str
+    model: str
+    input_map: Sequence[str]
+    input_value_bytes: int
+    output_value_bytes: int
+    output_factor: int
+    output_shift: int
+    output_zero_point: int
+
+
+def render_mlperf_settings(quantized: QuantizedGraph, board: Board, mlperf: Mlperf) -> str:
+    """Return the text of `mlperf_settings.c`."""
+    source, output = quantized.input_format, quantized.output_format
+    factor, shift = _millionths(output.scale)
+    return render(
+        "project/mlperf_settings.c.j2",
+        MlperfContext(
+            device=board.title,
+            model=mlperf.model,
+            input_map=_input_map(source, mlperf.bytes) if mlperf.bytes else (),
+            input_value_bytes=source.bits // BITS_OF_BYTE,
+            output_value_bytes=output.bits // BITS_OF_BYTE,
+            output_factor=factor,
+            output_shift=shift,
+            output_zero_point=output.zero_point,
+        ),
+    )
+
+
+def _input_map(source: ValueFormat, dataset: ByteFormat) -> list[str]:
+    """Return the lines of a table with the network's input for each byte, 8 on a line."""
+    integers = source.quantize(dataset.values()).tolist()
+    return [", ".join(map(str, integers[start : start + 8])) for start in range(0, len(integers), 8)]
+
+
+def _millionths(scale: float) -> tuple[int, int]:
+    """Return a factor of at most 31 bits and a shift: factor / 2**shift is 10**6 * `scale`."""
+    _, exponent = frexp(scale * 10**DECIMALS)
+    shift = min(max(_FACTOR_BITS - exponent, 0), 2 * _FACTOR_BITS)
+    factor = floor(scale * 10**DECIMALS * 2.0**shift + 0.5)
+    if factor >> (_FACTOR_BITS + 1):
+        raise InputError(f"a step of the network's output is {scale:g}: results of --host-protocol mlperf are smaller")
+    return factor, shift

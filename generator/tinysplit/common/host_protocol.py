@@ -1,0 +1,19 @@
+"""The protocols that a generated board speaks with its host."""
+
+from enum import StrEnum
+
+from tinysplit.common.protocol_limits import HOST_BAUD
+
+MLPERF_BAUD = 115200  # of the benchmark's own runner
+
+
+class HostProtocol(StrEnum):
+    """Frames as in docs/protocol.md on all boards, or MLPerf Tiny's lines on the board that reads the input."""
+
+    TINYSPLIT = "tinysplit"
+    MLPERF = "mlperf"
+
+    @property
+    def usual_baud(self) -> int:
+        """The baud rate of the host ports unless another one is chosen."""
+        return HOST_BAUD if self is HostProtocol.TINYSPLIT else MLPERF_BAUD

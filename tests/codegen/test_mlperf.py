@@ -1,0 +1,69 @@
+"""The settings of MLPerf Tiny's protocol: formats of the data sets, and the scale of the results."""
+
+import re
+
+import numpy as np
+import pytest
+
+import example
+from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.mlperf import DATASETS, Mlperf, render_mlperf_settings
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.project.load import read_quantized
+
+BOARD = "nucleo_g071rb"
+
+
+@pytest.fixture(scope="module", params=[8, 16])
+def quantized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> QuantizedGraph:
+    folder = tmp_path_factory.mktemp("example") / "out"
+    return read_quantized(folder, example.generate_example(folder, BOARD, bits=request.param))
+
+
+def settings(quantized: QuantizedGraph, model: str, byte_scale: float | None = None) -> str:
+    return render_mlperf_settings(quantized, load_board(BOARD), Mlperf(model, byte_scale))
+
+
+def input_map(text: str) -> list[int]:
+    found = re.search(r"input_map\[256\] = \{(.*?)\};", text, re.DOTALL)
+    return [int(number) for number in found[1].split(",") if number.strip()] if found else []
+
+
+@pytest.mark.parametrize("model", sorted(DATASETS))
+def test_bytes_of_a_known_data_set_become_inputs(quantized: QuantizedGraph, model: str) -> None:
+    table = input_map(settings(quantized, model))
+    byte = {"kws01": 83, "ic01": 0, "vww01": 0}[model]  # stands for 0.0
+    assert len(table) == 256
+    assert table[byte] == quantized.input_format.quantize(np.zeros(1))[0]
+    expected = {"kws01": (-1 - 83) * 0.5847029089927673, "ic01": 255.0, "vww01": 1.0}[model]
+    assert table[255] == quantized.input_format.quantize(np.array([expected]))[0]
+
+
+def test_another_scale_of_the_bytes(quantized: QuantizedGraph) -> None:
+    assert input_map(settings(quantized, "ic01", 1 / 255)) == input_map(settings(quantized, "vww01"))
+    assert input_map(settings(quantized, "mine", 1 / 255)) == input_map(settings(quantized, "vww01"))
+
+
+def test_other_models_take_the_inputs_own_bytes(quantized: QuantizedGraph) -> None:
+    text = settings(quantized, "mine")
+    assert "input_map" not in text
+    assert f".input_value_bytes = {quantized.bits // 8}," in text
+
+
+def test_results_are_millionths(quantized: QuantizedGraph) -> None:
+    text = settings(quantized, "mine")
+    factor, shift = (int(re.search(rf"output_{name} = (\d+)", text)[1]) for name in ("factor", "shift"))  # type: ignore[index]
+    assert factor < 2**32
+    assert factor / 2**shift == pytest.approx(1e6 * quantized.output_format.scale, rel=1e-8)
+
+
+@pytest.mark.parametrize("model", ["", "a]", "kws 01", 'a"b', "ad01"])
+def test_a_model_that_cannot_be_served_is_refused(model: str) -> None:
+    with pytest.raises(InputError, match="--mlperf-model"):
+        Mlperf(model).check(copies=0)
+
+
+def test_copies_are_refused() -> None:
+    with pytest.raises(UsageError, match="serves one"):
+        Mlperf("kws01").check(copies=2)
