@@ -72,7 +72,7 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Ite
 @contextmanager
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
-    file = read_rig_of(path, project)
+    file = read_rig_of(path, project.numbered_names)
     urls = [board.port_name() for board in file.board]
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")

@@ -1,7 +1,8 @@
 """A desk without boards: programmers that are scripts on the PATH, and boards that answer on ptys.
 
 Scripts and boards share a folder: SERIAL.json has what the part answers and how its programming fails, SERIAL.image
-what it runs. Each call of a programmer is a line of log.jsonl.
+what it runs: the text beside the ELF file that was flashed (.runs), or its path. Each call of a programmer is a line of
+log.jsonl.
 """
 
 import json
@@ -58,7 +59,8 @@ print(part["prints"])
 if part["exit_code"] == 0:
     elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))[0]
     image = desk / (serial + ".image")
-    image.with_suffix(".new").write_text((Path(elf).with_suffix(".runs")).read_text())
+    runs = Path(elf).with_suffix(".runs")
+    image.with_suffix(".new").write_text(runs.read_text() if runs.exists() else json.dumps(elf))
     image.with_suffix(".new").rename(image)
 sys.exit(part["exit_code"])
 """

@@ -7,13 +7,13 @@ import typer
 from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.cli.options import Folder, Json, emit, messages
+from tinysplit.cli.options import Folder, Json, ProgrammerOption, emit, messages
 from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.commands import Command, shell_line
 from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
-from tinysplit_hil.bench.flash import Target, flash_project, planned_commands, targets_of
+from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, planned_commands, targets_of
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
 from tinysplit_hil.bench.stlink import UDEV_RULES
@@ -23,7 +23,6 @@ bench = typer.Typer(help="Real boards on a desk: find them, and let users open t
 RigPath = Annotated[
     Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")
 ]
-ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes the boards.")]
 
 
 @bench.command()
@@ -48,9 +47,7 @@ def udev() -> None:
 def flash(
     folder: Folder,
     rig: RigPath,
-    programmer: Annotated[
-        ProgrammerName, typer.Option(help="Program that flashes the boards.")
-    ] = ProgrammerName.OPENOCD,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands and run none: no probe or programmer is needed.")
     ] = False,
@@ -61,7 +58,7 @@ def flash(
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == pipeline.VIRTUAL_RIG:
-        raise UsageError(f"--rig {rig}: virtual boards run their images without flashing: give a rig file")
+        raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
         planned = planned_commands(targets_of(project, folder, rig), chosen)

@@ -15,6 +15,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.kernels import KERNELS, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
+from tinysplit_hil.bench.programmers import ProgrammerName
 
 AUTO_BITS = "auto"
 AUTO_BAUD = "auto"
@@ -113,6 +114,7 @@ Rig = Annotated[
     str,
     typer.Option("--rig", help="`virtual` for emulated boards, or a TOML file with the serial port of every board."),
 ]
+ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes real boards.")]
 SampleCount = Annotated[int, typer.Option("--sample-count", help="Number of samples to run on the boards.", min=1)]
 Pipelined = Annotated[
     bool,

@@ -3,17 +3,17 @@
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 from serial.tools import list_ports
 
+from tinysplit.boards.board import board_title
 from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
-from tinysplit.project.manifest import Project
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
@@ -88,19 +88,19 @@ def read_rig_file(path: Path) -> RigFile:
     return rig
 
 
-def read_rig_of(path: Path, project: Project) -> RigFile:
-    """Read the rig file of a project. Raises InputError also where it has other boards than the project."""
+def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
+    """Read the rig file of boards with these names, by number. Raises InputError also where it has other boards."""
     rig = read_rig_file(path)
-    if len(rig.board) != len(project.boards):
+    if len(rig.board) != len(names):
         raise InputError(
-            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(project.boards)} boards:"
+            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(names)} boards:"
             " list the boards of the project, in its order"
         )
-    for entry, board in zip(rig.board, project.boards, strict=True):
-        if entry.name not in {None, board.name}:
+    for entry, (number, name) in zip(rig.board, names.items(), strict=True):
+        if entry.name not in {None, name}:
             raise InputError(
-                f"{path} has a {entry.name} where the project has {board.title}: put the [[board]]s in the order of"
-                " the project"
+                f"{path} has a {entry.name} where the project has {board_title(number, name)}: put the [[board]]s in"
+                " the order of the project"
             )
     return rig
 
