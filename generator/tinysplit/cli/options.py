@@ -20,6 +20,7 @@ from tinysplit_hil.bench.programmers import ProgrammerName
 AUTO_BITS = "auto"
 AUTO_BAUD = "auto"
 WIRING_PATH = Path("wiring.json")
+WIRING_TEST = Path("wiring_test")
 
 messages = Console(stderr=True)
 

@@ -10,7 +10,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, Clock, Json, Rig, emit, messages, parse_baud
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, Json, Rig, emit, messages, parse_baud
 from tinysplit.cli.search_options import BoardNames, LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings, parse_links
@@ -38,9 +38,7 @@ def wiring(
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
-    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = Path(
-        "wiring_test"
-    ),
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = WIRING_TEST,
     as_json: Json = False,
 ) -> None:
     """Test the links between boards: name wrong connections, and find the highest baud rate of each link."""

@@ -22,6 +22,7 @@ from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
 from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName, failure
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.rig import VIRTUAL, Rig, open_rig
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class Programmed:
 
 def targets_of(project: Project, folder: Path, rig_file: Path) -> tuple[Target, ...]:
     """Return the boards of a project with their probes. Raises InputError for a rig file without serial numbers."""
-    rig = read_rig_of(rig_file, project.numbered_names)
+    rig = read_rig_of_project(rig_file, project)
     if rig.virtual:
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
     serials = _serial_numbers(rig_file, rig, project.numbered_names)

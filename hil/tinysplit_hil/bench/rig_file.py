@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, model_validator
 from serial.tools import list_ports
 
 from tinysplit.boards.board import board_title
@@ -57,11 +57,25 @@ class ServedRig(FileModel):
     note: str
 
 
+class RigLink(FileModel):
+    """A link that `tinysplit bench check` found: its boards, by number, and the highest rate without an error."""
+
+    boards: tuple[PositiveInt, PositiveInt]
+    uarts: tuple[str, str]
+    baud: PositiveInt
+
+    @property
+    def ends(self) -> frozenset[tuple[int, str]]:
+        """Board and UART of both ends."""
+        return frozenset(zip(self.boards, self.uarts, strict=True))
+
+
 class RigFile(FileModel):
-    """The boards of a rig, in board order."""
+    """The boards of a rig, in board order, and their links where they are known."""
 
     virtual: ServedRig | None = None  # real boards without it
     board: tuple[RigBoard, ...] = Field(min_length=1)
+    link: tuple[RigLink, ...] = ()
 
 
 def served_rig_text(ports: Sequence[str], time_file: Path, note: str) -> str:
@@ -105,6 +119,15 @@ def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
     return rig
 
 
+def names_in(path: Path) -> tuple[str, ...]:
+    """Return the boards' names in a rig file. Raises InputError where one is missing."""
+    names = tuple(board.name for board in read_rig_file(path).board)
+    for number, name in enumerate(names, 1):
+        if name is None:
+            raise InputError(f"{path} has no name for board {number}: add it, or give --board for all boards")
+    return tuple(map(str, names))
+
+
 def _check_different(path: Path, key: str, values: Sequence[str | None]) -> None:
     twice = [value for value, count in Counter(values).items() if value and count > 1]
     if twice:
@@ -117,6 +140,7 @@ def _mistake(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return first_mistake(error)
     *where, key = first["loc"]
-    known = ", ".join(RigBoard.model_fields) if where else "[[board]]"
-    entry = f"board {int(where[1]) + 1}" if len(where) > 1 else "the file"
+    tables: dict[str, type[FileModel]] = {"board": RigBoard, "link": RigLink, "virtual": ServedRig}
+    known = ", ".join(tables[str(where[0])].model_fields) if where else "[[board]], [[link]]"
+    entry = f"{where[0]} {int(where[1]) + 1}" if len(where) > 1 else where[0] if where else "the file"
     return f"{entry} has the unknown key `{key}`: known are {known}"
