@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from command_line import BAD_INPUT, USAGE, run
+from example import MODEL
 from fake_rig import make_project
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit_hil.bench import check
@@ -193,6 +194,18 @@ def test_a_project_has_the_links_of_its_rig(links: list[RigLink], text: str | No
         read_rig_of_project(path, make_project())
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_split_has_the_links_of_its_rig(tmp_path: Path) -> None:
+    rig, out = tmp_path / "rig.toml", tmp_path / "split.json"
+    options = ("-b", TWO[0], "-b", TWO[1], "--use-all", "-o", str(out), "--rig", str(rig))
+    write_links(rig, BOARDS, [LINKS[0].model_copy(update={"uarts": ("USART3", "USART1")})])
+    line = run("split", str(MODEL), *options, expect=BAD_INPUT)
+    assert "has no [[link]] between board 1 USART1 and board 2 USART1, which the project uses" in line
+    assert not out.exists()
+    write_links(rig, BOARDS, LINKS)
+    run("split", str(MODEL), *options)
+    assert out.exists()
 
 
 @pytest.mark.parametrize(

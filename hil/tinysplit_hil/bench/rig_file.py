@@ -14,6 +14,7 @@ from tinysplit.boards.board import board_title
 from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.plan.wiring import Link
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
@@ -63,6 +64,12 @@ class RigLink(FileModel):
     boards: tuple[PositiveInt, PositiveInt]
     uarts: tuple[str, str]
     baud: PositiveInt
+
+    @classmethod
+    def of(cls, link: Link) -> Self:
+        """Return a link that is planned."""
+        (first, second), (its_uart, other) = link.boards, link.uarts
+        return cls(boards=(first + 1, second + 1), uarts=(its_uart.name, other.name), baud=link.baud)
 
     @property
     def ends(self) -> frozenset[tuple[int, str]]:

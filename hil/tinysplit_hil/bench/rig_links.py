@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_folder import write_whole_file
-from tinysplit.project.manifest import Project, ProjectLink
+from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.rig_file import RigFile, RigLink, read_rig_of
 
 HEAD = "# The links that `tinysplit bench check` found, with the highest baud rate without an error.\n"
@@ -22,11 +22,13 @@ def read_rig_of_project(path: Path, project: Project) -> RigFile:
     """
     rig = read_rig_of(path, project.numbered_names)
     if project.layers:
-        check_links(path, rig, project.links)
+        check_links(
+            path, rig, [RigLink(boards=each.boards, uarts=each.uarts, baud=each.baud) for each in project.links]
+        )
     return rig
 
 
-def check_links(path: Path, rig: RigFile, links: Iterable[ProjectLink]) -> None:
+def check_links(path: Path, rig: RigFile, links: Iterable[RigLink]) -> None:
     """Raise InputError unless the rig has all links, at their rates. A rig without links may have any."""
     known = {link.ends: link for link in rig.link}
     again = f"wire it, then `tinysplit bench check --rig {path} -o {path}`"
@@ -34,7 +36,7 @@ def check_links(path: Path, rig: RigFile, links: Iterable[ProjectLink]) -> None:
         if not known:
             return
         first, second = (f"board {board} {uart}" for board, uart in zip(link.boards, link.uarts, strict=True))
-        found = known.get(frozenset(zip(link.boards, link.uarts, strict=True)))
+        found = known.get(link.ends)
         if found is None:
             raise InputError(f"{path} has no [[link]] between {first} and {second}, which the project uses: {again}")
         if link.baud > found.baud:
