@@ -54,14 +54,11 @@ def split(
     """Assign the layers of a network to boards and write the split to a file."""
     if paper:
         _check_paper(options, bits_per_byte, replicate)
+    use_all = paper if options.use_all is None else options.use_all
     settings = replace(
-        options.settings(clock),
-        bits=check_bits(bits),
-        objective=objective,
-        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
-        use_all=paper if options.use_all is None else options.use_all,
-        paper=paper,
+        options.settings(clock), bits=check_bits(bits), objective=objective, use_all=use_all, paper=paper
     )
+    settings = replace(settings, bits_per_byte=bits_per_byte or BITS_PER_BYTE)
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
     found = pipeline.split_network(
         context, replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))

@@ -12,6 +12,7 @@ from tinysplit.codegen.layer_source import LayerSource, file_name, render_header
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.readme import write_readme
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
 from tinysplit.common.output_folder import whole_folder
@@ -65,6 +66,7 @@ def generate(
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
+        write_readme(folder, project)
     return project
 
 
