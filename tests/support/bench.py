@@ -27,6 +27,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import REPLY_BIT, MessageType
+from tinysplit_hil.virtual.peripherals.usart import misread
 from virtual_firmware import assembler, build
 
 OTHER_HASH = 0xDEADBEEF
@@ -149,6 +150,24 @@ class FakeAnswers:
 
     def __call__(self, data: bytes, image: str) -> bytes:
         return b"".join(_reply(each, *json.loads(image)).encode() for each in self._decoder.feed(data) if image)
+
+
+class Foreign:
+    """A board that answers every request with the same bytes, which are no frames."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def __call__(self, data: bytes, image: str) -> bytes:
+        del image
+        return self._answer if data else b""
+
+
+class OtherBaud(FakeAnswers):
+    """A board whose baud rate is not the host's: both read other bytes than those that were sent."""
+
+    def __call__(self, data: bytes, image: str) -> bytes:
+        return bytes(map(misread, super().__call__(data, image) or data))
 
 
 def _reply(frame: Frame, project_hash: int, index: int) -> Frame:

@@ -24,6 +24,19 @@ from tinysplit.split.solution import Split
 from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
 from tinysplit_hil.bench.rig_links import check_links
 
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
+        "byte, whole memories, all boards, and its period.",
+    ),
+]
+LinksOfRig = Annotated[
+    Path | None,
+    typer.Option("--rig", help="Rig file whose [[link]]s (`bench check`) have to include those of the split."),
+]
+
 
 @flattened
 def split(
@@ -37,28 +50,21 @@ def split(
         int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
     ] = None,
     replicate: Replicate = None,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper",
-            help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
-            "byte, whole memories, all boards, and its period.",
-        ),
-    ] = False,
-    rig: Annotated[
-        Path | None,
-        typer.Option(help="Rig file whose [[link]]s (`bench check`) have to include those of the split."),
-    ] = None,
+    paper: Paper = False,
+    rig: LinksOfRig = None,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
     if paper:
         _check_paper(options, bits_per_byte, replicate)
-    use_all = paper if options.use_all is None else options.use_all
     settings = replace(
-        options.settings(clock), bits=check_bits(bits), objective=objective, use_all=use_all, paper=paper
+        options.settings(clock),
+        bits=check_bits(bits),
+        objective=objective,
+        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
+        use_all=paper if options.use_all is None else options.use_all,
+        paper=paper,
     )
-    settings = replace(settings, bits_per_byte=bits_per_byte or BITS_PER_BYTE)
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
     found = pipeline.split_network(
         context, replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
