@@ -16,6 +16,7 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_picture import wiring_lines, wiring_svg
 
 BOARDS = ("nucleo_g071rb", "nucleo_h743zi", "nucleo_l412kb")
+DOCS = Path(__file__).parents[2] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -60,6 +61,11 @@ def test_the_picture_has_three_wires_a_link_with_their_pins(folder: Path) -> Non
     height = float(picture.attrib["height"])
     assert all(0 < float(line.attrib["y1"]) < height for line in lines)
     assert wiring_svg(project) == (folder / "wiring.svg").read_text()
+
+
+def test_the_picture_of_the_manual_is_the_one_of_two_boards(tmp_path: Path) -> None:
+    project = example.generate_example(tmp_path / "out", "nucleo_g071rb", "nucleo_f401re")
+    assert (DOCS / "two_boards.svg").read_text() == wiring_svg(project)
 
 
 def test_the_commands_of_the_readme_are_accepted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
