@@ -14,7 +14,9 @@ from command_line import run
 from example import MODEL, SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
-from tinysplit_hil.bench import flash
+from tinysplit_hil import boards, request_port, wiring_client
+from tinysplit_hil.bench import check, flash
+from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
 from tinysplit_hil.virtual.clock import PS_PER_S
 
@@ -45,7 +47,7 @@ class FirmwareAnswers:
 
 
 class WiredFirmware:
-    """Two virtual boards that are wired as their project says; they boot when both are flashed."""
+    """Two virtual boards whose USART1 are connected; they boot when both are flashed with a project in `out`."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -76,18 +78,24 @@ class WiredFirmware:
 
     def _booted(self) -> VirtualRig:
         project = Project.read(self._out)
-        (link,) = project.links
-        boards = [VirtualBoard(load_board(BOARD), Path(json.loads(image))) for image in self._images]
-        rig = VirtualRig(boards, [Wire((0, link.uarts[0]), (1, link.uarts[1]))])
-        for index in range(len(boards)):
+        loaded = [VirtualBoard(load_board(BOARD), Path(json.loads(image))) for image in self._images]
+        rig = VirtualRig(loaded, [Wire((0, "USART1"), (1, "USART1"))])
+        for index in range(len(loaded)):
             rig.set_baud(index, project.host_baud)
         return rig
 
 
 @pytest.fixture
 def wired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Desk, Path]]:
-    """Two blank boards on a desk, wired to each other, and a folder to generate into."""
+    """Two blank boards on a desk, wired to each other, and a folder to generate into.
+
+    The time-outs are for emulators on a busy machine, which are slower than boards.
+    """
     monkeypatch.setattr(flash, "BOOT_S", 60.0)
+    monkeypatch.setattr(request_port, "ATTEMPTS", 60)
+    monkeypatch.setattr(boards, "LINK_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(wiring_client, "TIMEOUT_S", 60.0)
+    monkeypatch.setattr(wiring_client, "MARGIN_S", 1.0)
     out = tmp_path / "out"
     shared, folder = shared_example(BOARD, BOARD)
     with desk_in(tmp_path / "desk", monkeypatch, WiredFirmware(out).add_board, (shared, folder)) as desk:
@@ -96,14 +104,31 @@ def wired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Des
 
 def test_run_flashes_and_measures_blank_boards(wired: tuple[Desk, Path]) -> None:
     desk, out = wired
-    boards = ("-b", BOARD, "-b", BOARD, "--use-all")
+    split = ("-b", BOARD, "-b", BOARD, "--use-all")
     files = ("--samples", str(SAMPLES), "--out", str(out), "--rig", str(desk.rig))
-    report = json.loads(run("run", str(MODEL), *boards, *files, "--sample-count", "1", "--json"))
+    report = json.loads(run("run", str(MODEL), *split, *files, "--sample-count", "1", "--json"))
     assert desk.flashed == list(SERIALS)
     assert [(board["skipped"], board["verified"]) for board in report["flash"]["boards"]] == [(False, True)] * 2
     assert report["rig"] == "real"
     measured = run("measure", str(out), *files[:2], "--rig", str(desk.rig), "--sample-count", "1")
     assert "Measured on real boards" in measured
+
+
+def test_bench_check_flashes_its_program_and_writes_the_link(
+    wired: tuple[Desk, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, folder = wired
+    monkeypatch.setattr(check, "RATES", (115_200,))
+    monkeypatch.setattr(check, "LOW_RATES", ())
+    monkeypatch.setattr(check, "TRIAL_S", {"real": 0.02})
+    monkeypatch.setattr(check, "measure_clocks", lambda _client: {})
+    options = ("-b", BOARD, "-b", BOARD, "--rig", str(desk.rig), "-o", str(desk.rig), "--folder", str(folder))
+    found = json.loads(run("bench", "check", *options, "--json"))
+    assert desk.flashed == list(SERIALS)
+    assert found["faults"] == []
+    rig = read_rig_file(desk.rig)
+    assert [board.serial_number for board in rig.board] == list(SERIALS)
+    assert [(link.boards, link.uarts, link.baud) for link in rig.link] == [((1, 2), ("USART1", "USART1"), 115_200)]
 
 
 def test_blank_boards_run_the_project_after_flashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
