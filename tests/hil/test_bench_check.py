@@ -109,6 +109,15 @@ def test_one_wire_that_is_open() -> None:
 
 @pytest.mark.usefixtures("no_clocks")
 @pytest.mark.slow
+def test_a_transmitter_at_its_own_receiver() -> None:
+    (fault,) = bench_check_of(*TWO, wires=[(FIRST, FIRST)]).faults
+    assert fault == (
+        "board 1 (nucleo_g071rb) USART1 TX (PA9) is wired to its own RX: wire it to the RX of the other board"
+    )
+
+
+@pytest.mark.usefixtures("no_clocks")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "guess"),
     [

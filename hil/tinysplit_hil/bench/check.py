@@ -104,6 +104,8 @@ class BenchCheck:
 
     def _one_way(self) -> Iterator[str]:
         for receiver, count in self.heard.items():
+            if count.sender == receiver:
+                yield f"{self._pin(receiver, 'TX')} is wired to its own RX: wire it to the RX of the other board"
             if count.sender is None or self.heard[count.sender].sender == receiver:
                 continue
             there = self.heard[count.sender]
