@@ -222,6 +222,7 @@ typedef struct {
 #define USART_CR1_UE (1u << 13)
 #define USART_CR1_OVER8 (1u << 15)
 #define USART_CR3_EIE (1u << 0)
+#define USART_CR3_HDSEL (1u << 3)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 

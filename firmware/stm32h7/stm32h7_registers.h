@@ -297,6 +297,7 @@ typedef struct {
 #define USART_CR1_OVER8 (1u << 15)
 #define USART_CR1_FIFOEN (1u << 29)
 #define USART_CR3_EIE (1u << 0)
+#define USART_CR3_HDSEL (1u << 3)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 #define USART_CR3_TXFTIE (1u << 23)

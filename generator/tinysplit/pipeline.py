@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.build.platformio import build_projects
+from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
@@ -49,6 +49,9 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
+from tinysplit_hil.bench.flash import check_flashable, flash_rig
+from tinysplit_hil.bench.flash_report import FlashReport
+from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure import check_sample_count, measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
@@ -133,16 +136,21 @@ class RunRequest:
     calibration: Path | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
     measuring: MeasureSettings = MeasureSettings()
+    programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """The results of all stages of `run`; `mixed_precision` has the search for bit widths and split together."""
+    """The results of all stages of `run`; `mixed_precision` has the search for bit widths and split together.
+
+    `flash` is None where there was nothing to flash.
+    """
 
     split: Split
     split_file: SplitFile
     build: BuildReport
+    flash: FlashReport | None
     measurement: MeasureReport
     mixed_precision: JointSplit | None
 
@@ -151,11 +159,12 @@ class RunReport:
         self.measurement.check()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the measurement's JSON with the keys `split` and `build` added."""
+        """Return the measurement's JSON with the keys `split`, `build` and `flash` added."""
         return {
             **self.measurement.to_json(),
             "split": self.split_file.model_dump(mode="json"),
             "build": self.build.to_json(),
+            **({"flash": self.flash.to_json()} if self.flash else {}),
             **({"mixed_precision": self.mixed_precision.to_json()} if self.mixed_precision else {}),
         }
 
@@ -163,7 +172,7 @@ class RunReport:
 def run(request: RunRequest, messages: Console) -> RunReport:
     """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
     check_output_folder(request.out)
-    check_rig(request.measuring.rig)
+    check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
@@ -181,8 +190,11 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     _check_sample_count(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()
+    flash = flash_rig(project, request.out, request.measuring.rig, request.programmer, messages)
     measurement = measure_boards(project, request.out, quantized, samples, request.measuring, messages)
-    return RunReport(split=split, split_file=split_file, build=build, measurement=measurement, mixed_precision=joint)
+    return RunReport(
+        split=split, split_file=split_file, build=build, flash=flash, measurement=measurement, mixed_precision=joint
+    )
 
 
 def split_network(context: Context, search: Search) -> Split:
@@ -300,23 +312,6 @@ def generate_folder(
     problem = make_problem(context.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
     plans = plan_boards(context, quantized, problem, split.assignments)
     return write_projects(context, quantized, plans, split, len(samples.x), out)
-
-
-def build_folder(project: Project, out: Path, messages: Console) -> BuildReport:
-    """Build the projects of all boards and read the sizes of their programs.
-
-    The errors are those of `build_projects`.
-    """
-    directories = [out / board.directory for board in project.boards]
-    with steps(messages, f"building {len(directories)} projects", len(directories)) as advance:
-        done: list[Path] = []
-
-        def count_built(directory: Path) -> None:
-            done.append(directory)
-            advance(len(done))
-
-        elfs = build_projects(directories, count_built)
-    return BuildReport.read(project, elfs)
 
 
 def measure_folder(

@@ -19,6 +19,7 @@ DAMAGED_ATTEMPTS = 16  # of a request that arrives damaged, which the board says
 LARGEST_SEQUENCE = 255  # requests have 1..255, events have 0
 QUIET_S = 0.1  # after a silence inside a frame its rest will not come
 BYTES_AT_ONCE = 4096
+FOREIGN_BYTES = 80  # that are kept of what is no frame
 
 
 class ClientError(ToolError):
@@ -92,6 +93,7 @@ class RequestPort:
         self._sequence = 0
         self._requests: dict[int, Request] = {}  # in the order in which they were sent
         self.failure: BoardError | None = None  # an error that ended the run
+        self._foreign: bytes | None = b""  # the newest bytes, until the first good frame
 
     def ask(self, kind: MessageType, payload: bytes = b"", timeout_s: float = REPLY_TIMEOUT_S) -> Task[bytes]:
         """Send a request and return the payload of its reply."""
@@ -116,10 +118,23 @@ class RequestPort:
                     self._transmit(request)
                 else:
                     self._raise_if(self.failure)
-                    raise self.error("does not reply: check its power, firmware and wiring")
+                    raise self.error(self._silence())
             return request.reply
         finally:
             self.forget(request)
+
+    def _silence(self) -> str:
+        """Return why there may be no reply: nothing has arrived, or nothing of ours."""
+        if not self._foreign:
+            return "does not reply: check its power, firmware and wiring"
+        text = self._foreign.decode("ascii", errors="replace")
+        if all(letter.isprintable() or letter.isspace() for letter in text.replace("\ufffd", "\0")):
+            last = text.strip().splitlines()[-1:] or ["blanks"]
+            return f"does not reply, but sends text ({last[0]!r}), as a boot loader or another program does: flash it"
+        return (
+            "does not reply, but sends bytes that are no frames: it runs another program, or has another baud rate than"
+            f" {self._port.baudrate} (`generate --host-baud`, within what the ST-LINK's port can do): flash it"
+        )
 
     def forget(self, request: Request) -> None:
         """Take no reply to a request any more."""
@@ -143,6 +158,8 @@ class RequestPort:
         data = self._read()
         if data:
             self._last_byte_s = now_s
+            if self._foreign is not None:
+                self._foreign = (self._foreign + data)[-FOREIGN_BYTES:]
         self._take(self._decoder.feed(data), now_s)
         if self._decoder.is_inside_frame and now_s > self._last_byte_s + QUIET_S:
             self._take(self._decoder.give_up(), now_s)
@@ -171,6 +188,7 @@ class RequestPort:
 
     def _take(self, frames: Iterable[Frame], now_s: float) -> None:
         for frame in frames:
+            self._foreign = None
             try:
                 if frame.type == MessageType.ERROR:
                     self._take_error(frame, BoardError.unpack(frame.payload), now_s)

@@ -11,7 +11,8 @@ import serial
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.ports import open_port
-from tinysplit_hil.bench.rig_file import read_rig_file, read_rig_of
+from tinysplit_hil.bench.rig_file import read_rig_file
+from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import Port
 from tinysplit_hil.simulated_time import share_time
@@ -76,7 +77,7 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Ite
 @contextmanager
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
-    file = read_rig_of(path, project)
+    file = read_rig_of_project(path, project)
     urls = [board.port_name() for board in file.board]
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")

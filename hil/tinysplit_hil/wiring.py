@@ -153,17 +153,18 @@ def _faults(boards: Sequence[Board], link: Link, ends: tuple[End, End], counts: 
 
 def _fault(boards: Sequence[Board], receiver: End, sender: End, counts: Mapping[End, Count]) -> str:
     """Return what a receiver hears in place of `sender`, or else where `sender` is heard."""
-    here, there = _pin(boards, receiver, "RX"), _pin(boards, sender, "TX")
+    here, there = pin_title(boards, receiver, "RX"), pin_title(boards, sender, "TX")
     count = counts[receiver]
     if count.sender is not None:
-        return f"{here} is connected to {_pin(boards, count.sender, 'TX')}, not to {there}"
+        return f"{here} is connected to {pin_title(boards, count.sender, 'TX')}, not to {there}"
     if count.is_anything:
         return f"{here} hears only noise from {there}"
-    others = [_pin(boards, end, "RX") for end, each in counts.items() if each.sender == sender]
+    others = [pin_title(boards, end, "RX") for end, each in counts.items() if each.sender == sender]
     return f"{here} does not hear {there}{f', which is connected to {others[0]}' if others else ''}"
 
 
-def _pin(boards: Sequence[Board], end: End, direction: str) -> str:
+def pin_title(boards: Sequence[Board], end: End, direction: str) -> str:
+    """Return the pin of an end, "TX" or "RX", as in messages."""
     board = boards[end.board]
     uart = board.link_uarts[end.uart]
     pin = uart.tx if direction == "TX" else uart.rx
@@ -194,7 +195,7 @@ def _try_rates(
             of_ends = {end: baud for ends, baud in zip(links, bauds, strict=True) for end in ends}
             counts = client.exchange(of_ends, frames)
         for own, ends, baud in zip(trials, links, bauds, strict=True):
-            own.append(_trial(baud, ends, frames, counts))
+            own.append(trial_of(baud, ends, frames, counts))
         failed = [index for index, own in enumerate(trials) if not own[-1].passed]
         if not failed:
             return trials
@@ -204,7 +205,8 @@ def _try_rates(
                 raise CheckFailedError(_failure(_title(candidates.links[index], request.boards), trials[index][-1]))
 
 
-def _trial(baud: int, ends: tuple[End, End], frames: int, counts: Mapping[End, Count]) -> Trial:
+def trial_of(baud: int, ends: tuple[End, End], frames: int, counts: Mapping[End, Count]) -> Trial:
+    """Return what has arrived at both ends of a link, from each of which `frames` frames were sent."""
     first, second = (
         Direction(
             to_board=end.board + 1,
@@ -212,6 +214,7 @@ def _trial(baud: int, ends: tuple[End, End], frames: int, counts: Mapping[End, C
             good_frames=counts[end].good,
             damaged_frames=counts[end].damaged,
             line_errors=counts[end].line_errors,
+            bit_errors=counts[end].bit_errors,
         )
         for end in ends
     )

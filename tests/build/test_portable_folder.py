@@ -13,6 +13,7 @@ from example import CALIBRATION, MODEL, shared_example
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
+from tinysplit.build.folder import build_folder
 from tinysplit.common import package_files
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -26,7 +27,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def programs(folder: Path) -> list[bytes]:
     project = Project.read(folder)
-    pipeline.build_folder(project, folder, Console(quiet=True))
+    build_folder(project, folder, Console(quiet=True))
     return [board.elf(folder).read_bytes() for board in project.boards]
 
 

@@ -16,7 +16,7 @@ COMMAND = "test the wiring with `tinysplit wiring -b nucleo_g071rb -b nucleo_f40
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("-b", "nucleo_g071rb"), USAGE, "a wiring test needs at least two boards: repeat --board"),
+        (("-b", "nucleo_g071rb"), USAGE, "a wiring test needs at least two boards: repeat --board, or name"),
         ((*TWO, "--baud", "fast"), USAGE, "--baud fast: expected a number above zero, or auto"),
         ((*TWO, "--baud", "0"), USAGE, "--baud 0: expected a number above zero, or auto"),
         ((*TWO, "--baud", "8000000"), USAGE, "link 1-2: nucleo_f401re: USART1 with its clock of 84 MHz cannot make"),

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from bench import IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from fake_rig import HASH
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
+from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from virtual_firmware import build
 
@@ -166,7 +169,12 @@ def test_an_image_that_does_not_fit(desk: Desk) -> None:
 
 def test_an_old_image_is_built_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[Path] = []
-    monkeypatch.setattr(flash, "build_projects", built.extend)
+
+    def build_folder(project: Project, folder: Path, _messages: Console) -> BuildReport:
+        built.append(folder)
+        return BuildReport.read(project, [board.elf(folder) for board in project.boards])
+
+    monkeypatch.setattr(flash, "build_folder", build_folder)
     elf = desk.project.board(2).elf(desk.out)
     newer_s = elf.stat().st_mtime + 1
     os.utime(elf.with_suffix(".runs"), (newer_s, newer_s))  # beside the image: not a source
@@ -176,7 +184,7 @@ def test_an_old_image_is_built_again(desk: Desk, monkeypatch: pytest.MonkeyPatch
     source.touch()
     os.utime(source, (newer_s, newer_s))
     flash_boards(desk)
-    assert built == [desk.out / board.directory for board in desk.project.boards]
+    assert built == [desk.out]
 
 
 def test_without_the_programmer(desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
+from tinysplit.build.folder import build_folder as build_by_platformio
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -101,7 +102,7 @@ def test_code_that_does_not_fit_behind_the_data_is_refused_by_the_linker(tmp_pat
     with pytest.raises(
         CheckFailedError, match=r"^.ram_code of the program of board1_nucleo_l433rc_p does not fit into code_ram"
     ):
-        pipeline.build_folder(project, tmp_path / "out", QUIET)
+        build_by_platformio(project, tmp_path / "out", QUIET)
 
 
 def test_the_arena_does_not_depend_on_where_the_code_is(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """A desk without boards: programmers that are scripts on the PATH, and boards that answer on ptys.
 
 Scripts and boards share a folder: SERIAL.json has what the part answers and how its programming fails, SERIAL.image
-what it runs. Each call of a programmer is a line of log.jsonl.
+what it runs: the text beside the ELF file that was flashed (.runs), or its path. Each call of a programmer is a line of
+log.jsonl.
 """
 
 import json
@@ -26,6 +27,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import REPLY_BIT, MessageType
+from tinysplit_hil.virtual.peripherals.usart import misread
 from virtual_firmware import assembler, build
 
 OTHER_HASH = 0xDEADBEEF
@@ -58,7 +60,8 @@ print(part["prints"])
 if part["exit_code"] == 0:
     elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))[0]
     image = desk / (serial + ".image")
-    image.with_suffix(".new").write_text((Path(elf).with_suffix(".runs")).read_text())
+    runs = Path(elf).with_suffix(".runs")
+    image.with_suffix(".new").write_text(runs.read_text() if runs.exists() else json.dumps(elf))
     image.with_suffix(".new").rename(image)
 sys.exit(part["exit_code"])
 """
@@ -147,6 +150,24 @@ class FakeAnswers:
 
     def __call__(self, data: bytes, image: str) -> bytes:
         return b"".join(_reply(each, *json.loads(image)).encode() for each in self._decoder.feed(data) if image)
+
+
+class Foreign:
+    """A board that answers every request with the same bytes, which are no frames."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def __call__(self, data: bytes, image: str) -> bytes:
+        del image
+        return self._answer if data else b""
+
+
+class OtherBaud(FakeAnswers):
+    """A board whose baud rate is not the host's: both read other bytes than those that were sent."""
+
+    def __call__(self, data: bytes, image: str) -> bytes:
+        return bytes(map(misread, super().__call__(data, image) or data))
 
 
 def _reply(frame: Frame, project_hash: int, index: int) -> Frame:

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from shared_folder import made_once
 from tinysplit import pipeline
+from tinysplit.build.folder import build_folder
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 
@@ -18,7 +19,7 @@ SAMPLES = FOLDER / "samples.npz"
 def build_example(out: Path, *board_names: str, bits: int = 8, baud: int = 115200) -> Project:
     """Split, generate and build as the command line does; every board gets a layer."""
     project = generate_example(out, *board_names, bits=bits, baud=baud)
-    pipeline.build_folder(project, out, Console(quiet=True)).check()
+    build_folder(project, out, Console(quiet=True)).check()
     return project
 
 

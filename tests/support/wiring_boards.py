@@ -1,7 +1,7 @@
 """Virtual boards that run the wiring test, with any wires and faults between them."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import serial
@@ -15,6 +15,7 @@ from tinysplit.codegen.wiring_projects import generate_wiring_test
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import WiringFile
+from tinysplit_hil.bench.check import BenchCheck, check_boards
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.virtual import LineFaults, VirtualBoard, VirtualRig, Wire, open_registered
 from tinysplit_hil.virtual.host_clock import VirtualClock
@@ -40,11 +41,42 @@ def wiring_of(
     boards = load_all(names)
     request = WiringRequest(boards, LinkSettings(baud or 115_200, named), is_auto=baud is None, test_bytes=test_bytes)
     candidates = candidates_of(boards, request.links, is_auto=request.is_auto)
+    with _opened(boards, candidates, wires, faults) as (project, rig):
+        return find_rates(request, candidates, project, rig, Console(quiet=True))
+
+
+def bench_check_of(
+    *names: str,
+    wires: Sequence[tuple[End, End]] | None = None,
+    faults: Mapping[End, LineFaults] | None = None,
+    are_straight: bool = False,
+    clock_errors_ppm: Sequence[int] = (),
+) -> BenchCheck:
+    """Test the bench of boards that are wired as planned, or as `wires` says, TX to TX where they `are_straight`."""
+    boards = load_all(names)
+    candidates = candidates_of(boards, LinkSettings(115_200), is_auto=False)
+    wired = _opened(boards, candidates, wires, faults, are_straight=are_straight, clock_errors_ppm=clock_errors_ppm)
+    with wired as (project, rig):
+        return check_boards(boards, project, rig, Console(quiet=True))
+
+
+@contextmanager
+def _opened(
+    boards: Sequence[Board],
+    candidates: Candidates,
+    wires: Sequence[tuple[End, End]] | None,
+    faults: Mapping[End, LineFaults] | None,
+    *,
+    are_straight: bool = False,
+    clock_errors_ppm: Sequence[int] = (),
+) -> Iterator[tuple[Project, Rig]]:
+    """Open virtual boards with the wiring test, and their ports."""
     folder = _built(boards, candidates)
     project = Project.read(folder)
-    connected = [Wire(*wire) for wire in (_planned(candidates) if wires is None else wires)]
+    connected = [Wire(*wire, is_straight=are_straight) for wire in (_planned(candidates) if wires is None else wires)]
     elfs = [board.elf(folder) for board in project.boards]
-    virtual = VirtualRig([VirtualBoard(*each) for each in zip(boards, elfs, strict=True)], connected)
+    errors = clock_errors_ppm or [0] * len(boards)
+    virtual = VirtualRig([VirtualBoard(*each) for each in zip(boards, elfs, errors, strict=True)], connected)
     for target, each in (faults or {}).items():
         virtual.set_faults(target, each)
     name = f"wiring-{project.project_hash:08x}"
@@ -54,8 +86,7 @@ def wiring_of(
             number: stack.enter_context(serial.serial_for_url(f"virtual://{name}/{number - 1}", project.host_baud))
             for number in range(1, len(boards) + 1)
         }
-        rig = Rig("virtual", "", "real", ports, VirtualClock(virtual))
-        return find_rates(request, candidates, project, rig, Console(quiet=True))
+        yield project, Rig("virtual", "", "real", ports, VirtualClock(virtual))
 
 
 def _planned(candidates: Candidates) -> list[tuple[End, End]]:

@@ -8,8 +8,10 @@ from tinysplit.boards.schema import BoardFile, FamilyFile, read_toml
 from tinysplit.common import package_files
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
-UNPROTECTED = 0xAA  # RDP level 0
-FOR_EVER = 0xCC  # RDP level 2; any other value is level 1
+# RDP: RM0368 and RM0390 section FLASH_OPTCR, RM0394, RM0432 and RM0444 section FLASH_OPTR, RM0433 and RM0468 section
+# FLASH_OPTSR_CUR; the values are those of Zephyr's flash_stm32f4x.c, too.
+UNPROTECTED = 0xAA  # level 0
+FOR_EVER = 0xCC  # level 2; any other value is level 1
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,31 @@ from tinysplit.common.file_schema import FileModel, first_mistake
 PinName = Annotated[str, StringConstraints(pattern=r"^P[A-K]([0-9]|1[0-5])$")]
 UartName = Annotated[str, StringConstraints(pattern=r"^(LPUART|USART|UART)[0-9]+$")]
 Source = Annotated[str, StringConstraints(min_length=8)]
+_HEADER_PIN = r"[A-Z0-9]+(-[0-9]+)?( \([A-Z0-9]+\))?"
+CONNECTOR = rf"^({_HEADER_PIN}) TX, ({_HEADER_PIN}) RX$"
 Range = tuple[PositiveInt, PositiveInt]
 FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
 
 
 class UartWiring(FileModel):
-    """The pins of a UART on this board, and the header pins to connect."""
+    """The pins of a UART on this board, and where it is connected."""
 
     name: UartName
     tx: PinName
     rx: PinName
+    connector: str
+    source: Source
+
+
+class LinkWiring(UartWiring):
+    """A link UART: `connector` names the header pins of TX and RX, with their labels if they have any."""
+
+    connector: Annotated[str, StringConstraints(pattern=CONNECTOR)]
+
+
+class GroundPin(FileModel):
+    """A header pin that is ground."""
+
     connector: str
     source: Source
 
@@ -197,7 +212,8 @@ class BoardFile(FileModel):
     power: Currents
     debug: DebugId
     host_uart: UartWiring
-    link_uarts: tuple[UartWiring, ...] = Field(min_length=1)
+    ground: GroundPin
+    link_uarts: tuple[LinkWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None
     hse: HseInput | None = None

@@ -1,5 +1,6 @@
 """`tinysplit bench` and `flash`: real boards on a desk."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,23 +8,29 @@ import typer
 from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.cli.options import Folder, Json, emit, messages
+from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
+from tinysplit.cli.options import WIRING_TEST, Clock, Folder, Json, ProgrammerOption, emit, messages
 from tinysplit.common.errors import UsageError
+from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.check import check_bench
+from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.commands import Command, shell_line
 from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
-from tinysplit_hil.bench.flash import Target, flash_project, planned_commands, targets_of
+from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, planned_commands, targets_of
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
+from tinysplit_hil.bench.rig_file import names_in
+from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
 
-bench = typer.Typer(help="Real boards on a desk: find them, and let users open their ports.")
+bench = typer.Typer(help="Real boards on a desk: find them, test their wires, and let users open their ports.")
 
 RigPath = Annotated[
     Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")
 ]
-ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes the boards.")]
 
 
 @bench.command()
@@ -40,6 +47,47 @@ def discover(
 
 
 @bench.command()
+def check(
+    rig: Annotated[
+        str, typer.Option("--rig", help="TOML file with the boards (`bench discover`), or `virtual` with --board.")
+    ],
+    board: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="The boards in their order; by default the names in the rig file."),
+    ] = None,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    clock: Clock = ClockSource.HSI,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Rig file to write: --rig with the links that were found, or --rig itself."),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
+    as_json: Json = False,
+) -> None:
+    """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
+    if rig == pipeline.VIRTUAL_RIG and out:
+        raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+    boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
+    text = "" if rig == pipeline.VIRTUAL_RIG else Path(rig).read_text(encoding="utf-8")
+    found = check_bench(boards, rig, folder, programmer, messages)
+    emit(as_json, check_to_json(found), lambda console: print_check(found, console))
+    if out:
+        write_links(out, text, found.rig_links)
+        messages.print(f"wrote {out} with {counted(len(found.rig_links), 'link')}", highlight=False, soft_wrap=True)
+    found.check()
+
+
+def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
+    """Return the names of the boards. Raises UsageError or InputError where they are not known, or too few."""
+    if rig == pipeline.VIRTUAL_RIG and not names:
+        raise UsageError(f"--rig {rig}: repeat --board for each board of the test")
+    names = names or names_in(Path(rig))
+    if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
+        raise UsageError("a test of wires needs at least two boards")
+    return names
+
+
+@bench.command()
 def udev() -> None:
     """Print the udev rules that let users open the probes and their ports without being root."""
     typer.echo(UDEV_RULES)
@@ -48,9 +96,7 @@ def udev() -> None:
 def flash(
     folder: Folder,
     rig: RigPath,
-    programmer: Annotated[
-        ProgrammerName, typer.Option(help="Program that flashes the boards.")
-    ] = ProgrammerName.OPENOCD,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands and run none: no probe or programmer is needed.")
     ] = False,
@@ -61,7 +107,7 @@ def flash(
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == pipeline.VIRTUAL_RIG:
-        raise UsageError(f"--rig {rig}: virtual boards run their images without flashing: give a rig file")
+        raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
         planned = planned_commands(targets_of(project, folder, rig), chosen)

@@ -17,10 +17,12 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels import KERNELS, Scheme
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
+from tinysplit_hil.bench.programmers import ProgrammerName
 
 AUTO_BITS = "auto"
 AUTO_BAUD = "auto"
 WIRING_PATH = Path("wiring.json")
+WIRING_TEST = Path("wiring_test")
 
 messages = Console(stderr=True)
 
@@ -151,6 +153,7 @@ Rig = Annotated[
     str,
     typer.Option("--rig", help="`virtual` for emulated boards, or a TOML file with the serial port of every board."),
 ]
+ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes real boards.")]
 SampleCount = Annotated[int, typer.Option("--sample-count", help="Number of samples to run on the boards.", min=1)]
 Pipelined = Annotated[
     bool,

@@ -1,6 +1,6 @@
 """`tinysplit generate`, `build` and `measure`: from a split to measurements; `run` does all of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.build.folder import build_folder
 from tinysplit.build.report import print_build
 from tinysplit.cli.options import (
     AUTO_BAUD,
@@ -37,6 +38,7 @@ from tinysplit.cli.options import (
     ObjectiveOption,
     Out,
     Pipelined,
+    ProgrammerOption,
     Rig,
     SampleCount,
     SamplesFile,
@@ -58,12 +60,38 @@ from tinysplit.project.split_file import SplitFile, read_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
+from tinysplit_hil.bench.flash_report import print_flash
+from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.tables import print_measurement
 from tinysplit_hil.wiring import run_wiring_test
 
 Calibration = Annotated[
     Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
 ]
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """Options of `measure` and `run`."""
+
+    rig: Rig = pipeline.VIRTUAL_RIG
+    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT
+    pipelined: Pipelined = False
+    fail_fast: FailFast = False
+    ideal_memory: IdealMemory = False
+
+    @property
+    def settings(self) -> pipeline.MeasureSettings:
+        """The settings. Raises UsageError for real boards with ideal memory."""
+        if self.ideal_memory and self.rig != pipeline.VIRTUAL_RIG:
+            raise UsageError(f"--ideal-memory is for virtual boards: leave it out with --rig {self.rig}")
+        return pipeline.MeasureSettings(
+            rig=self.rig,
+            sample_count=self.sample_count,
+            is_pipelined=self.pipelined,
+            fail_fast=self.fail_fast,
+            has_ideal_memory=self.ideal_memory,
+        )
 
 
 def generate(
@@ -119,41 +147,23 @@ def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
 
 def build(folder: Folder, as_json: Json = False) -> None:
     """Build the project of every board and compare its memory use with the plan."""
-    report = pipeline.build_folder(Project.read(folder), folder, messages)
+    report = build_folder(Project.read(folder), folder, messages)
     emit(as_json, report.to_json(), lambda console: print_build(report, console))
     report.check()
 
 
+@flattened
 def measure(
     folder: Folder,
     samples: SamplesFile,
-    rig: Rig = pipeline.VIRTUAL_RIG,
-    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
-    pipelined: Pipelined = False,
-    fail_fast: FailFast = False,
-    ideal_memory: IdealMemory = False,
+    measuring: MeasureOptions,
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     project = Project.read(folder)
-    settings = _measuring(rig, sample_count, pipelined, fail_fast, ideal_memory)
-    report = pipeline.measure_folder(project, folder, samples, settings, messages)
+    report = pipeline.measure_folder(project, folder, samples, measuring.settings, messages)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
-
-
-def _measuring(
-    rig: str, sample_count: int, is_pipelined: bool, fail_fast: bool, ideal_memory: bool
-) -> pipeline.MeasureSettings:
-    if ideal_memory and rig != pipeline.VIRTUAL_RIG:
-        raise UsageError(f"--ideal-memory is for virtual boards: leave it out with --rig {rig}")
-    return pipeline.MeasureSettings(
-        rig=rig,
-        sample_count=sample_count,
-        is_pipelined=is_pipelined,
-        fail_fast=fail_fast,
-        has_ideal_memory=ideal_memory,
-    )
 
 
 @flattened
@@ -162,6 +172,7 @@ def run(
     options: SplitOptions,
     samples: SamplesFile,
     out: Out,
+    measuring: MeasureOptions,
     calibration: Calibration = None,
     bits: BitsOrAuto = "8",
     max_accuracy_drop: MaxAccuracyDrop = None,
@@ -173,16 +184,12 @@ def run(
     clock: Clock = ClockSource.HSI,
     host_baud: HostBaud = CostSettings.host_baud,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
-    rig: Rig = pipeline.VIRTUAL_RIG,
-    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT,
-    pipelined: Pipelined = False,
-    fail_fast: FailFast = False,
-    ideal_memory: IdealMemory = False,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     as_json: Json = False,
 ) -> None:
-    """Split, generate, build and measure."""
+    """Split, generate, build, flash real boards, and measure."""
     goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
-    costs = _costs(options, clock, rig, kernel, code_memory)
+    costs = _costs(options, clock, measuring.rig, kernel, code_memory)
     request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
@@ -193,7 +200,8 @@ def run(
         clock=clock,
         calibration=calibration,
         calibration_count=calibration_count,
-        measuring=_measuring(rig, sample_count, pipelined, fail_fast, ideal_memory),
+        measuring=measuring.settings,
+        programmer=programmer,
         goal=goal,
     )
     _report(pipeline.run(request, messages), as_json)
@@ -242,4 +250,7 @@ def _print_run(report: pipeline.RunReport, console: Console) -> None:
     console.print()
     print_build(report.build, console)
     console.print()
+    if report.flash:
+        print_flash(report.flash, console)
+        console.print()
     print_measurement(report.measurement, console)

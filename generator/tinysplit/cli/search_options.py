@@ -4,10 +4,11 @@ Typer reads the options of a command from its signature. `flattened` puts the fi
 """
 
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -223,27 +224,31 @@ def copies_to_search(replicate: bool | None, *, one_pipeline: bool) -> Copies:
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `options` of a command by the fields of its class."""
+    """Replace each parameter of a command whose type is a dataclass by the fields of that class."""
     signature = inspect.signature(command)
-    group = signature.parameters["options"].annotation
-    hints = get_type_hints(group, include_extras=True)
-    options = [
-        Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in signature.parameters.values() if is_dataclass(each.annotation)
+    }
+    options = {name: tuple(_options_of(group)) for name, group in groups.items()}
     others = [
-        each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature.parameters.values() if each.name != "options"
+        each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature.parameters.values() if each.name not in groups
     ]
 
     @wraps(command)
     def with_options(**values: Any) -> None:  # noqa: ANN401 (whatever the options' types are)
-        chosen = {option.name: values.pop(option.name) for option in options}
-        command(options=group(**chosen), **values)
+        chosen = {
+            name: group(**{option.name: values.pop(option.name) for option in options[name]})
+            for name, group in groups.items()
+        }
+        command(**chosen, **values)
 
-    with_options.__signature__ = signature.replace(parameters=[*options, *others])  # type: ignore[attr-defined]
+    parameters = [*chain.from_iterable(options.values()), *others]
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_options
+
+
+def _options_of(group: Any) -> Iterator[Parameter]:  # noqa: ANN401 (any dataclass)
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = Parameter.empty if field.default is MISSING else field.default
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])

@@ -25,12 +25,29 @@ from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, 
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.plan.wiring import planned_links
 from tinysplit.project.split_file import read_split, write_split
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
+from tinysplit.split.solution import Split
+from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
+from tinysplit_hil.bench.rig_links import check_links
+
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
+        "byte, whole memories, all boards, and its period.",
+    ),
+]
+LinksOfRig = Annotated[
+    Path | None,
+    typer.Option("--rig", help="Rig file whose [[link]]s (`bench check`) have to include those of the split."),
+]
 
 
 @flattened
@@ -46,14 +63,8 @@ def split(
         int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
     ] = None,
     replicate: Replicate = None,
-    paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper",
-            help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
-            "byte, whole memories, all boards, and its period.",
-        ),
-    ] = False,
+    paper: Paper = False,
+    rig: LinksOfRig = None,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
@@ -71,9 +82,18 @@ def split(
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
     search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
     found = pipeline.split_network(context, search)
+    if rig:
+        _check_links(rig, context, found)
     file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
+
+
+def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
+    """Raise InputError unless the rig has the boards and all links of a split."""
+    file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
+    links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
+    check_links(rig, file, map(RigLink.of, links))
 
 
 def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:

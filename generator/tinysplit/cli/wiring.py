@@ -1,27 +1,38 @@
-"""`tinysplit wiring`: test the links between boards, and find their baud rates."""
+"""`tinysplit wiring`: what to connect, and a test of the links between boards that finds their baud rates."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, Clock, Json, Rig, emit, messages, parse_baud
-from tinysplit.cli.search_options import BoardNames, LinkDriverOption, LinkOption
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, Json, Rig, emit, messages, parse_baud
+from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
+from tinysplit.project.wiring_picture import picture_of, wiring_lines
 from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.wiring_report import print_wiring
 
 
 def wiring(
-    board: BoardNames,
+    folder_of_project: Annotated[
+        Path | None,
+        typer.Argument(metavar="[OUT]", help="A generated folder: print what to connect, test nothing."),
+    ] = None,
+    board: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="A board of the test; repeat the option in the order of the project."),
+    ] = None,
     baud: Annotated[
         str, typer.Option(help="auto: find the highest baud rate of each link. A number: test this rate only.")
     ] = AUTO_BAUD,
@@ -38,16 +49,29 @@ def wiring(
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
-    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = Path(
-        "wiring_test"
-    ),
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = WIRING_TEST,
     as_json: Json = False,
 ) -> None:
-    """Test the links between boards: name wrong connections, and find the highest baud rate of each link."""
-    request = wiring_request(board, link, baud, link_driver, clock, test_bytes)
+    """Test the links between boards and find their highest baud rates. With OUT, print what to connect."""
+    if folder_of_project:
+        if board:
+            raise UsageError("a folder prints what to connect, --board tests it: give one of both")
+        _print_picture(Project.read(folder_of_project), as_json)
+        return
+    request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
     found = run_wiring_test(request, rig, folder, messages)
     write_wiring(out, found)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
+
+
+def _print_picture(project: Project, as_json: bool) -> None:
+    pictures = [asdict(picture_of(project, link)) for link in project.links]
+
+    def show(console: Console) -> None:
+        for line in wiring_lines(project):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    emit(as_json, {"links": pictures}, show)
 
 
 def wiring_request(
@@ -60,7 +84,7 @@ def wiring_request(
 ) -> WiringRequest:
     """Return what is to be tested. Raises UsageError for a value that makes no sense."""
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
-        raise UsageError("a wiring test needs at least two boards: repeat --board")
+        raise UsageError("a wiring test needs at least two boards: repeat --board, or name a generated folder")
     is_auto = baud == AUTO_BAUD
     named = parse_links(links or (), len(names))
     if any(link.half_duplex for link in named):

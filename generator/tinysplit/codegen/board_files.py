@@ -221,9 +221,9 @@ _TRANSFER_SOURCES = (
 
 def wiring_test_sources(board: Board, driver: LinkDriver) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of a wiring test: path in the library and file to copy."""
-    wiring = package_files.firmware() / "wiring" / "wiring.c"
+    wiring = package_files.firmware() / "wiring"
     used = (each for each in firmware_sources(board, driver) if not each[1].name.startswith(_TRANSFER_SOURCES))
-    return [*used, (f"src/{wiring.name}", wiring)]
+    return [*used, *((f"src/{path.name}", path) for path in sorted(wiring.glob("*.[ch]")))]
 
 
 def _handlers(board: Board, links: Sequence[LinkPort], driver: LinkDriver) -> Handlers:

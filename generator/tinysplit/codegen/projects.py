@@ -15,6 +15,7 @@ from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
+from tinysplit.codegen.readme import write_readme
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
@@ -66,6 +67,7 @@ def generate(
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         project.write(folder)
+        write_readme(folder, project)
     return project
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, Pin
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.boards.link_rates import RATES
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
@@ -28,6 +28,7 @@ class WiringBoardContext:
 
     number: int
     title: str
+    tx_pins: tuple[Pin, ...]  # of the link UARTs
 
 
 def wiring_drivings(boards: Sequence[Board], requested: LinkDriver | None) -> Sequence[LinkDriving]:
@@ -64,10 +65,11 @@ def generate_wiring_test(
 
 def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving) -> None:
     links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
+    context = WiringBoardContext(index + 1, board.title, tuple(uart.tx for uart in board.link_uarts))
     texts = {
         "platformio.ini": render_platformio_ini(board),
         **build_scripts(),
-        "src/board_index.c": render("project/wiring_board.c.j2", WiringBoardContext(index + 1, board.title)),
+        "src/board_index.c": render("project/wiring_board.c.j2", context),
         **render_board_files(board, links, HOST_BAUD, board.near_memory, driving),
     }
     write_files(directory, texts, wiring_test_sources(board, driving.driver))
@@ -78,7 +80,7 @@ def _manifest(boards: Sequence[Board], links: Sequence[Link], drivers: Sequence[
         tinysplit_version=version("tinysplit"),
         model=ProjectModel(name=NAME, sha256="", copy_sha256="", parameters_sha256=""),
         bits=8,
-        baud=min(link.baud for link in links),
+        baud=min((link.baud for link in links), default=FIRST_BAUD),
         host_baud=HOST_BAUD,
         calibration_samples=0,
         project_hash=0,

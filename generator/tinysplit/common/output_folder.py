@@ -9,7 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.project_files import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.common.project_files import (
+    MANIFEST_NAME,
+    MODEL_NAME,
+    PARAMETERS_NAME,
+    PICTURE_NAME,
+    README_NAME,
+    SPLIT_NAME,
+)
 
 
 def write_whole_file(path: Path, text: str) -> None:
@@ -55,7 +62,8 @@ def _generated_names(out: Path) -> set[str]:
         directories = {board["directory"] for board in manifest["boards"]}
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return set()
-    return {MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME, *directories}
+    files = {MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME, README_NAME, PICTURE_NAME}
+    return files | directories
 
 
 @contextmanager

@@ -6,6 +6,8 @@ MANIFEST_NAME = "tinysplit.json"
 MODEL_NAME = "model.onnx"
 PARAMETERS_NAME = "parameters.npz"
 SPLIT_NAME = "split.json"
+README_NAME = "README.md"
+PICTURE_NAME = "wiring.svg"
 
 SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler

@@ -8,6 +8,8 @@ from tinysplit.boards.board import Board, Uart, board_title
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_link_baud
+from tinysplit.split.evaluate.cuts import transfers
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut, Pair, pair_of
 
 
@@ -37,6 +39,13 @@ def wire(boards: Sequence[Board], cuts: Sequence[Cut], settings: LinkSettings) -
     a pair.
     """
     return _wire(boards, dict.fromkeys(pair_of(cut.sender, cut.receiver) for cut in cuts), settings)
+
+
+def planned_links(
+    boards: Sequence[Board], problem: Problem, assignments: Iterable[Assignment], settings: LinkSettings
+) -> tuple[Link, ...]:
+    """Return the links that a split needs, over all copies of the network. The errors are those of `wire`."""
+    return tuple(link for each in assignments for link in wire(boards, transfers(problem, each), settings))
 
 
 def wire_all(boards: Sequence[Board], settings: LinkSettings) -> tuple[Link, ...]:

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -277,6 +278,11 @@ class Project(FileModel):
     def formats(self) -> tuple[LayerFormats, ...]:
         """Formats of all layers of the network."""
         return tuple(layer.formats.layer_formats for layer in self.pipelines[0].layers)
+
+    @property
+    def numbered_names(self) -> Mapping[int, str]:
+        """The boards' names by their numbers, in board order."""
+        return {board.number: board.name for board in self.boards}
 
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""

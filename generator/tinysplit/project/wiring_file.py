@@ -35,6 +35,7 @@ class Direction(FileModel):
     good_frames: Count
     damaged_frames: Count
     line_errors: Count  # overruns, noise and framing errors of the receiver's UART, up to 255
+    bit_errors: Count = 0  # in the payloads of damaged frames
 
     @property
     def is_clean(self) -> bool:

@@ -19,6 +19,7 @@ from tinysplit_hil.bench.stlink import Probe, connected_probes
 _HEAD = """\
 # The boards of a rig, in the order of the project: move the blocks where they are not.
 # serial_number is the probe that flashes the board, port where it answers; name is checked against the project.
+# `tinysplit bench check --rig FILE -o FILE` tests the wires and adds the [[link]]s.
 """
 
 

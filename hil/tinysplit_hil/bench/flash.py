@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from rich.console import Console
 
+from tinysplit.boards.board import board_title
 from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_debug_port
 from tinysplit.build.elf import check_memory
-from tinysplit.build.platformio import build_projects
+from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.progress import steps
@@ -19,13 +20,15 @@ from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
-from tinysplit_hil.bench.programmers import Programmer, failure
-from tinysplit_hil.bench.rig_file import DISCOVER, read_rig_of
-from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName, failure
+from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.bench.rig_links import read_rig_of_project
+from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
 
 T = TypeVar("T")
 
 BUILT = ELF_IN_PROJECT.parts[0]  # folder of what PlatformIO makes
+NOTHING_TO_FLASH = "virtual boards run their images without flashing"
 FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
 
 
@@ -63,14 +66,53 @@ class Programmed:
 
 def targets_of(project: Project, folder: Path, rig_file: Path) -> tuple[Target, ...]:
     """Return the boards of a project with their probes. Raises InputError for a rig file without serial numbers."""
-    entries = read_rig_of(rig_file, project).board
-    for board, entry in zip(project.boards, entries, strict=True):
-        if not entry.serial_number:
-            raise InputError(f"{rig_file} has no serial_number for {board.title}, by which it is flashed; {DISCOVER}")
+    rig = read_rig_of_project(rig_file, project)
+    if rig.virtual:
+        raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
+    serials = _serial_numbers(rig_file, rig, project.numbered_names)
     return tuple(
-        Target(board, board.elf(folder), str(entry.serial_number), load_debug_port(board.name))
-        for board, entry in zip(project.boards, entries, strict=True)
+        Target(board, board.elf(folder), serial_number, load_debug_port(board.name))
+        for board, serial_number in zip(project.boards, serials, strict=True)
     )
+
+
+def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) -> None:
+    """Raise the errors of a rig and a programmer for boards with these names that need no image to be found."""
+    check_rig(rig)
+    if rig == VIRTUAL:
+        return
+    numbered = dict(enumerate(names, 1))
+    file = read_rig_of(Path(rig), numbered)
+    if not file.virtual:
+        _serial_numbers(Path(rig), file, numbered)
+        PROGRAMMERS[programmer].require([load_debug_port(name) for name in names])
+
+
+def flash_rig(
+    project: Project, folder: Path, rig: str, programmer: ProgrammerName, messages: Console
+) -> FlashReport | None:
+    """Flash the boards of a rig that do not run the image of `folder` yet; None where boards are virtual.
+
+    Raises ToolError unless all boards run it then; the other errors are those of `flash_project`.
+    """
+    if rig == VIRTUAL:
+        return None
+    if read_rig_file(Path(rig)).virtual:
+        messages.print(f"{rig}: {NOTHING_TO_FLASH}", highlight=False, markup=False, soft_wrap=True)
+        return None
+    report = flash_project(project, folder, Path(rig), PROGRAMMERS[programmer], messages)
+    report.check()
+    return report
+
+
+def _serial_numbers(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[str]:
+    """Return the serial number of each board's probe. Raises InputError where one is missing."""
+    for entry, (number, name) in zip(rig.board, names.items(), strict=True):
+        if not entry.serial_number:
+            raise InputError(
+                f"{rig_file} has no serial_number for {board_title(number, name)}, by which it is flashed; {DISCOVER}"
+            )
+    return [str(entry.serial_number) for entry in rig.board]
 
 
 def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
@@ -141,10 +183,10 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     """Return the bytes of each image in flash, by board. Builds where necessary."""
     directories = [folder / board.directory for board in project.boards]
     elfs = [board.elf(folder) for board in project.boards]
-    if not all(map(_is_built, directories, elfs)):
-        with steps(messages, f"building {len(directories)} projects"):
-            build_projects(directories)
-    built = BuildReport.read(project, elfs).boards
+    if all(map(_is_built, directories, elfs)):
+        built = BuildReport.read(project, elfs).boards
+    else:
+        built = build_folder(project, folder, messages).boards
     for each in built:
         check_memory(each.board.title, each.sizes)
     return {each.board.number: each.sizes.flash.used_bytes for each in built}

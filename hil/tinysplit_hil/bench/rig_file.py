@@ -3,17 +3,18 @@
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, model_validator
 from serial.tools import list_ports
 
+from tinysplit.boards.board import board_title
 from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
-from tinysplit.project.manifest import Project
+from tinysplit.plan.wiring import Link
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
@@ -57,11 +58,31 @@ class ServedRig(FileModel):
     note: str
 
 
+class RigLink(FileModel):
+    """A link that `tinysplit bench check` found: its boards, by number, and the highest rate without an error."""
+
+    boards: tuple[PositiveInt, PositiveInt]
+    uarts: tuple[str, str]
+    baud: PositiveInt
+
+    @classmethod
+    def of(cls, link: Link) -> Self:
+        """Return a link that is planned."""
+        (first, second), (its_uart, other) = link.boards, link.uarts
+        return cls(boards=(first + 1, second + 1), uarts=(its_uart.name, other.name), baud=link.baud)
+
+    @property
+    def ends(self) -> frozenset[tuple[int, str]]:
+        """Board and UART of both ends."""
+        return frozenset(zip(self.boards, self.uarts, strict=True))
+
+
 class RigFile(FileModel):
-    """The boards of a rig, in board order."""
+    """The boards of a rig, in board order, and their links where they are known."""
 
     virtual: ServedRig | None = None  # real boards without it
     board: tuple[RigBoard, ...] = Field(min_length=1)
+    link: tuple[RigLink, ...] = ()
 
 
 def served_rig_text(ports: Sequence[str], time_file: Path, note: str) -> str:
@@ -88,21 +109,30 @@ def read_rig_file(path: Path) -> RigFile:
     return rig
 
 
-def read_rig_of(path: Path, project: Project) -> RigFile:
-    """Read the rig file of a project. Raises InputError also where it has other boards than the project."""
+def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
+    """Read the rig file of boards with these names, by number. Raises InputError also where it has other boards."""
     rig = read_rig_file(path)
-    if len(rig.board) != len(project.boards):
+    if len(rig.board) != len(names):
         raise InputError(
-            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(project.boards)} boards:"
+            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(names)} boards:"
             " list the boards of the project, in its order"
         )
-    for entry, board in zip(rig.board, project.boards, strict=True):
-        if entry.name not in {None, board.name}:
+    for entry, (number, name) in zip(rig.board, names.items(), strict=True):
+        if entry.name not in {None, name}:
             raise InputError(
-                f"{path} has a {entry.name} where the project has {board.title}: put the [[board]]s in the order of"
-                " the project"
+                f"{path} has a {entry.name} where the project has {board_title(number, name)}: put the [[board]]s in"
+                " the order of the project"
             )
     return rig
+
+
+def names_in(path: Path) -> tuple[str, ...]:
+    """Return the boards' names in a rig file. Raises InputError where one is missing."""
+    names = tuple(board.name for board in read_rig_file(path).board)
+    for number, name in enumerate(names, 1):
+        if name is None:
+            raise InputError(f"{path} has no name for board {number}: add it, or give --board for all boards")
+    return tuple(map(str, names))
 
 
 def _check_different(path: Path, key: str, values: Sequence[str | None]) -> None:
@@ -117,6 +147,7 @@ def _mistake(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return first_mistake(error)
     *where, key = first["loc"]
-    known = ", ".join(RigBoard.model_fields) if where else "[[board]]"
-    entry = f"board {int(where[1]) + 1}" if len(where) > 1 else "the file"
+    tables: dict[str, type[FileModel]] = {"board": RigBoard, "link": RigLink, "virtual": ServedRig}
+    known = ", ".join(tables[str(where[0])].model_fields) if where else "[[board]], [[link]]"
+    entry = f"{where[0]} {int(where[1]) + 1}" if len(where) > 1 else where[0] if where else "the file"
     return f"{entry} has the unknown key `{key}`: known are {known}"

@@ -37,10 +37,14 @@ class VirtualBoard:
 
 @dataclass(frozen=True)
 class Wire:
-    """A connection of TX to RX in both directions between two UARTs, each as (board index, UART name)."""
+    """A connection of TX to RX in both directions between two UARTs, each as (board index, UART name).
+
+    A straight one is wrong: it connects TX to TX and RX to RX.
+    """
 
     first: tuple[int, str]
     second: tuple[int, str]
+    is_straight: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, order=True)
@@ -119,8 +123,8 @@ class VirtualRig:
             port.connect(self._line((index, uart.name), uart.receive))
             uart.sink = self._sender(index, self._line((index, HOST), port.take))
         for wire in self._wires:
-            self._connect(wire.first, wire.second)
-            self._connect(wire.second, wire.first)
+            self._connect(wire.first, wire.second, is_straight=wire.is_straight)
+            self._connect(wire.second, wire.first, is_straight=wire.is_straight)
 
     @property
     def model_note(self) -> str:
@@ -132,8 +136,10 @@ class VirtualRig:
     def _uart(self, index: int, name: str) -> Usart:
         return self._machines[index].chip.uarts[name]
 
-    def _connect(self, source: tuple[int, str], target: tuple[int, str]) -> None:
-        self._uart(*source).sink = self._sender(source[0], self._line(target, self._uart(*target).receive))
+    def _connect(self, source: tuple[int, str], target: tuple[int, str], *, is_straight: bool) -> None:
+        uart = self._uart(*target)
+        receive = uart.receive_at_tx if is_straight else uart.receive
+        self._uart(*source).sink = self._sender(source[0], self._line(target, receive))
 
     def _sender(self, index: int, pass_on: Sink) -> Sink:
         """Return a sink that limits the sending board after a byte: the receiver may reply one byte later."""

@@ -105,6 +105,9 @@ class Chip:
             cycles_per_clock=lambda: self._frequencies.core_hz // self._frequencies.bus_hz[bus],
             sends=lambda: self._is_connected(uart.tx),
             receives=lambda: self._is_connected(uart.rx),
+            listens_at_tx=lambda: (
+                self._is_connected(uart.tx) and self._gpio[uart.tx.port].is_open_drain(uart.tx.number)
+            ),
             changed=lambda: changed(uart.irq_position),
             expecting=self._expecting,
         )

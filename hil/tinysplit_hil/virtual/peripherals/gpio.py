@@ -4,8 +4,8 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.peripherals.base import Registers
 
-_MODER, _AFRL, _IDR = 0x00, 0x20, 0x10
-_OFFSETS = (_MODER, 0x04, 0x08, 0x0C, _IDR, 0x14, _AFRL, 0x24)
+_MODER, _OTYPER, _AFRL, _IDR = 0x00, 0x04, 0x20, 0x10
+_OFFSETS = (_MODER, _OTYPER, 0x08, 0x0C, _IDR, 0x14, _AFRL, 0x24)
 _BSRR, _BRR = 0x18, 0x28
 _ALTERNATE = 2
 _PINS_PER_AFR = 8
@@ -30,6 +30,10 @@ class Gpio(Registers):
         if key not in self._carried:
             self._carried[key] = self._carries(*key)
         return self.is_powered and self._carried[key]
+
+    def is_open_drain(self, number: int) -> bool:
+        """Return whether a pin is driven low only."""
+        return bool(self.field(_OTYPER, number, 1))
 
     def _carries(self, number: int, alternate_function: int) -> bool:
         afr = _AFRL + 4 * (number // _PINS_PER_AFR)

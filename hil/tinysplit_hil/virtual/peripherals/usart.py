@@ -19,7 +19,7 @@ TOLERANCE_PERCENT, TOLERANCE_PERCENT_OVER8 = 4.0, 2.5
 FE, NE, ORE, IDLE, RXNE, TC, TXE = 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7
 ERRORS = FE | NE | ORE
 RE, TE, OVER8 = 1 << 2, 1 << 3, 1 << 15
-EIE, DMAR, DMAT = 1 << 0, 1 << 6, 1 << 7
+EIE, HDSEL, DMAR, DMAT = 1 << 0, 1 << 3, 1 << 6, 1 << 7
 _INTERRUPT_ENABLES = IDLE | RXNE | TC | TXE  # the enable bits in CR1 have the positions of the flags
 CR1_MODELLED = _INTERRUPT_ENABLES | RE | TE
 _SMALLEST_BRR, _SMALLEST_LOW_POWER_BRR = 16, 0x300
@@ -36,6 +36,7 @@ class UartPorts:
     cycles_per_clock: Callable[[], int]  # core cycles in one cycle of the UART's kernel clock
     sends: Callable[[], bool]  # TX pin in its alternate function
     receives: Callable[[], bool]
+    listens_at_tx: Callable[[], bool]  # TX pin in its alternate function, with an open drain
     changed: Callable[[], None]  # the interrupt line may have changed
     expecting: Callable[[], None]  # this UART will receive a byte
 
@@ -76,6 +77,18 @@ class Usart(Peripheral):
 
         `errors`: FE for a wrong stop bit, ORE for a byte that the receiver loses to an overrun.
         """
+        if not self.cr3 & HDSEL:  # which leaves the RX pin alone
+            self._expect(arrival_ps, byte_ps, value, errors)
+
+    def receive_at_tx(self, arrival_ps: int, byte_ps: int, value: int, errors: int = 0) -> None:
+        """Schedule the arrival of a byte at the TX pin, which is heard in half-duplex mode.
+
+        What two transmitters make that drive the line at a time is not modelled.
+        """
+        if self.cr3 & HDSEL:
+            self._expect(arrival_ps, byte_ps, value, errors)
+
+    def _expect(self, arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
         self.arrivals.append((arrival_ps, byte_ps, value, errors))
         self._ports.expecting()
 
@@ -163,6 +176,8 @@ class Usart(Peripheral):
             self._request_bytes(ticks)
 
     def _shift(self, value: int, start: int) -> None:
+        if self.cr3 & HDSEL:
+            raise NotModelledError(f"{self.name} sends in half-duplex mode")
         self._shift_end = start + self._times()[0]
         arrival_ps = self._ports.clock.ps_of_ticks(self._shift_end)
         if self.sink and self._ports.sends():
@@ -199,7 +214,8 @@ class Usart(Peripheral):
 
     def _take(self, arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
         own_ps = self.byte_ps()
-        if own_ps is None or not self.cr1 & RE or not self._ports.receives():
+        hears = self._ports.listens_at_tx if self.cr3 & HDSEL else self._ports.receives
+        if own_ps is None or not self.cr1 & RE or not hears():
             return
         self._idle_at_ps = arrival_ps + own_ps
         if errors & ORE or not self._has_room():

@@ -3,7 +3,7 @@
 from typing_extensions import override
 
 from tinysplit_hil.virtual.clock import TICKS_PER_CYCLE
-from tinysplit_hil.virtual.peripherals.usart import DMAR, DMAT, EIE, ERRORS, IDLE, RXNE, TC, UartPorts, Usart
+from tinysplit_hil.virtual.peripherals.usart import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, RXNE, TC, UartPorts, Usart
 
 
 class UsartV1(Usart):
@@ -11,7 +11,7 @@ class UsartV1(Usart):
 
     enable_bit = 1 << 13
     receive_offset = send_offset = 0x04
-    cr3_modelled = EIE | DMAR | DMAT
+    cr3_modelled = EIE | HDSEL | DMAR | DMAT
     _SR, _DR, _BRR, _CR1, _CR2, _CR3 = range(0x00, 0x18, 4)
 
     def __init__(self, name: str, ports: UartPorts, *, base: int, is_low_power: bool, fifo_bytes: int) -> None:

@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.clock import TICKS_PER_CYCLE
 from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripherals.usart import DMAR, DMAT, EIE, ERRORS, FE, IDLE, NE, RE, TC, TE, Usart
+from tinysplit_hil.virtual.peripherals.usart import DMAR, DMAT, EIE, ERRORS, FE, HDSEL, IDLE, NE, RE, TC, TE, Usart
 
 _FIFOEN, _TXFEIE, _RXFFIE = 1 << 29, 1 << 30, 1 << 31  # of CR1
 _OVRDIS, _DDRE, _TXFTIE, _RXFTIE, _RXFTCFG, _TXFTCFG = 1 << 12, 1 << 13, 1 << 23, 1 << 28, 25, 29  # of CR3
@@ -24,9 +24,9 @@ class UsartV2(Usart):
     _CR1, _CR2, _CR3, _BRR = range(0x00, 0x10, 4)
     _RQR, _ISR, _ICR, _RDR, _TDR = range(0x18, 0x2C, 4)
     _CLEARABLE = ERRORS | IDLE | TC
-    _CR3_PLAIN = EIE | DMAR | DMAT | _OVRDIS | _DDRE
+    _CR3_PLAIN = EIE | HDSEL | DMAR | DMAT | _OVRDIS | _DDRE
     _CR3_FIFO = _TXFTIE | _RXFTIE | _THRESHOLD_MASK << _RXFTCFG | _THRESHOLD_MASK << _TXFTCFG
-    _CR3_FIXED = _OVRDIS | _DDRE  # while UE is set
+    _CR3_FIXED = HDSEL | _OVRDIS | _DDRE  # while UE is set
     _thresholds: tuple[int, int] | None = None  # of the FIFOs in bytes, to receive and to send; None if CR3 is new
 
     @property
@@ -137,7 +137,7 @@ class UsartV2(Usart):
 
     def _set_cr3(self, value: int, now: int) -> None:
         if self.cr1 & self.enable_bit and (value ^ self.cr3) & self._CR3_FIXED:
-            raise NotModelledError(f"{self.name} CR3 OVRDIS or DDRE is changed while UE is set")
+            raise NotModelledError(f"{self.name} CR3 HDSEL, OVRDIS or DDRE is changed while UE is set")
         self.cr3_modelled = self._CR3_PLAIN | (self._CR3_FIFO if self.fifo_bytes else 0)
         self._thresholds = None
         self.set_cr3(value, now)

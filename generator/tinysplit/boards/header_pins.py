@@ -1,0 +1,26 @@
+"""Where wires are connected: the header pins of a board's link UARTs, and of ground. No split depends on them."""
+
+from dataclasses import dataclass
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.boards.schema import BoardFile, read_toml
+from tinysplit.common import package_files
+
+
+@dataclass(frozen=True)
+class HeaderPins:
+    """The header pins of a link UART and the pins of the device behind them, and a header pin of ground."""
+
+    tx: str  # "CN10-21 (D8)"
+    tx_pin: str  # "PA9"
+    rx: str
+    rx_pin: str
+    ground: str
+
+
+def header_pins(board: str, uart: str) -> HeaderPins:
+    """Return the header pins of a link UART. Raises UsageError for an unknown board."""
+    wired = next(each for each in load_board(board).link_uarts if each.name == uart)
+    file = read_toml(package_files.boards() / f"{board}.toml", BoardFile)
+    tx, rx = (pin.rpartition(" ")[0] for pin in wired.connector.split(", "))  # as CONNECTOR of the schema
+    return HeaderPins(tx, wired.tx.name, rx, wired.rx.name, file.ground.connector)

@@ -1,0 +1,27 @@
+"""Builds all projects of a generated folder."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from tinysplit.build.platformio import build_projects
+from tinysplit.build.report import BuildReport
+from tinysplit.common.progress import steps
+from tinysplit.project.manifest import Project
+
+
+def build_folder(project: Project, folder: Path, messages: Console) -> BuildReport:
+    """Build the projects of all boards and read the sizes of their programs.
+
+    The errors are those of `build_projects`.
+    """
+    directories = [folder / board.directory for board in project.boards]
+    with steps(messages, f"building {len(directories)} projects", len(directories)) as advance:
+        done: list[Path] = []
+
+        def count_built(directory: Path) -> None:
+            done.append(directory)
+            advance(len(done))
+
+        elfs = build_projects(directories, count_built)
+    return BuildReport.read(project, elfs)

@@ -1,0 +1,45 @@
+"""README.md of a generated folder, with the picture of its wires: the way from there to a measurement."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.project_files import PICTURE_NAME, README_NAME
+from tinysplit.common.templates import render
+from tinysplit.project.manifest import Project
+from tinysplit.project.wiring_picture import wiring_svg
+
+
+@dataclass(frozen=True)
+class ReadmeBoard:
+    """A row of the table of boards."""
+
+    number: int
+    title: str
+    layers: str  # "1, 2, 3"
+
+
+@dataclass(frozen=True)
+class ReadmeContext:
+    """The names of `project/README.md.j2`."""
+
+    name: str
+    version: str
+    boards: tuple[ReadmeBoard, ...]
+    has_links: bool
+
+
+def write_readme(folder: Path, project: Project) -> None:
+    """Write README.md, and the picture where there are links."""
+    boards = tuple(
+        ReadmeBoard(
+            board.number,
+            load_board(board.name).title,
+            ", ".join(str(layer.number) for layer in project.layers if layer.board == board.number) or "none",
+        )
+        for board in project.boards
+    )
+    context = ReadmeContext(project.model.name, project.tinysplit_version, boards, bool(project.links))
+    (folder / README_NAME).write_text(render("project/README.md.j2", context), encoding="utf-8")
+    if project.links:
+        (folder / PICTURE_NAME).write_text(wiring_svg(project), encoding="utf-8")

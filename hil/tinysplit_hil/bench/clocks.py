@@ -1,0 +1,53 @@
+"""Measures the clocks of boards that run the wiring test against that of the host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinysplit_hil.wiring_client import Stamp, WiringClient
+
+READS = 16  # of a clock: the one with the least round trip counts
+STEP_S, LONGEST_S = 10.0, 60.0
+WANTED_PPM = 100.0
+MILLION = 1e6
+
+
+@dataclass(frozen=True)
+class ClockError:
+    """By how much a board's clock is faster than the host's; the true value is within `uncertainty_ppm`."""
+
+    ppm: float
+    uncertainty_ppm: float
+
+    @classmethod
+    def between(cls, first: Stamp, last: Stamp) -> "ClockError":
+        """Return the error of a clock from two readings."""
+        host_s = last.host_s - first.host_s
+        ppm = ((last.board_s - first.board_s) / host_s - 1) * MILLION
+        return cls(ppm, (first.width_s + last.width_s) / 2 / host_s * MILLION)
+
+
+def measure_clocks(client: WiringClient) -> Mapping[int, ClockError]:
+    """Return the clock error of each board, by number.
+
+    Takes STEP_S, or more where that does not suffice for WANTED_PPM, at most LONGEST_S. A board whose clock could not
+    be read is missing. Raises ToolError when a board fails.
+    """
+    first = _read(client)
+    elapsed_s = 0.0
+    while True:
+        client.pause(STEP_S)
+        elapsed_s += STEP_S
+        last = _read(client)
+        errors = {number: ClockError.between(first[number], last[number]) for number in sorted(first.keys() & last)}
+        if elapsed_s >= LONGEST_S or all(each.uncertainty_ppm <= WANTED_PPM for each in errors.values()):
+            return errors
+
+
+def _read(client: WiringClient) -> Mapping[int, Stamp]:
+    """Return the best of some readings of each clock."""
+    best: dict[int, Stamp] = {}
+    for _ in range(READS):
+        for number, stamp in client.read_clocks().items():
+            if number not in best or stamp.width_s < best[number].width_s:
+                best[number] = stamp
+    return best
