@@ -115,11 +115,7 @@ def generate(
     """Quantize the network and write one PlatformIO project per board."""
     chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
     goal = chosen if isinstance(chosen, Goal) else None
-    split = read_split(split_file)
-    if clock:
-        split = split.model_copy(update={"clock": clock})
-    if code_memory:
-        split = split.model_copy(update={"code_memory": code_memory.requested})
+    split = _with_options(read_split(split_file), clock, code_memory)
     if not isinstance(chosen, Goal):
         _check_split_bits(split_file, split, chosen)
     mlperf = mlperf_of(host_protocol, mlperf_model, mlperf_byte_scale, len(split.copies))
@@ -135,6 +131,15 @@ def generate(
     context = replace(context, mlperf=mlperf)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
+
+
+def _with_options(split: SplitFile, clock: ClockSource | None, code_memory: CodeMemoryChoice | None) -> SplitFile:
+    """Return the split with the options that `generate` was given in place of those of `split`."""
+    if clock:
+        split = split.model_copy(update={"clock": clock})
+    if code_memory:
+        split = split.model_copy(update={"code_memory": code_memory.requested})
+    return split
 
 
 def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
