@@ -168,7 +168,7 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_built(unbuilt: Path) -> None:
     line = run("virtual", str(unbuilt), expect=BAD_INPUT)
-    assert line.endswith("firmware.elf is missing: build the folder first (`tinysplit build`)")
+    assert line.endswith(f"firmware.elf is missing: build the folder first (`tinysplit build {unbuilt}`)")
 
 
 def test_pty_and_tcp_exclude_each_other(unbuilt: Path) -> None:

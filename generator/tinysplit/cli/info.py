@@ -34,7 +34,7 @@ def info(
 def _notes_of_folder(folder: Path) -> list[dict[str, Any]]:
     """Return the notes of all boards. Raises InputError where the folder is not built."""
     project = Project.read(folder)
-    return [note_of_elf(board.elf(folder)) for board in project.boards]
+    return [note_of_elf(board.built_elf(folder)) for board in project.boards]
 
 
 def _print(notes: list[dict[str, Any]], console: Console) -> None:

@@ -187,6 +187,13 @@ class ProjectBoard(FileModel):
         """Return the path of the ELF file in the generated folder `folder`."""
         return folder / self.directory / ELF_IN_PROJECT
 
+    def built_elf(self, folder: Path) -> Path:
+        """Return the same where it exists. Raises InputError where the folder is not built."""
+        elf = self.elf(folder)
+        if not elf.is_file():
+            raise InputError(f"{elf} is missing: build the folder first (`tinysplit build {folder}`)")
+        return elf
+
 
 @dataclass(frozen=True)
 class Pipeline:

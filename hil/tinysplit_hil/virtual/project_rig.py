@@ -3,23 +3,16 @@
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.virtual.rig import VirtualBoard, VirtualRig, Wire
 
 
 def project_rig(project: Project, folder: Path, *, has_ideal_memory: bool = False) -> VirtualRig:
     """Return the boards of `project` with the ELF files in `folder`. Raises InputError where these are missing."""
-    boards = [VirtualBoard(load_board(board.name), _built(board.elf(folder))) for board in project.boards]
+    boards = [VirtualBoard(load_board(board.name), board.built_elf(folder)) for board in project.boards]
     index = {board.number: position for position, board in enumerate(project.boards)}
     wires = [
         Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
         for link in project.links
     ]
     return VirtualRig(boards, wires, has_ideal_memory=has_ideal_memory)
-
-
-def _built(elf: Path) -> Path:
-    if not elf.is_file():
-        raise InputError(f"{elf} is missing: build the folder first (`tinysplit build`)")
-    return elf
