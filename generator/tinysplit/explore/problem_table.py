@@ -45,16 +45,8 @@ class ProblemTable:
 
         return replace(
             self.problem,
-            layers=tuple(
-                replace(
-                    layer,
-                    flash_bytes=tuple(layer.flash_bytes[index] for index in own),
-                    ram_bytes=tuple(layer.ram_bytes[index] for index in own),
-                    seconds=tuple(layer.seconds[index] for index in own),
-                    constants=tuple(layer.constants[index] for index in own) if layer.constants else (),
-                )
-                for layer in self.problem.layers
-            ),
+            layers=tuple(layer.on(own) for layer in self.problem.layers),
+            fused=tuple(fused.on(own) for fused in self.problem.fused),
             devices=limits if len(own) > 1 else (limits[0].without_links,),
             transfer_seconds=tuple(
                 tuple(pick(table[own[i]], i) for i in devices) for table in self.problem.transfer_seconds

@@ -3,6 +3,7 @@
 `split/evaluate` computes the figures of an assignment.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -88,6 +89,16 @@ class LayerCosts:
         n_devices = len(seconds)
         return cls(name, (flash_bytes,) * n_devices, (ram_bytes,) * n_devices, out_bytes, seconds, inputs)
 
+    def on(self, devices: Sequence[int]) -> "LayerCosts":
+        """Return the costs on these devices, each of which may occur several times."""
+        return replace(
+            self,
+            flash_bytes=tuple(self.flash_bytes[device] for device in devices),
+            ram_bytes=tuple(self.ram_bytes[device] for device in devices),
+            seconds=tuple(self.seconds[device] for device in devices),
+            constants=tuple(self.constants[device] for device in devices) if self.constants else (),
+        )
+
 
 @dataclass(frozen=True)
 class FusedLayers:
@@ -113,6 +124,15 @@ class FusedLayers:
     def ram_bytes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Bytes of RAM by [layer][device]."""
         return self.producer_ram_bytes, self.consumer_ram_bytes
+
+    def on(self, devices: Sequence[int]) -> "FusedLayers":
+        """Return the same layers on these devices, each of which may occur several times."""
+        return FusedLayers(
+            self.producer,
+            tuple(self.producer_ram_bytes[device] for device in devices),
+            tuple(self.consumer_ram_bytes[device] for device in devices),
+            tuple(self.producer_seconds[device] for device in devices) if self.producer_seconds else (),
+        )
 
 
 @dataclass(frozen=True)
