@@ -189,7 +189,8 @@ def test_one_board_replies_to_every_request(tmp_path: Path, start_board: Starter
     assert [record for record in records if record[0] == LAYER] == [(LAYER, 0, 1, 0), (LAYER, 0, 2, 0)]
     assert host.ask(READ_TIMES, 13, struct.pack("<H", len(records))) == b""
     assert host.refused(READ_TIMES, 14, struct.pack("<H", len(records) + 1)) == BAD_RANGE
-    assert host.refused(IDENTIFY, 15, b"x") == BAD_LENGTH
+    assert host.refused(IDENTIFY, 15, b"x") == BAD_RANGE
+    assert host.refused(IDENTIFY, 15, b"xy") == BAD_LENGTH
     assert host.refused(0x55, 16) == UNKNOWN_TYPE
     assert host.ask(STOP, 17) == b""
     assert host.refused(START, 18, start(1, data)) == STOPPED
