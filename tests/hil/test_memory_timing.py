@@ -230,3 +230,31 @@ def test_code_behind_conditional_loads_of_flash_is_unconditional(tmp_path: Path,
     rig.run_until(MS_PS * 50)
     results = address_of("results", elf)
     assert [rig.read_word(0, results + 4 * i) for i in range(2)] == [3500, 4000]
+
+
+ACROSS_PAGES = """#include "device.h"
+static const uint32_t table[2] = {1, 2};
+uint32_t results[4];
+__attribute__((naked, noinline, noipa, aligned(1024))) uint32_t add(uint32_t i, const uint32_t *values) {
+  __asm volatile(
+      ".rept 506\\n nop\\n .endr\\n movs r2, #0\\n movs r3, #0\\n lsls r0, r0, #31\\n"
+      "itt ne\\n ldrne.w r2, [r1]\\n ldrne.w r3, [r1, #4]\\n" /* the second one begins a page */
+      "bcc 1f\\n adds r2, #8\\n 1: adds r0, r2, r3\\n bx lr");
+}
+void reset(void) {
+  for (uint32_t i = 4; i > 0; i--) results[i - 1] = add(i - 1, table);
+  for (;;) __asm volatile("wfi");
+}
+"""
+
+
+@pytest.mark.parametrize("board_name", [F4, H7])
+def test_code_behind_a_page_that_begins_with_a_conditional_load_is_unconditional(
+    tmp_path: Path, board_name: str
+) -> None:
+    elf = build(tmp_path, load_board(board_name), ACROSS_PAGES, {})
+    assert address_of("add", elf) % 1024 == 0
+    rig = VirtualRig([VirtualBoard(load_board(board_name), elf)])
+    rig.run_until(MS_PS * 50)
+    results = address_of("results", elf)
+    assert [rig.read_word(0, results + 4 * i) for i in range(4)] == [0, 3, 8, 11]

@@ -22,6 +22,7 @@ from tinysplit_hil.virtual.core.native import (
 from tinysplit_hil.virtual.errors import NotModelledError
 
 _CONTEXT = 8  # instructions: more than the longest latency of integers
+_PAGE_BYTES = 1024  # of Unicorn's M profile: TARGET_PAGE_BITS_MIN of its target/arm/cpu-param.h
 
 
 class BlockTable:
@@ -122,7 +123,8 @@ class BlockTable:
             flags |= BlockFlag.REPEATABLE
         if any(each.id in (arm.ARM_INS_CPS, arm.ARM_INS_MSR) for each in instructions):
             flags |= BlockFlag.SETS_MASK
-        if any(each.id == arm.ARM_INS_IT for each in instructions):
+        begins_page = (instructions[0].address + 2) % _PAGE_BYTES in (0, 2)  # where Unicorn ends a block, of IT, too
+        if begins_page or any(each.id == arm.ARM_INS_IT for each in instructions):
             flags |= BlockFlag.CONDITIONAL
         if instructions[-1].text == "wfi":
             flags |= BlockFlag.SLEEPS

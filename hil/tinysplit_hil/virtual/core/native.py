@@ -42,7 +42,7 @@ class BlockFlag(IntFlag):
     SETS_MASK = 2  # ends with an instruction that may change PRIMASK
     SLEEPS = 4  # ends with WFI
     MARKED = 8  # cycles and stalls are recorded when it begins
-    CONDITIONAL = 16  # has an IT instruction
+    CONDITIONAL = 16  # has an IT instruction, or may begin behind one
 
 
 class Access(Structure):
