@@ -1,6 +1,6 @@
 """Cycles per MAC, or per element, of layer shapes that are far from the limits of the cores.
 
-    .venv/bin/python benchmarks/slow_shapes.py [--json] [--core CORE] [--only TEXT]
+    .venv/bin/python benchmarks/slow_shapes.py [--json] [--core CORE] [--only TEXT] [--kernel NAME]
 
 Every shape is the last layer of a small network with random weights and ranges, 8 bits, computed by the kernel that is
 chosen for it on a virtual board with ideal memory. Its output is compared with the integer reference. `before` are
@@ -106,23 +106,23 @@ CASES = (
 )
 
 
-def measure_cases(cores: Sequence[str], only: str) -> Iterator[Row]:
+def measure_cases(cores: Sequence[str], only: str, kernel: str | None) -> Iterator[Row]:
     """Yield a row for every shape whose name has `only` in it, and core."""
     for case in CASES:
         if only in case.name:
             quantized, x = quantize_randomly(case.make().graph(), BITS)
             for core in cores:
-                run = _run(quantized, x, core)
+                run = _run(quantized, x, core, kernel)
                 layer, cycles = quantized.layers[-1].layer, run.cycles[-1]
                 macc = layer.operator_macc
                 unit = "MACC" if layer.parameters else "element"
-                rate, kernel = round(cycles / macc, 2), run.kernels[-1].kernel.name
-                yield Row(case.name, core, kernel, cycles, unit, rate, case.before[CORES.index(core)])
+                rate, own = round(cycles / macc, 2), run.kernels[-1].kernel.name
+                yield Row(case.name, core, own, cycles, unit, rate, case.before[CORES.index(core)])
 
 
-def _run(quantized: QuantizedGraph, x: IntArray, core: str) -> BareRun:
+def _run(quantized: QuantizedGraph, x: IntArray, core: str, kernel: str | None = None) -> BareRun:
     with tempfile.TemporaryDirectory() as folder:
-        run = run_bare(quantized, BOARDS[core], x, Path(folder))
+        run = run_bare(quantized, BOARDS[core], x, Path(folder), named=kernel)
     *_, expected = run_layers(quantized, x)
     if not np.array_equal(run.output, expected.reshape(-1)):
         raise CheckFailedError(f"{quantized.layers[-1].layer} on {core}: the output is not that of the reference")
@@ -177,9 +177,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--core", choices=CORES, action="append", help="only this core; repeat for several")
     parser.add_argument("--only", default="", help="only shapes with this text in their name")
+    parser.add_argument("--kernel", help="kernel or scheme of the shapes, where it suits them")
     options = parser.parse_args()
     cores = options.core or CORES
-    rows = [*measure_cases(cores, options.only), *measure_zero_points(cores, options.only)]
+    rows = [*measure_cases(cores, options.only, options.kernel), *measure_zero_points(cores, options.only)]
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
         return

@@ -73,6 +73,7 @@ __attribute__((noinline)) static void check_all(void) {
   const uint32_t a = any(), b = any();
   const int32_t sum = (int32_t)any();
 %(checks)s
+  check(109, dsp_look_up(words, a) == dsp_twin_look_up((const uint8_t *)words, a));
   CHECK_DOT(110, 3);
   CHECK_DOT(111, 11);
   CHECK_DOT(112, 16);
