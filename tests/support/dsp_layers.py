@@ -62,9 +62,10 @@ def conv(rng: np.random.Generator) -> Layer:
 def depthwise_conv(rng: np.random.Generator) -> Layer:
     fields = common(rng, int(rng.choice([2, 4, 6])))
     fields["in_shape"] = fields["in_shape"]._replace(height=int(rng.choice([3, 7, 60])))
-    kernel_height = int(rng.choice([2, 3, 4]))
-    window = random_window(rng, fields["in_shape"]._replace(width=9), (kernel_height, 3))
-    fields["in_shape"] = fields["in_shape"]._replace(width=int(rng.integers(5, 12)))
+    height, width = int(rng.choice([2, 3, 4, 6])), int(rng.choice([3, 3, 3, 2, 4, 5, 7]))
+    fields["in_shape"] = fields["in_shape"]._replace(height=max(height, fields["in_shape"].height))
+    window = random_window(rng, fields["in_shape"]._replace(width=9), (height, width))
+    fields["in_shape"] = fields["in_shape"]._replace(width=width + int(rng.integers(2, 9)))
     channels = fields["in_shape"].channels
     weights = floats(rng, *window.kernel, channels)
     return DepthwiseConv(**fields, weights=weights, bias=floats(rng, channels), window=window)
