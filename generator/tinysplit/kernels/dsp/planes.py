@@ -135,7 +135,7 @@ class Planes(Kernel):
         return Scheme.NON_INTERLEAVED
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: a kernel row of three takes five words for four outputs; weights are read once per tile."""
+        """See `Kernel.loads`: four outputs take five words of a kernel row of three; weights are read once per tile."""
         tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
         height, width = _window(layer).kernel
