@@ -112,8 +112,7 @@ __attribute__((noinline)) static void check_all(void) {
 
 void reset(void) {
   first_failure = 0;
-  for (int i = 0; i < %(rounds)d; i++) check_wide_rows();
-                                       check_all();
+  for (int i = 0; i < %(rounds)d; i++) check_wide_rows(), check_all();
   for (;;) __asm__ volatile("wfi");
 }
 """

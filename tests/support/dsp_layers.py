@@ -11,6 +11,7 @@ from tinysplit.network.layers import (
     Activation,
     AveragePool,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
@@ -57,6 +58,44 @@ def conv(rng: np.random.Generator) -> Layer:
     outputs = int(rng.integers(1, 11))
     weights = floats(rng, outputs, *window.kernel, fields["in_shape"].channels)
     return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=window)
+
+
+def grouped_conv(rng: np.random.Generator) -> Layer:
+    groups, inputs, outputs = int(rng.integers(2, 5)), int(rng.choice([2, 4, 6, 8])), int(rng.choice([2, 4, 6]))
+    fields = common(rng, groups * inputs)
+    kernel = (1, 1) if rng.integers(3) == 0 else tuple(rng.integers(1, 4, 2).tolist())
+    window = random_window(rng, fields["in_shape"], (kernel[0], kernel[1]))
+    weights = floats(rng, groups * outputs, *window.kernel, inputs)
+    return Conv(**fields, weights=weights, bias=floats(rng, groups * outputs), window=window, groups=groups)
+
+
+def dilated_conv(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([2, 4, 6, 8])))
+    outputs, kernel = int(rng.integers(1, 11)), (int(rng.integers(1, 3)), int(rng.integers(2, 4)))
+    fields["in_shape"] = fields["in_shape"]._replace(height=int(rng.integers(1, 5)), width=int(rng.integers(9, 30)))
+    stride, dilation = (1, int(rng.integers(1, 3))), (1, int(rng.integers(2, 4)))
+    pads = Pads(1, int(rng.integers(0, 5)), 1, int(rng.integers(0, 5)))
+    weights = floats(rng, outputs, *kernel, fields["in_shape"].channels)
+    window = Window(kernel, stride, dilation, pads)
+    return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=window)
+
+
+def conv_transpose(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([1, 2, 3, 4, 8])))
+    stride = rng.integers(1, 4, 2)
+    kernel, outputs = (stride + rng.integers(0, 3, 2)).tolist(), 2 * int(rng.integers(1, 4))
+    pads = Pads(*rng.integers(0, 2, 4).tolist())
+    weights = floats(rng, outputs, *kernel, fields["in_shape"].channels)
+    layer = ConvTranspose(
+        **fields,
+        weights=weights,
+        bias=floats(rng, outputs),
+        stride=(int(stride[0]), int(stride[1])),
+        dilation=(1, 1),
+        pads=pads,
+        growth=(int(rng.integers(0, stride[0])), int(rng.integers(0, stride[1]))),
+    )
+    return layer if min(layer.out_shape[:2]) > 0 else conv_transpose(rng)
 
 
 def depthwise_conv(rng: np.random.Generator) -> Layer:

@@ -190,6 +190,15 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
     return work
 
 
+def sum_of(*works: Work) -> dict[str, float]:
+    """Return the counts of every part, added up over `works`."""
+    total: dict[str, float] = {}
+    for work in works:
+        for part, count in work.items():
+            total[part] = total.get(part, 0.0) + count
+    return total
+
+
 class Sample(NamedTuple):
     """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
 
