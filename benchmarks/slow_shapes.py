@@ -12,7 +12,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from tinysplit.common.tables import plain_table
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import run_layers
-from tinysplit.network.layers import Conv, Shape
+from tinysplit.network.layers import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.reproduce.network_builder import NetworkBuilder
@@ -62,16 +62,6 @@ def behind_relu(height: int, width: int, channels: int) -> NetworkBuilder:
     return NetworkBuilder("shape", Shape(height, width, 4)).conv(channels)
 
 
-def grouped(net: NetworkBuilder, channels: int, kernel: tuple[int, int], groups: int) -> NetworkBuilder:
-    """Add a convolution with groups."""
-    net.conv(channels, kernel)
-    layer = net.layers[-1]
-    if not isinstance(layer, Conv):
-        raise TypeError("the builder adds a convolution")
-    net.layers[-1] = replace(layer, weights=layer.weights[..., : layer.weights.shape[-1] // groups], groups=groups)
-    return net
-
-
 CASES = (
     Case("average pool 2x2, 8 channels", lambda: behind_relu(24, 24, 8).average_pool(2), (7.96, 8.99)),
     Case("average pool 2x2, 6 channels", lambda: behind_relu(24, 24, 6).average_pool(2), (8.04, 9.94)),
@@ -99,8 +89,8 @@ CASES = (
     Case("pointwise, 16 to 32", lambda: behind_relu(16, 16, 16).conv(32), (1.48, 3.63)),
     Case("ConvTranspose 2x2, stride 2", lambda: behind_relu(8, 8, 16).conv_transpose(8, (2, 2), 2), (14.82, 20.2)),
     Case("ConvTranspose 3x3, stride 2", lambda: behind_relu(8, 8, 16).conv_transpose(8, (3, 3), 2), (14.29, 18.85)),
-    Case("grouped 3x3, 4 groups of 8", lambda: grouped(behind_relu(12, 12, 32), 32, (3, 3), 4), (5.64, 8.55)),
-    Case("grouped 1x1, 4 groups of 16", lambda: grouped(behind_relu(12, 12, 64), 64, (1, 1), 4), (5.07, 8.55)),
+    Case("grouped 3x3, 4 groups of 8", lambda: behind_relu(12, 12, 32).conv(32, (3, 3), groups=4), (5.64, 8.55)),
+    Case("grouped 1x1, 4 groups of 16", lambda: behind_relu(12, 12, 64).conv(64, groups=4), (5.07, 8.55)),
     Case("1-D, 3 taps, dilation 4", lambda: behind_relu(1, 128, 32).conv(32, (1, 3), dilation=4), (4.51, 2.76)),
     Case("dense, 1024 to 32", lambda: behind_relu(8, 8, 16).dense(32), (1.38, 6.4)),
 )

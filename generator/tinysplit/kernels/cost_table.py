@@ -208,14 +208,15 @@ class Sample(NamedTuple):
     cycles: float
 
 
-def fit(samples: Iterable[Sample]) -> Mapping[str, Mapping[str, float]]:
-    """Return the value of every part, by kind.
+def fit(samples: Iterable[Sample], *, has_overhead: bool = True) -> Mapping[str, Mapping[str, float]]:
+    """Return the value of every part, by kind; `has_overhead`: also what a layer takes besides.
 
     Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
     """
     rows: dict[str, list[Sample]] = {}
     for sample in samples:
-        rows.setdefault(sample.kind, []).append(sample._replace(work={ONCE: 1.0, **sample.work}))
+        overhead = {ONCE: 1.0} if has_overhead else {}
+        rows.setdefault(sample.kind, []).append(sample._replace(work={**overhead, **sample.work}))
     return {kind: _fit_kind(own) for kind, own in rows.items()}
 
 
