@@ -41,7 +41,7 @@ from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.codegen.projects import generate
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import KERNELS, Direct, candidates
+from tinysplit.kernels import KERNELS, Direct, Kernel, candidates
 from tinysplit.kernels.cost_table import (
     TABLE_NAME,
     CycleTable,
@@ -55,6 +55,7 @@ from tinysplit.kernels.cost_table import (
 )
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import make_plan
 
@@ -68,7 +69,6 @@ FLASH_STEP_BYTES = 256
 NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
 FIRMWARE_NETWORKS = 3  # number of small networks
-FEW_BITS = 8
 DIGITS = 4  # significant digits of a cost
 
 
@@ -221,7 +221,7 @@ def calibrate_only(table: CycleTable, wanted: Mapping[str, frozenset[str]]) -> C
 
     The costs of other parts are subtracted from the measurements.
     """
-    measured = [layer for layer in _layers_of_kinds(tuple(wanted)) if layer.kind in wanted]
+    measured = [layer for layer in _layers_of_kinds(wanted) if layer.kind in wanted]
     cores = {core: {bits: dict(kinds) for bits, kinds in by_bits.items()} for core, by_bits in table.cores.items()}
     groups: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
     for layer in measured:
@@ -249,23 +249,33 @@ def calibrate_only(table: CycleTable, wanted: Mapping[str, frozenset[str]]) -> C
     return table.model_copy(update={"cores": cores})
 
 
-def _layers_of_kinds(kinds: Sequence[str]) -> Iterator[MeasuredLayer]:
-    names = {kind.partition("/")[2] or Direct.name for kind in kinds}
+def _layers_of_kinds(wanted: Mapping[str, frozenset[str]]) -> Iterator[MeasuredLayer]:
+    """Yield the layers of those networks, cores and widths that have layers of the kinds with the parts."""
+    runs = [
+        (graph, bits, core, names)
+        for graph in calibration_networks()
+        for bits in (16, 8)
+        for core in BOARDS
+        if (names := _wanted_kernels(graph, core, Widths.all(bits), wanted))
+    ]
     with ProcessPoolExecutor() as workers:
-        running = [
-            workers.submit(_network_layers, graph, bits, tuple(names))
-            for graph in calibration_networks()
-            if any(_has_kind(graph, core, kinds) for core in BOARDS)
-            for bits in (16, 8)
-        ]
-        for done in as_completed(running):
+        for done in as_completed([workers.submit(_core_layers, *run) for run in runs]):
             yield from done.result()
 
 
-def _has_kind(graph: Graph, core: str, kinds: Sequence[str]) -> bool:
-    widths = Widths.all(FEW_BITS), Widths.all(2 * FEW_BITS)
-    found = {k.cost_kind(layer) for layer in graph.layers for own in widths for k in candidates(layer, core, own)}
-    return not found.isdisjoint(kinds)
+def _wanted_kernels(graph: Graph, core: str, widths: Widths, wanted: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    found = ((kernel, layer) for layer in graph.layers for kernel in candidates(layer, core, widths))
+    return tuple({kernel.name for kernel, layer in found if _is_wanted(kernel, layer, widths, wanted)})
+
+
+def _is_wanted(kernel: Kernel, layer: Layer, widths: Widths, wanted: Mapping[str, frozenset[str]]) -> bool:
+    parts, work = wanted.get(kernel.cost_kind(layer)), kernel.work(layer, widths)
+    return parts is not None and (not parts or any(work.get(part) for part in parts))
+
+
+def _core_layers(graph: Graph, bits: int, core: str, names: Sequence[str]) -> list[MeasuredLayer]:
+    quantized, x = quantize_randomly(graph, bits)
+    return [layer for name in (None, *names) for layer in measure_layers(quantized, x, core, name)]
 
 
 def main() -> None:
