@@ -22,8 +22,8 @@ static __attribute__((noinline)) void pad(const dsp_conv *layer, int16_t *strip,
 }
 
 /* Widens `count` elements of a row of the input from `first` on; those outside the input are zero. */
-static void widen_row(const dsp_conv *layer, const void *input, int32_t row, int32_t first, int32_t count,
-                      int16_t *strip) {
+DSP_INLINE void widen_row(const dsp_conv *layer, const void *input, int32_t row, int32_t first, int32_t count,
+                          int16_t *strip) {
   const int32_t inside = row < 0 || row >= layer->in_height ? 0 : layer->in_row - first;
   const int32_t begin = first < 0 ? -first : 0;
   const int32_t end = count < inside ? count : inside;
