@@ -1,13 +1,14 @@
 """Measure the kernels on virtual cores and boards, and write the cost table kernels/cycles.json.
 
-    .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers] [--kinds KIND ...]
+    .venv/bin/python benchmarks/calibrate_cycles.py [--check] [--layers] [--only KIND[:PART,...]]...
 
 Every calibration network runs on each core, with the chosen kernels and with all others. The cycles of the layers give
 the costs of each kernel by least squares, the symbols of the ELF file its bytes of code. Some networks are generated
 and built for two boards of each family: the remainder of the ELF files is the firmware. What the ends of a link add to
 a transfer is fitted to transfers between all cores (link_costs.py), what hand-offs take from the cores to periods of
 streams (handoff_costs.py; --handoff: only both), waits for code to runs with the memory of a board of each family
-(code_waits.py; --waits: only these). At the end it prints the errors of estimates, also for networks that
+(code_waits.py; --waits: only these). --only replaces the costs of one kind, or adds those of some parts to the costs
+that the kind has, from the small networks alone. At the end it prints the errors of estimates, also for networks that
 were not used in the fit (--check: only these, with the existing table). Takes some minutes.
 """
 
@@ -16,7 +17,7 @@ import json
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from configparser import ConfigParser
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import KERNELS, Direct
+from tinysplit.kernels import KERNELS, Direct, Kernel, candidates
 from tinysplit.kernels.cost_table import (
     TABLE_NAME,
     CycleTable,
@@ -53,7 +54,9 @@ from tinysplit.kernels.cost_table import (
     fit,
     load_cycle_table,
 )
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import make_plan
 
@@ -187,11 +190,13 @@ def _kernel_costs(measured: Sequence[MeasuredLayer], core: str, bits: int) -> di
         code_bytes[layer.kind] = max(code_bytes[layer.kind], layer.code_bytes)
     fitted = fit(Sample(layer.kind, layer.work, layer.cycles, layer.cycles) for layer in own)
     return {
-        kind: KernelCosts(
-            cycles={part: float(f"{cost:.{DIGITS}g}") for part, cost in costs.items()}, code_bytes=code_bytes[kind]
-        )
+        kind: KernelCosts(cycles={part: _rounded(cost) for part, cost in costs.items()}, code_bytes=code_bytes[kind])
         for kind, costs in sorted(fitted.items())
     }
+
+
+def _rounded(cost: float) -> float:
+    return float(f"{cost:.{DIGITS}g}")
 
 
 def _rounded_up(sizes: Sequence[int], step: int) -> int:
@@ -212,16 +217,66 @@ def calibrate(console: Console) -> CycleTable:
     return table
 
 
-def recalibrate(console: Console, kinds: Sequence[str]) -> CycleTable:
-    """Return the existing table with the costs of `kinds`, on all cores, measured anew."""
-    measured = [layer for layer in calibration_layers(console) if layer.kind in kinds]
-    table = load_cycle_table()
-    cores = {
-        core: {bits: costs | _kernel_costs(measured, core, int(bits)) for bits, costs in by_bits.items()}
-        for core, by_bits in table.cores.items()
-    }
-    print_kinds(console, table.model_copy(update={"cores": cores}), measured)
+def calibrate_only(table: CycleTable, wanted: Mapping[str, frozenset[str]]) -> CycleTable:
+    """Return the table with new costs of the kinds in `wanted`: of all parts, or of those parts that are named.
+
+    The costs of other parts are subtracted from the measurements.
+    """
+    measured = [layer for layer in _layers_of_kinds(wanted) if layer.kind in wanted]
+    cores = {core: {bits: dict(kinds) for bits, kinds in by_bits.items()} for core, by_bits in table.cores.items()}
+    groups: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
+    for layer in measured:
+        groups[layer.core, layer.bits, layer.kind].append(layer)
+    for (core, bits, kind), layers in groups.items():
+        old, parts = table.measured(core, bits, kind), wanted[kind]
+        code_bytes = max(layer.code_bytes for layer in layers)
+        if not parts or old is None:
+            cores[core][str(bits)][kind] = _kernel_costs(layers, core, bits)[kind]
+            continue
+        kept = old.model_copy(update={"cycles": {part: c for part, c in old.cycles.items() if part not in parts}})
+        samples = [
+            Sample(
+                kind,
+                {part: layer.work.get(part, 0.0) for part in parts},
+                layer.cycles - kept.of(layer.work),
+                layer.cycles,
+            )
+            for layer in layers
+            if any(layer.work.get(part) for part in parts)
+        ]
+        added = fit(samples, has_overhead=False).get(kind, {})
+        cycles = kept.cycles | {part: _rounded(cost) for part, cost in added.items()}
+        cores[core][str(bits)][kind] = KernelCosts(cycles=cycles, code_bytes=max(code_bytes, old.code_bytes))
     return table.model_copy(update={"cores": cores})
+
+
+def _layers_of_kinds(wanted: Mapping[str, frozenset[str]]) -> Iterator[MeasuredLayer]:
+    """Yield the layers of those networks, cores and widths that have layers of the kinds with the parts."""
+    runs = [
+        (graph, bits, core, names)
+        for graph in calibration_networks()
+        for bits in (16, 8)
+        for core in BOARDS
+        if (names := _wanted_kernels(graph, core, Widths.all(bits), wanted))
+    ]
+    with ProcessPoolExecutor() as workers:
+        for done in as_completed([workers.submit(_core_layers, *run) for run in runs]):
+            yield from done.result()
+
+
+def _wanted_kernels(graph: Graph, core: str, widths: Widths, wanted: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    found = ((kernel, layer) for layer in graph.layers for kernel in candidates(layer, core, widths))
+    return tuple({kernel.name for kernel, layer in found if _is_wanted(kernel, layer, widths, wanted)})
+
+
+def _is_wanted(kernel: Kernel, layer: Layer, widths: Widths, wanted: Mapping[str, frozenset[str]]) -> bool:
+    parts, work = wanted.get(kernel.cost_kind(layer)), kernel.work(layer, widths)
+    return parts is not None and (not parts or any(work.get(part) for part in parts))
+
+
+def _core_layers(graph: Graph, bits: int, core: str, names: Sequence[str]) -> list[MeasuredLayer]:
+    quantized, x = quantize_randomly(graph, bits)
+    return [layer for name in (None, *names) for layer in measure_layers(quantized, x, core, name)]
 
 
 def main() -> None:
@@ -237,9 +292,18 @@ def main() -> None:
     )
     parser.add_argument("--handoff", action="store_true", help="calibrate only what hand-offs take from the cores")
     parser.add_argument("--waits", action="store_true", help="calibrate only the waits for code in flash")
-    parser.add_argument("--kinds", nargs="+", help="calibrate only these kinds, such as depthwise_conv/planes")
+    parser.add_argument(
+        "--only", action="append", help="KIND or KIND:PART,...: calibrate only these; repeat for several"
+    )
     options = parser.parse_args()
     console = Console(width=140)
+    if options.only:
+        wanted = {
+            kind: frozenset(filter(None, parts.split(",")))
+            for kind, _, parts in (o.partition(":") for o in options.only)
+        }
+        _write(calibrate_only(load_cycle_table(), wanted))
+        return
     if options.waits:
         _write(load_cycle_table().model_copy(update={"code_waits": code_wait_table(console)}))
         return
@@ -249,7 +313,7 @@ def main() -> None:
     if options.check:
         table = load_cycle_table()
     else:
-        table = recalibrate(console, options.kinds) if options.kinds else calibrate(console)
+        table = calibrate(console)
         _write(table)
     unseen = list(unseen_layers())
     print_networks(console, table, unseen, options.layers)

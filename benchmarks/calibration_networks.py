@@ -35,6 +35,28 @@ def calibration_networks() -> tuple[Graph, ...]:
         *_depthwise_networks(),
         *_pooled_networks(),
         _summed(),
+        *shape_networks(),
+    )
+
+
+def shape_networks() -> tuple[Graph, ...]:
+    """Return networks of wide depthwise windows, convolutions with groups, pools and look-up tables."""
+    wide = NetworkBuilder("wide", Shape(14, 18, 12)).depthwise((5, 5)).conv(10).depthwise((7, 7)).conv(16)
+    wide.depthwise((5, 5), 2).conv(20).depthwise((4, 2)).depthwise((3, 7)).conv(30)
+    strided = NetworkBuilder("strided", Shape(19, 23, 8)).depthwise((7, 7), 2).conv(24).depthwise((2, 4), 2)
+    grouped = NetworkBuilder("grouped", Shape(11, 12, 16)).conv(24, (3, 3), groups=4).conv(32, (3, 3), groups=2)
+    grouped.conv(24, groups=4).conv(12, (5, 5), 2, groups=2).conv(16, (1, 3), groups=2)
+    pooled = NetworkBuilder("pooled", Shape(36, 40, 4)).conv(8).average_pool(2).tanh().conv(12).average_pool(3)
+    pooled.conv(20).average_pool(2).conv(30)
+    averaged = NetworkBuilder("averaged", Shape(45, 35, 3)).conv(6).average_pool(5).tanh().conv(18).average_pool(3)
+    large = NetworkBuilder("large pools", Shape(28, 42, 4)).conv(16).average_pool(7).conv(10).average_pool(2)
+    return (
+        wide.average_pool().graph(),
+        strided.depthwise((5, 5)).graph(),
+        grouped.graph(),
+        pooled.dense(5).graph(),
+        averaged.dense(5).graph(),
+        large.dense(5).graph(),
     )
 
 

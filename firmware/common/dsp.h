@@ -126,6 +126,20 @@ DSP_INLINE uint32_t dsp_load_half(const void *address) {
   return half;
 }
 
+/* The bytes of a table at each byte of a word. The loads stand together: the first of several takes a cycle more. */
+DSP_INLINE uint32_t dsp_look_up(const void *table, uint32_t word) {
+#if DSP_HAS_INSTRUCTIONS
+  uint32_t a = word & 255, b = word >> 8 & 255, c = word >> 16 & 255, d = word >> 24;
+  __asm__(
+      "ldrb %0, [%4, %0]\n\tldrb %1, [%4, %1]\n\tldrb %2, [%4, %2]\n\tldrb %3, [%4, %3]\n\t"
+      "orr %0, %0, %1, lsl #8\n\torr %2, %2, %3, lsl #8\n\torr %0, %0, %2, lsl #16"
+      : "+r"(a), "+r"(b), "+r"(c), "+r"(d) : "r"(table) : "memory");
+  return a;
+#else
+  return dsp_twin_look_up(table, word);
+#endif
+}
+
 DSP_INLINE void dsp_store(void *address, uint32_t word) {
   __builtin_memcpy(address, &word, sizeof word);
 }

@@ -25,8 +25,8 @@ static uint32_t twice(int32_t half) {
 /* Sets what the functions for `together` pixels read, with `pairs` of values under a kernel row. */
 static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, int32_t pairs) {
   run->end = layer->weights + layer->out_channels / BLOCK * layer->block_words;
-  run->y_step = layer->out_channels * layer->y_bytes;
-  run->y_gap = (together - 1) * run->y_step + layer->out_channels % BLOCK * layer->y_bytes;
+  run->y_step = layer->y_step * layer->y_bytes;
+  run->y_gap = together * run->y_step - layer->out_channels / BLOCK * BLOCK * layer->y_bytes;
   run->offset = layer->offset;
   run->high = layer->y_bytes == 1 && layer->tail == DSP_CONV_POSITIVE ? 0x01010101u * (uint32_t)(255 - layer->high)
                                                                       : twice(layer->high);
@@ -52,19 +52,20 @@ static int32_t entry(int32_t pairs, int32_t code_bytes) {
 /* Computes the last channels, which fill no block, of `count` times `together` pixels; a buffer takes their outputs. */
 static void compute_rest(const dsp_conv *layer, dsp_conv_pixels *pixels, int32_t together, int32_t count,
                          const int16_t *x, uint8_t *y, const dsp_conv_run *whole) {
-  const int32_t y_step = whole->y_step, rest_bytes = layer->out_channels % BLOCK * layer->y_bytes;
+  const int32_t rest_bytes = layer->out_channels % BLOCK * layer->y_bytes;
   const int32_t *const last = layer->weights + layer->out_channels / BLOCK * layer->block_words;
   dsp_conv_run run = *whole;
+  y += layer->out_channels * layer->y_bytes - rest_bytes;
   run.end = last + layer->block_words;
   run.y_step = BLOCK * layer->y_bytes;
   for (; count > 0; count--) {
     uint32_t buffer[BLOCK];
     pixels(x, last, buffer, &run, 1);
     for (int32_t pixel = 0; pixel < together; pixel++) {
-      y += y_step;
       for (int32_t i = 0; i < rest_bytes; i++) {
-        y[i - rest_bytes] = ((const uint8_t *)buffer)[pixel * run.y_step + i];
+        y[i] = ((const uint8_t *)buffer)[pixel * run.y_step + i];
       }
+      y += whole->y_step;
     }
     x += run.x_step / 2;
   }
@@ -93,9 +94,8 @@ static void join_rows(const dsp_conv_run *run, const int16_t *x, int16_t *strip)
 }
 
 void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void *scratch) {
-  const int32_t y_bytes = layer->out_channels * layer->y_bytes, is_interleaved = layer->flags & DSP_CONV_INTERLEAVED;
+  const int32_t is_interleaved = layer->flags & DSP_CONV_INTERLEAVED;
   const int32_t pairs = (layer->row_elements + 1) / 2, step = is_interleaved ? 2 * pairs : layer->step;
-  uint8_t *y = output;
   dsp_conv_run two, one;
   begin(&two, layer, 2, pairs);
   two.span *= is_interleaved ? 2 : 1;
@@ -109,6 +109,7 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
   one.entry = entry(one.pairs, BYTES_OF_ONE);
   for (int32_t row = 0; row < layer->out_height; row++) {
     const int32_t top = row * layer->row_stride - layer->pad_top;
+    uint8_t *y = (uint8_t *)output + row * layer->y_row * layer->y_bytes;
     int32_t first = -layer->pad_left;
     for (int32_t column = 0; column < layer->out_width; column += layer->strip) {
       const int32_t left = layer->out_width - column, count = left < layer->strip ? left : layer->strip;
@@ -117,14 +118,14 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
       if (count > 1) {
         compute(layer, layer->two, 2, count / 2, scratch, y, &two);
       }
-      y += count * y_bytes;
+      y += count * two.y_step;
       if (count % 2) {
         const int16_t *x = (const int16_t *)scratch + (count - 1) * step;
         if (layer->kernel_rows > 1) {
           join_rows(&two, x, scratch);
           x = scratch;
         }
-        compute(layer, layer->one, 1, 1, x, y - y_bytes, &one);
+        compute(layer, layer->one, 1, 1, x, y - one.y_step, &one);
       }
     }
   }

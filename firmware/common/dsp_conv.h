@@ -76,14 +76,19 @@ struct dsp_conv {
   int32_t out_channels, block_words;
   int32_t in_height, in_row; /* rows of the input, elements of one */
   int32_t out_height, out_width;
-  int32_t pad_left; /* elements */
+  int32_t y_step, y_row; /* elements from a pixel of the output to the next, from a row to the next */
+  int32_t pad_left; /* elements that are widened */
   int32_t offset;
+  int32_t column_step; /* elements from a kernel column to the next: dsp_conv_fill_dilated() */
+  int32_t pixel_elements; /* of an input pixel, of which `inputs` are widened: dsp_conv_fill_some_channels() */
   int16_t pad_top;
   int16_t row_stride, row_dilation, kernel_rows;
+  int16_t kernel_columns; /* that count as kernel rows: dsp_conv_fill_dilated() */
+  int16_t inputs;
   int16_t row_elements; /* under a kernel row */
   int16_t strip; /* pixels */
   int16_t row_length; /* elements of a row of the strip */
-  int16_t step; /* elements from a pixel to the next */
+  int16_t step; /* elements from a pixel to the next, of those that are widened; of all if they are interleaved */
   int16_t distance; /* the same as they lie in the strip */
   int16_t x_zero, low, high;
   uint8_t pre_shift, post_shift, flags, tail, x_bytes, y_bytes;
@@ -95,6 +100,8 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
 /* The layouts of strips; `StripLayout` of kernels/dsp/strips.py chooses. */
 dsp_conv_fill_strip dsp_conv_fill_rows; /* kernel row by kernel row, of all pixels */
 dsp_conv_fill_strip dsp_conv_fill_rows_twice; /* the same twice: odd pixels have a copy that begins on a word */
+dsp_conv_fill_strip dsp_conv_fill_dilated; /* kernel column by kernel column of every kernel row */
+dsp_conv_fill_strip dsp_conv_fill_some_channels; /* as rows, some channels of each pixel */
 dsp_conv_fill_strip dsp_conv_fill_interleaved_grouped; /* two pixels word by word in turn, of grouped bytes */
 dsp_conv_fill_strip dsp_conv_fill_interleaved_halves; /* the same of halves, a multiple of four */
 dsp_conv_fill_strip dsp_conv_fill_interleaved; /* the same of any number of values */

@@ -22,8 +22,8 @@ static __attribute__((noinline)) void pad(const dsp_conv *layer, int16_t *strip,
 }
 
 /* Widens `count` elements of a row of the input from `first` on; those outside the input are zero. */
-static void widen_row(const dsp_conv *layer, const void *input, int32_t row, int32_t first, int32_t count,
-                      int16_t *strip) {
+DSP_INLINE void widen_row(const dsp_conv *layer, const void *input, int32_t row, int32_t first, int32_t count,
+                          int16_t *strip) {
   const int32_t inside = row < 0 || row >= layer->in_height ? 0 : layer->in_row - first;
   const int32_t begin = first < 0 ? -first : 0;
   const int32_t end = count < inside ? count : inside;
@@ -63,6 +63,45 @@ DSP_ALIGNED void dsp_conv_fill_rows_twice(const dsp_conv *layer, const void *inp
   if (count > 1) {
     const int32_t odd = (count - 2) / 2 * 2 * step + layer->row_elements;
     widen_rows(layer, input, top, first + step, odd, strip + layer->distance);
+  }
+}
+
+DSP_ALIGNED void dsp_conv_fill_dilated(const dsp_conv *layer, const void *input, int32_t top, int32_t first,
+                                       int32_t count, int16_t *strip) {
+  const int32_t elements = (count - 1) * layer->step + layer->row_elements;
+  int32_t own_top = top;
+  for (int32_t row = 0; row < layer->kernel_rows; row += layer->kernel_columns) {
+    for (int32_t column = 0; column < layer->kernel_columns; column++) {
+      widen_row(layer, input, own_top, first + column * layer->column_step, elements, strip);
+      strip += layer->row_length;
+    }
+    own_top += layer->row_dilation;
+  }
+}
+
+/* Widens some channels of `pixels` pixels of a row of the input from pixel `begin` on; those outside it are zero. */
+static void widen_some_channels(const dsp_conv *layer, const void *input, int32_t row, int32_t begin, int32_t pixels,
+                                int16_t *strip) {
+  const int32_t inputs = layer->inputs, step = layer->pixel_elements * layer->x_bytes;
+  const int32_t end = row < 0 || row >= layer->in_height ? begin : layer->in_row / layer->pixel_elements;
+  const uint8_t *x = element_at(layer, input, row * layer->in_row + begin * layer->pixel_elements);
+  for (int32_t pixel = begin; pixel < begin + pixels; pixel++) {
+    if (pixel < 0 || pixel >= end) {
+      pad(layer, strip, inputs);
+    } else {
+      layer->widen(x, strip, inputs);
+    }
+    x += step;
+    strip += inputs;
+  }
+}
+
+DSP_ALIGNED void dsp_conv_fill_some_channels(const dsp_conv *layer, const void *input, int32_t top, int32_t first,
+                                             int32_t count, int16_t *strip) {
+  const int32_t pixels = ((count - 1) * layer->step + layer->row_elements) / layer->inputs;
+  for (int32_t row = 0; row < layer->kernel_rows; row++) {
+    widen_some_channels(layer, input, top + row * layer->row_dilation, first / layer->inputs, pixels, strip);
+    strip += layer->row_length;
   }
 }
 

@@ -59,6 +59,14 @@ DSP_TWIN_ALL_LANES(half_difference, (a - b) >> 1)
 DSP_TWIN_LANES(saturated_sum_bytes, byte, 8, a + b > 127 ? 127 : (a + b < -128 ? -128 : a + b))
 DSP_TWIN_LANES(saturated_sum_halves, half, 16, a + b > 32767 ? 32767 : (a + b < -32768 ? -32768 : a + b))
 
+static inline uint32_t dsp_twin_look_up(const uint8_t *table, uint32_t word) {
+  uint32_t found = 0;
+  for (int32_t i = 0; i < 32; i += 8) {
+    found |= (uint32_t)table[word >> i & 255] << i;
+  }
+  return found;
+}
+
 static inline uint32_t dsp_twin_cap_bytes(uint32_t word, uint32_t room) {
   uint32_t capped = 0;
   for (int32_t i = 0; i < 32; i += 8) {

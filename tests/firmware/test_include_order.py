@@ -57,6 +57,7 @@ ORDER = (
     "fixed_point",
     "dsp_dot",
     "dsp_row",
+    "dsp_row_wide",
     "dsp_planes",
     "dsp_conv",
 )

@@ -26,14 +26,18 @@ enum {
   HIGH = 127,
 };
 
-enum {
-  MULTIPLIER = 1, /* MULTIPLIER / DIVISOR: ratio of the input's and the output's scales */
-  DIVISOR = 1,
-};
+/* The output for the sum of `elements` values, of which the average divides by `count`. */
+TINYSPLIT_INLINE int8_t average(int32_t sum, int32_t elements, int32_t count) {
+  (void)elements;
+  (void)count;
+  /* A quotient by a product, exact for every sum of a whole window. */
+  return (int8_t)fixed_point_requantize(sum, 0, 1, 2, 2, LOW, HIGH);
+}
 
 /* All channels of one pixel, for `rows` x `columns` kernel positions. */
 TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t columns, int8_t *output) {
-  const int32_t count = rows * columns;
+  const int32_t elements = rows * columns;
+  const int32_t count = elements;
   for (int32_t channel = 0; channel < OUT_CHANNELS; channel++) {
     int32_t sum = 0;
     for (int32_t row = 0; row < rows; row++) {
@@ -42,8 +46,7 @@ TINYSPLIT_INLINE void compute_pixel(const int8_t *x, int32_t rows, int32_t colum
         sum += x_row[column * DILATION_WIDTH * IN_CHANNELS];
       }
     }
-    const int32_t average = fixed_point_quotient(sum * MULTIPLIER, count * DIVISOR);
-    output[channel] = (int8_t)fixed_point_clamp(average, LOW, HIGH);
+    output[channel] = average(sum, elements, count);
   }
 }
 

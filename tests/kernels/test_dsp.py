@@ -1,4 +1,4 @@
-"""The functions of dsp.h, dsp_dot.h and dsp_row.h against their twins in C, both on virtual boards."""
+"""The functions of dsp.h, dsp_dot.h, dsp_row.h and dsp_row_wide.h against their twins in C, both on virtual boards."""
 
 import re
 from pathlib import Path
@@ -18,6 +18,7 @@ PROGRAM = """
 #include <stdint.h>
 #include "dsp_dot.h"
 #include "dsp_row.h"
+#include "dsp_row_wide.h"
 
 volatile uint32_t first_failure; /* number of a check */
 static uint32_t state = 1;
@@ -69,10 +70,33 @@ static void begin(void) {
   check_sums(number); \\
 } while (0)
 
+#define CHECK_WIDE_ROWS(number, stride, rows, width) do { \\
+  begin(); \\
+  for (int i = (width) / 2; i < 100 && (width) %% 2; i += ((width) + 1) / 2) { /* the weight before the last, too */ \\
+    words[i] = (words[i] & 0xffff0000u) | words[i - 1] >> 16; \\
+  } \\
+  dsp_wide_rows_four(actual, sum, values[0], stride, words, rows, 18, width); \\
+  dsp_twin_wide_rows_four(expected, sum, values[0], stride, words, rows, 18, width); \\
+  check_sums(number); \\
+} while (0)
+
+__attribute__((noinline)) static void check_wide_rows(void) {
+  const int32_t sum = (int32_t)any();
+  CHECK_WIDE_ROWS(130, 1, 1, 2);
+  CHECK_WIDE_ROWS(131, 1, 6, 3);
+  CHECK_WIDE_ROWS(132, 1, 4, 4);
+  CHECK_WIDE_ROWS(133, 1, 5, 7);
+  CHECK_WIDE_ROWS(134, 2, 2, 2);
+  CHECK_WIDE_ROWS(135, 2, 6, 3);
+  CHECK_WIDE_ROWS(136, 2, 3, 4);
+  CHECK_WIDE_ROWS(137, 2, 5, 7);
+}
+
 __attribute__((noinline)) static void check_all(void) {
   const uint32_t a = any(), b = any();
   const int32_t sum = (int32_t)any();
 %(checks)s
+  check(109, dsp_look_up(words, a) == dsp_twin_look_up((const uint8_t *)words, a));
   CHECK_DOT(110, 3);
   CHECK_DOT(111, 11);
   CHECK_DOT(112, 16);
@@ -88,7 +112,7 @@ __attribute__((noinline)) static void check_all(void) {
 
 void reset(void) {
   first_failure = 0;
-  for (int i = 0; i < %(rounds)d; i++) check_all();
+  for (int i = 0; i < %(rounds)d; i++) check_wide_rows(), check_all();
   for (;;) __asm__ volatile("wfi");
 }
 """

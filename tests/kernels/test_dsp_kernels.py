@@ -5,7 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsp_layers import Maker, average_pool, conv, dense, depthwise_conv, max_pool, quantized, tiled_conv
+from dsp_layers import (
+    Maker,
+    average_pool,
+    conv,
+    conv_transpose,
+    dense,
+    depthwise_conv,
+    dilated_conv,
+    grouped_conv,
+    max_pool,
+    quantized,
+    tiled_conv,
+)
 from kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from layer_cases import with_zero_points
 from profiles import cases
@@ -28,6 +40,12 @@ CASES = cases(quick=3, full=8, nightly=64)
     [
         (conv, "dual_mac", 8),
         (conv, "dual_mac", 16),
+        (grouped_conv, "dual_mac", 8),
+        (grouped_conv, "dual_mac", 16),
+        (dilated_conv, "dual_mac", 8),
+        (dilated_conv, "dual_mac", 16),
+        (conv_transpose, "dual_mac", 8),
+        (conv_transpose, "dual_mac", 16),
         (dense, "dual_mac", 8),
         (dense, "dual_mac", 16),
         (max_pool, "byte_lanes", 8),
@@ -45,7 +63,7 @@ def test_c_equals_the_integer_reference(maker: Maker, kernel: str, bits: int, tm
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
-@pytest.mark.parametrize("maker", [conv, dense, depthwise_conv])
+@pytest.mark.parametrize("maker", [conv, dense, depthwise_conv, grouped_conv, dilated_conv, conv_transpose])
 def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     layers = [with_zero_points(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]

@@ -73,7 +73,7 @@ def test_layers_that_no_kernel_of_the_core_suits_are_left_to_the_plain_one() -> 
     wide = Dense(**common(rng, 1, 1, 8), weights=floats(rng, 4, 8), bias=floats(rng, 4))
     assert [each.name for each in candidates(odd, CORTEX_M0PLUS, Widths.all(8))] == ["direct"]
     assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(16))] == ["wide", "direct"]
-    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(8))] == ["packed", "direct"]
+    assert [each.name for each in candidates(wide, CORTEX_M0PLUS, Widths.all(8))] == ["packed", "streamed", "direct"]
     assert "packed" not in [each.name for each in candidates(wide, "cortex-m4", Widths.all(8))]
 
 

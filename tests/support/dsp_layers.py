@@ -11,6 +11,7 @@ from tinysplit.network.layers import (
     Activation,
     AveragePool,
     Conv,
+    ConvTranspose,
     Dense,
     DepthwiseConv,
     Layer,
@@ -59,12 +60,51 @@ def conv(rng: np.random.Generator) -> Layer:
     return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=window)
 
 
+def grouped_conv(rng: np.random.Generator) -> Layer:
+    groups, inputs, outputs = int(rng.integers(2, 5)), int(rng.choice([2, 4, 6, 8])), int(rng.choice([2, 4, 6]))
+    fields = common(rng, groups * inputs)
+    kernel = (1, 1) if rng.integers(3) == 0 else tuple(rng.integers(1, 4, 2).tolist())
+    window = random_window(rng, fields["in_shape"], (kernel[0], kernel[1]))
+    weights = floats(rng, groups * outputs, *window.kernel, inputs)
+    return Conv(**fields, weights=weights, bias=floats(rng, groups * outputs), window=window, groups=groups)
+
+
+def dilated_conv(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([2, 4, 6, 8])))
+    outputs, kernel = int(rng.integers(1, 11)), (int(rng.integers(1, 3)), int(rng.integers(2, 4)))
+    fields["in_shape"] = fields["in_shape"]._replace(height=int(rng.integers(1, 5)), width=int(rng.integers(9, 30)))
+    stride, dilation = (1, int(rng.integers(1, 3))), (1, int(rng.integers(2, 4)))
+    pads = Pads(1, int(rng.integers(0, 5)), 1, int(rng.integers(0, 5)))
+    weights = floats(rng, outputs, *kernel, fields["in_shape"].channels)
+    window = Window(kernel, stride, dilation, pads)
+    return Conv(**fields, weights=weights, bias=floats(rng, outputs), window=window)
+
+
+def conv_transpose(rng: np.random.Generator) -> Layer:
+    fields = common(rng, int(rng.choice([1, 2, 3, 4, 8])))
+    stride = rng.integers(1, 4, 2)
+    kernel, outputs = (stride + rng.integers(0, 3, 2)).tolist(), 2 * int(rng.integers(1, 4))
+    pads = Pads(*rng.integers(0, 2, 4).tolist())
+    weights = floats(rng, outputs, *kernel, fields["in_shape"].channels)
+    layer = ConvTranspose(
+        **fields,
+        weights=weights,
+        bias=floats(rng, outputs),
+        stride=(int(stride[0]), int(stride[1])),
+        dilation=(1, 1),
+        pads=pads,
+        growth=(int(rng.integers(0, stride[0])), int(rng.integers(0, stride[1]))),
+    )
+    return layer if min(layer.out_shape[:2]) > 0 else conv_transpose(rng)
+
+
 def depthwise_conv(rng: np.random.Generator) -> Layer:
     fields = common(rng, int(rng.choice([2, 4, 6])))
     fields["in_shape"] = fields["in_shape"]._replace(height=int(rng.choice([3, 7, 60])))
-    kernel_height = int(rng.choice([2, 3, 4]))
-    window = random_window(rng, fields["in_shape"]._replace(width=9), (kernel_height, 3))
-    fields["in_shape"] = fields["in_shape"]._replace(width=int(rng.integers(5, 12)))
+    height, width = int(rng.choice([2, 3, 4, 6])), int(rng.choice([3, 3, 3, 2, 4, 5, 7]))
+    fields["in_shape"] = fields["in_shape"]._replace(height=max(height, fields["in_shape"].height))
+    window = random_window(rng, fields["in_shape"]._replace(width=9), (height, width))
+    fields["in_shape"] = fields["in_shape"]._replace(width=width + int(rng.integers(2, 9)))
     channels = fields["in_shape"].channels
     weights = floats(rng, *window.kernel, channels)
     return DepthwiseConv(**fields, weights=weights, bias=floats(rng, channels), window=window)

@@ -13,6 +13,7 @@ from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.kernels.armv6m.wide import Wide
 from tinysplit.kernels.cores import CORTEX_M0PLUS
@@ -108,6 +109,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = 
     "conv from unpacked weights": (random_conv, Unpacked(), 8),
     "conv of 16 bits": (random_conv, Wide(), 16),
     "dense": (random_dense, Packed(), 8),
+    "dense from bytes of weights": (random_dense, Streamed(), 8),
     "dense of 16 bits": (random_dense, Wide(), 16),
     "depthwise": (random_depthwise, Sliding(), 8),
     "depthwise of 16 bits": (random_depthwise, Sliding(), 16),

@@ -195,10 +195,16 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
 
 
 def exact_average_work(layer: AveragePool, formats: LayerFormats) -> Work:
-    """Return the parts of an average pool that depend on formats: a `division`, or a `long` one of 64 bits."""
-    is_long, size = layer.needs_64_bits(formats), layer.out_shape.size
-    has_division = layer.window.elements.bit_count() > 1
-    return {"division": size * (has_division and not is_long), "long": size * is_long}
+    """Return the part of an average pool that depends on formats.
+
+    An exact `product` for whole windows, where there is one; else a `division`, or a `long` one of 64 bits.
+    """
+    size, is_single = layer.out_shape.size, layer.window.elements.bit_count() <= 1
+    if layer.needs_64_bits(formats):
+        return {"long": size}
+    if layer.whole_window(formats):
+        return {"product": size}
+    return {} if is_single else {"division": size}
 
 
 def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:
@@ -219,6 +225,15 @@ def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:
     }
 
 
+def sum_of(*works: Work) -> dict[str, float]:
+    """Return the counts of every part, added up over `works`."""
+    total: dict[str, float] = {}
+    for work in works:
+        for part, count in work.items():
+            total[part] = total.get(part, 0.0) + count
+    return total
+
+
 class Sample(NamedTuple):
     """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
 
@@ -228,14 +243,15 @@ class Sample(NamedTuple):
     cycles: float
 
 
-def fit(samples: Iterable[Sample]) -> Mapping[str, Mapping[str, float]]:
-    """Return the value of every part, by kind.
+def fit(samples: Iterable[Sample], *, has_overhead: bool = True) -> Mapping[str, Mapping[str, float]]:
+    """Return the value of every part, by kind; `has_overhead`: also what a layer takes besides.
 
     Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
     """
     rows: dict[str, list[Sample]] = {}
     for sample in samples:
-        rows.setdefault(sample.kind, []).append(sample._replace(work={ONCE: 1.0, **sample.work}))
+        overhead = {ONCE: 1.0} if has_overhead else {}
+        rows.setdefault(sample.kind, []).append(sample._replace(work={**overhead, **sample.work}))
     return {kind: _fit_kind(own) for kind, own in rows.items()}
 
 

@@ -7,6 +7,7 @@ from math import isinf
 
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.sliding import Sliding
+from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.swar import Swar
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.kernels.armv6m.wide import Wide
@@ -30,6 +31,7 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     Lanes(),
     Packed(),
     Unpacked(),
+    Streamed(),
     Wide(),
     Sliding(),
     Swar(),

@@ -56,13 +56,14 @@ class NetworkBuilder:
         dilation: int = 1,
         activation: Activation = RELU,
         padded: bool = True,
+        groups: int = 1,
     ) -> Self:
         """Add a convolution; `padded` keeps the size of the map but for `stride`."""
-        weights, bias = self._weights(channels, *kernel, self.shape.channels), self._random(channels)
+        weights, bias = self._weights(channels, *kernel, self.shape.channels // groups), self._random(channels)
         strides = (stride, stride) if isinstance(stride, int) else stride
         pads = _pads(kernel, dilation) if padded else Pads()
         window = Window(kernel, strides, (dilation, dilation), pads)
-        return self._add(Conv, weights=weights, bias=bias, window=window, activation=activation)
+        return self._add(Conv, weights=weights, bias=bias, window=window, activation=activation, groups=groups)
 
     def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
         """Add a depthwise convolution that keeps the size of the map but for `stride`."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.kernels.base import KernelContext
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import sum_of
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import layer_window
@@ -134,15 +134,6 @@ def windows_work(layer: Layer, widths: Widths, passes: int) -> dict[str, float]:
         {name.replace("signed", "filled"): count for name, count in filled.items()},
     )
     return sum_of(*every)
-
-
-def sum_of(*works: Work) -> dict[str, float]:
-    """Return the counts of every part, added up over `works`."""
-    total: dict[str, float] = {}
-    for work in works:
-        for part, count in work.items():
-            total[part] = total.get(part, 0.0) + count
-    return total
 
 
 def _sign(quantized: QuantizedLayer) -> int:

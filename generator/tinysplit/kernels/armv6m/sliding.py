@@ -14,7 +14,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.network.bit_widths import Widths
@@ -118,7 +118,7 @@ class Sliding(Kernel):
         kept = max(0, KERNEL[0] - window.stride[0])
         rows = (height - 1) * (KERNEL[0] - kept) + KERNEL[0]
         copied, moved = min(rows, layer.in_shape.height), columns.left + (kept - 1) * columns.pitch + columns.used
-        copies = common.sum_of(
+        copies = sum_of(
             common.copy_work(
                 layer, widths, columns.used * channels, copied, signed=common.may_be_signed(layer, widths)
             ),

@@ -13,8 +13,9 @@ import numpy as np
 
 from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.cores import DSP_CORES
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work, exactly_clamped
+from tinysplit.kernels.dsp.parts import Part, parts_of
 from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
@@ -24,6 +25,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.conv_transpose import ConvTranspose
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -34,6 +36,7 @@ GAP_BYTES = 4  # of code, between kernel rows
 PAIR_BYTES = 56  # of code, for a pair of values of two pixels (firmware/common/dsp_conv.c)
 BLOCK_BYTES = {"packed": 180, "wide": 200}  # of the rest of a block's code that is executed
 SHARED_CODE = "dsp_conv_"
+DESCRIPTION_BYTES = 112  # of a part, beside its weights
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of the address of a load instruction
@@ -46,18 +49,33 @@ LARGEST_VALUE = 256  # distance of a byte from a zero point
 
 
 @dataclass(frozen=True)
-class DualMacContext(KernelContext):
-    """Template context: members of `dsp_conv` in firmware/common/dsp_conv.h."""
+class PartContext:
+    """Template context of a part: members of `dsp_conv` in firmware/common/dsp_conv.h."""
 
+    part: Part
     strips: Strips
-    epilogue: Epilogue
-    block_words: int  # words of constants of four output channels
-    weight_layout: str  # "packed": two 8-bit channels share words; "wide": 16-bit weights
-    tail: str
+    constants: str  # name of the array
+    repeat_words: int  # words of constants of one of the convolutions
+    block_words: int  # of four output channels
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
-    is_unrolled: bool  # whether it is unrolled completely
     two: str  # name of the function that has it
+
+
+@dataclass(frozen=True)
+class DualMacContext(KernelContext):
+    """Template context: members of `dsp_conv` that all parts have."""
+
+    epilogue: Epilogue
+    weight_layout: str  # "packed": two 8-bit channels share words; "wide": 16-bit weights
+    tail: str
+    parts: tuple[PartContext, ...]
+
+    @property
+    def own_pixels(self) -> tuple[PartContext, ...]:
+        """The parts with inner loops that are generated for this layer, each loop once."""
+        loops = {each.two: each for each in self.parts if each.has_own_pixels}
+        return tuple(loops.values())
 
 
 class DualMac(Kernel):
@@ -69,19 +87,16 @@ class DualMac(Kernel):
         """See `Kernel.fits`."""
         if core not in DSP_CORES or widths.w > widths.x:
             return False
-        is_conv = isinstance(layer, Conv) and layer.groups == 1 and layer.window.dilation[1] == 1
-        if not is_conv and not isinstance(layer, Dense):
-            return False
-        strips = Strips(layer, widths.x // 8)
-        reaches_neighbour = strips.pixels == 1 or 2 * strips.distance <= LARGEST_OFFSET_BYTES
-        return reaches_neighbour and strips.scratch_bytes <= LARGEST_SCRATCH_BYTES
+        return bool(parts_of(layer)) and all(_fits(part.strips(widths.x // 8)) for part in parts_of(layer))
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """See `Kernel.scratch_bytes`: one strip."""
-        return Strips(layer, widths.x // 8).scratch_bytes
+        return max(part.strips(widths.x // 8).scratch_bytes for part in parts_of(layer))
 
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: a strip is widened before its pixels are computed."""
+        """See `Kernel.lead`: a strip is widened before its pixels are computed; parts read the input again."""
+        if not _is_whole(layer):
+            return None
         strips = Strips(layer, widths.x // 8)
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
@@ -89,10 +104,15 @@ class DualMac(Kernel):
     def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
         """See `Kernel.row_order`: a pointwise layer, whose pixels are one row otherwise, is called row by row."""
         usual = usual_order(layer)
+        if not usual.reason and not _is_whole(layer):
+            return RowOrder.none("dual_mac computes all rows of a group after the groups before")
         return usual if usual.reason else RowOrder(by_calls=Strips(layer, widths.x // 8).is_flat)
 
     def cost_kind(self, layer: Layer) -> str:
-        """See `Kernel.cost_kind`: a single pixel is computed as a fully connected layer is."""
+        """See `Kernel.cost_kind`: a single pixel is computed as a fully connected layer is, parts as convolutions."""
+        if isinstance(layer, ConvTranspose):
+            is_pointwise = all(part.strips(1).are_interleaved for part in parts_of(layer))
+            return f"{'pointwise_conv' if is_pointwise else Conv.kind}/{self.name}"
         is_dense = layer.cost_kind == "pointwise_conv" and Strips(layer, 1).out_size == (1, 1)
         return f"{Dense.kind}/{self.name}" if is_dense else super().cost_kind(layer)
 
@@ -101,30 +121,11 @@ class DualMac(Kernel):
 
         Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs, `long_loops`
         over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no block; `gathered`:
-        pairs of a single pixel, whose kernel rows are copied together.
+        pairs of a single pixel, whose kernel rows are copied together; `call`: convolutions after the first.
         """
-        strips, blocks = Strips(layer, 1), _blocks(layer)
-        (height, width), rows = strips.out_size, strips.window.kernel[0]
-        twos, ones = height * (width // PIXELS), height * (width % PIXELS)
-        loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
-        work = {
-            "two_pairs": twos * blocks * rows * strips.pairs,
-            "two_loops": 0 if strips.is_short else twos * blocks * loops,
-            "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
-            "two_rows": 0 if strips.is_short else twos * blocks * rows,
-            "two": twos,
-            "one_pairs": ones * blocks * rows * strips.pairs,
-            "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
-            "one_long_loops": ones * blocks * (-(-rows * strips.pairs // LONG_UNROLLED)),
-            "one": ones,
-            "gathered": ones * rows * strips.pairs * (rows > 1),
-            "rest": (twos + ones) * (layer.out_shape.channels % BLOCK > 0),
-        }
-        return {
-            **strips.work,
-            **work,
-            **clamped_work(layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks}),
-        }
+        parts = parts_of(layer)
+        calls = sum(part.repeats for part in parts)
+        return {**sum_of(*(_part_work(part) for part in parts)), "call": calls - 1}
 
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         """See `Kernel.exact_work`: formats decide how outputs are requantized and clamped."""
@@ -133,65 +134,65 @@ class DualMac(Kernel):
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
         """See `Kernel.straight_code`: windows of few pairs have no loop."""
         strips = Strips(layer, widths.x // 8)
-        if not strips.is_short or strips.pixels == 1 or strips.are_interleaved:
+        if not _is_whole(layer) or not strips.is_short or strips.pixels == 1 or strips.are_interleaved:
             return None
-        (height, width), rows = strips.out_size, strips.window.kernel[0]
+        (height, width), rows = strips.out_size, strips.kernel_rows
         weight_layout = "packed" if widths.x == BYTE_BITS and _surely_shares(layer) else "wide"
         return StraightCode(
             size_bytes=rows * strips.pairs * PAIR_BYTES + (rows - 1) * GAP_BYTES + BLOCK_BYTES[weight_layout],
-            passes=height * (width // PIXELS) * _blocks(layer),
+            passes=height * (width // PIXELS) * _blocks(layer.out_shape.channels),
             work={"two_pairs": rows * strips.pairs, "two_blocks": 1},
         )
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """See `Kernel.loads`: values are read as bytes to widen them, then as 16 bits."""
-        copied_bytes = Strips(layer, 1).moved * widths.x // 8
+        copied_bytes = sum(part.repeats * part.strips(1).moved for part in parts_of(layer)) * widths.x // 8
         weights_bytes = self.weights_bytes(layer, widths)
         return block_loads(layer, weights_bytes, 2, pixels=PIXELS, channels=BLOCK, copied_bytes=copied_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.weights_bytes`: with the zeros that fill blocks and pairs; 8 bits each only if provable."""
-        strips = Strips(layer, widths.x // 8)
+        """See `Kernel.weights_bytes`: with the zeros that fill blocks and pairs; 8 bits each only if provable.
+
+        Code costs are those of layers with one description, so those of further parts count here.
+        """
         weight_bytes = 1 if widths.x == BYTE_BITS and _surely_shares(layer) else VALUE_BITS // 8
-        weights = strips.window.kernel[0] * 2 * strips.pairs * weight_bytes
-        return _blocks(layer) * BLOCK * (weights + 4 + 4)
+        total = 0
+        for part in parts_of(layer):
+            strips = part.strips(widths.x // 8)
+            weights = strips.kernel_rows * 2 * strips.pairs * weight_bytes
+            total += part.repeats * _blocks(part.channels) * BLOCK * (weights + 4 + 4)
+        return total + (len(parts_of(layer)) - 1) * DESCRIPTION_BYTES
 
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`: bias, weights and factors of each block of channels, in the order of use."""
-        constants = quantized.constants
-        weights, bias = _ordered_weights(quantized), _filled(constants["bias"], quantized.layer)
-        if _shares_words(quantized):
-            weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
-            bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
-        words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
-        factors = np.broadcast_to(_epilogue(quantized).factors, quantized.layer.out_shape.channels)
-        parts = (bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), _filled(factors, quantized.layer))
-        return {"weights": np.concatenate(parts, axis=1).astype(np.int32)}
+        parts = enumerate(parts_of(quantized.layer))
+        return {_constants_name(index): _part_constants(part, quantized) for index, part in parts}
 
     def shared_code(self, layer: Layer) -> str | None:
         """See `Kernel.shared_code`: the firmware library has the inner loop for interleaved pixels."""
-        strips = Strips(layer, 1)
-        return SHARED_CODE if strips.pixels > 1 and not strips.are_interleaved else None
+        every = (part.strips(1) for part in parts_of(layer))
+        return SHARED_CODE if any(each.pixels > 1 and not each.are_interleaved for each in every) else None
 
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         """See `Kernel.context`."""
-        strips, epilogue = Strips(quantized.layer, quantized.formats.x.bits // 8), _epilogue(quantized)
-        weight_layout = "packed" if _shares_words(quantized) else "wide"
-        flags = {
-            "DSP_CONV_HIGH": epilogue.is_high,
-            "DSP_CONV_INTERLEAVED": strips.are_interleaved,
-        }
-        return DualMacContext(
-            strips=strips,
-            epilogue=epilogue,
-            block_words=self.constants(quantized)["weights"].shape[1],
-            weight_layout=weight_layout,
-            tail=_tail(epilogue, weight_layout, quantized),
-            flags=tuple(name for name, is_set in flags.items() if is_set),
-            has_own_pixels=strips.pixels > 1 and not strips.are_interleaved,
-            is_unrolled=strips.is_short,
-            two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}",
-        )
+        epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
+        constants, parts = self.constants(quantized), []
+        for index, part in enumerate(parts_of(quantized.layer)):
+            strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
+            flags = {"DSP_CONV_HIGH": epilogue.is_high, "DSP_CONV_INTERLEAVED": strips.are_interleaved}
+            own = PartContext(
+                part=part,
+                strips=strips,
+                constants=name,
+                repeat_words=constants[name].size // part.repeats,
+                block_words=constants[name].shape[1],
+                flags=tuple(name for name, is_set in flags.items() if is_set),
+                has_own_pixels=strips.pixels > 1 and not strips.are_interleaved,
+                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}",
+            )
+            parts.append(own)
+        tail = _tail(epilogue, weight_layout, quantized)
+        return DualMacContext(epilogue=epilogue, weight_layout=weight_layout, tail=tail, parts=tuple(parts))
 
     def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all
         """See `Kernel.template`: a fully connected layer is a convolution of a single pixel."""
@@ -217,26 +218,81 @@ def _tail(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> 
     return limits.get((low, high), "LIMITED")
 
 
-def _blocks(layer: Layer) -> int:
-    return -(-layer.out_shape.channels // BLOCK)
+def _fits(strips: Strips) -> bool:
+    reaches_neighbour = strips.pixels == 1 or 2 * strips.distance <= LARGEST_OFFSET_BYTES
+    has_layout = strips.copies == 1 or not (strips.is_dilated or strips.takes_some)
+    has_layout &= not (strips.is_dilated and strips.takes_some)
+    return reaches_neighbour and has_layout and strips.scratch_bytes <= LARGEST_SCRATCH_BYTES
 
 
-def _filled(values: IntArray, layer: Layer) -> IntArray:
-    """Return values of output channels as blocks x 4, the last block padded with zeros."""
-    filled: IntArray = np.pad(values.astype(np.int64), (0, _blocks(layer) * BLOCK - len(values))).reshape(-1, BLOCK)
+def _is_whole(layer: Layer) -> bool:
+    """Return whether the layer is one convolution."""
+    (first, *others) = parts_of(layer)
+    return first.layer is layer and not others
+
+
+def _part_work(part: Part) -> Work:
+    """Return the work of a part: `DualMac.work`."""
+    strips, blocks = part.strips(1), _blocks(part.channels)
+    (height, width), rows = strips.out_size, strips.kernel_rows
+    twos, ones = height * (width // PIXELS), height * (width % PIXELS)
+    loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
+    work = {
+        "two_pairs": twos * blocks * rows * strips.pairs,
+        "two_loops": 0 if strips.is_short else twos * blocks * loops,
+        "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
+        "two_rows": 0 if strips.is_short else twos * blocks * rows,
+        "two": twos,
+        "one_pairs": ones * blocks * rows * strips.pairs,
+        "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
+        "one_long_loops": ones * blocks * (-(-rows * strips.pairs // LONG_UNROLLED)),
+        "one": ones,
+        "gathered": ones * rows * strips.pairs * (rows > 1),
+        "rest": (twos + ones) * (part.channels % BLOCK > 0),
+    }
+    clamped = clamped_work(part.layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks})
+    return {name: part.repeats * count for name, count in {**strips.work, **work, **clamped}.items()}
+
+
+def _constants_name(index: int) -> str:
+    return f"weights_{index}" if index else "weights"
+
+
+def _part_constants(part: Part, quantized: QuantizedLayer) -> IntArray:
+    """Return the constants of a part: blocks of four channels x words."""
+    constants = quantized.constants
+    weights = _ordered_weights(part, quantized)
+    bias = _filled(part, part.bias(constants, quantized.formats.x.zero_point))
+    if _shares_words(quantized):
+        weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
+        bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
+    words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
+    factors = np.broadcast_to(_epilogue(quantized).factors, quantized.layer.out_shape.channels)
+    parts = (bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), _filled(part, part.of_channels(factors)))
+    return np.concatenate(parts, axis=1).astype(np.int32)
+
+
+def _blocks(channels: int) -> int:
+    return -(-channels // BLOCK)
+
+
+def _filled(part: Part, values: IntArray) -> IntArray:
+    """Return values of output channels as blocks x 4, the last block of each repeat padded with zeros."""
+    own = values.astype(np.int64).reshape(part.repeats, part.channels)
+    filled: IntArray = np.pad(own, ((0, 0), (0, -part.channels % BLOCK))).reshape(-1, BLOCK)
     return filled
 
 
-def _ordered_weights(quantized: QuantizedLayer) -> IntArray:
+def _ordered_weights(part: Part, quantized: QuantizedLayer) -> IntArray:
     """Return the weights as blocks x 4 channels x pairs x 2, kernel row by kernel row, in the order of the strip."""
-    strips = Strips(quantized.layer, quantized.formats.x.bits // 8)
-    weights = quantized.constants["weights"].astype(np.int64)
-    rows = weights.reshape(len(weights), strips.window.kernel[0], strips.row_elements)
+    strips = part.strips(quantized.formats.x.bits // 8)
+    weights = part.weights(quantized.constants["weights"].astype(np.int64))
+    rows = weights.reshape(part.repeats, part.channels, strips.kernel_rows, strips.row_elements)
     if strips.is_grouped:
-        rows = rows.reshape(*rows.shape[:2], -1, 4)[..., [0, 2, 1, 3]].reshape(rows.shape)
-    fill = (_blocks(quantized.layer) * BLOCK - len(weights), 0, strips.row_elements % 2)
+        rows = rows.reshape(*rows.shape[:3], -1, 4)[..., [0, 2, 1, 3]].reshape(rows.shape)
+    fill = (0, -part.channels % BLOCK, 0, strips.row_elements % 2)
     rows = np.pad(rows, [(0, count) for count in fill])
-    ordered: IntArray = rows.reshape(-1, BLOCK, strips.window.kernel[0] * strips.pairs, 2)
+    ordered: IntArray = rows.reshape(-1, BLOCK, strips.kernel_rows * strips.pairs, 2)
     return ordered
 
 

@@ -1,4 +1,4 @@
-"""Depthwise convolutions with kernels 3 wide by SMLAD: two channel planes at a time, two neighbours of one in a word.
+"""Depthwise convolutions by SMLAD: two channel planes at a time, two neighbours of one in a word.
 
 The non-interleaved scheme of Singh 2024: channels are computed one after the other, from a buffer in RAM. CMSIS-NN
 (arm_depthwise_conv_wrapper_s8) keeps channels interleaved; TinyEngine's in-place depthwise kernels also buffer a plane.
@@ -27,10 +27,9 @@ from tinysplit.network.layers.window import Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 SHARED_CODE = "dsp_planes_"
-KERNEL_WIDTH = 3
-LARGEST_KERNEL_HEIGHT = 5
+NARROW, WIDEST = 3, 9  # weights of a kernel row; all rows of three are unrolled, others are a loop
+MOST_NARROW_ROWS, MOST_WEIGHTS = 5, 81
 UNROLLED_FOURS = 4  # times four outputs in a row: more are a loop on Cortex-M7, as in its template
-WORDS_OF_FOUR = 5  # words that hold the inputs of a kernel row of four outputs
 PLANES = 2  # channels that are read together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092 - 16  # of the first word of a kernel row: LDR reaches 4095
@@ -46,6 +45,7 @@ class PlanesContext(KernelContext):
     tile_rows: int  # rows of outputs of a tile
     plane_rows: int  # rows of inputs under them
     pitch: int  # elements of a row of a plane
+    is_wide: bool  # whether kernel rows are a loop, of any width
 
 
 class Planes(Kernel):
@@ -65,9 +65,9 @@ class Planes(Kernel):
         return (
             widths.w <= widths.x
             and _tile_bytes(layer, 1) <= LARGEST_SCRATCH_BYTES
-            and 2 * (height - 1) * _pitch(layer) <= LARGEST_OFFSET_BYTES
-            and width == KERNEL_WIDTH
-            and height <= LARGEST_KERNEL_HEIGHT
+            and (_is_wide(layer) or 2 * (height - 1) * _pitch(layer) <= LARGEST_OFFSET_BYTES)
+            and 1 < width <= WIDEST
+            and height * width <= MOST_WEIGHTS
             and layer.window.dilation == (1, 1)
             and layer.window.stride[0] <= height
             and layer.window.stride[1] <= 2  # noqa: PLR2004 - larger strides skip words of the plane
@@ -99,7 +99,8 @@ class Planes(Kernel):
     def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
         """See `Kernel.work`: padding is computed like other values.
 
-        Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one; `four`, `one`: outputs stored together;
+        Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one, `four_words`, `one_words` of weights in wide
+        ones; `four`, `one`: outputs stored together;
         `row` of an output channel, `looped_row` if a loop stores it on Cortex-M7; `gathered`: pairs of values, in
         `gathered_rows` of two planes, the `last` ones in a loop that is not unrolled; `band`: tiles of two planes;
         `shared` elements are in two tiles, `zeroed` ones are padding.
@@ -111,9 +112,14 @@ class Planes(Kernel):
         planes, overlap = channels // PLANES, max(0, window.kernel[0] - window.stride[0])
         outside = tiles * _rows(layer, _tile_rows(layer)) - (tiles - 1) * overlap - layer.in_shape.height
         pairs = (layer.in_shape.width - window.pads.left % 2) // 2
+        four_rows, one_rows = rows * fours * window.kernel[0], rows * (width % 4) * window.kernel[0]
+        if _is_wide(layer):
+            words, kernel_rows = (window.kernel[1] + 1) // 2, {"wide_four_rows": four_rows, "wide_one_rows": one_rows}
+            kernel_rows |= {f"{stride}four_words": four_rows * words, "one_words": one_rows * words}
+        else:
+            kernel_rows = {f"{stride}four_rows": four_rows, f"{last}_rows": one_rows}
         return {
-            f"{stride}four_rows": rows * fours * window.kernel[0],
-            f"{last}_rows": rows * (width % 4) * window.kernel[0],
+            **kernel_rows,
             "row": rows,
             "looped_row": rows * (fours > UNROLLED_FOURS),
             "gathered": layer.in_shape.height * planes * pairs,
@@ -133,10 +139,11 @@ class Planes(Kernel):
         return Scheme.NON_INTERLEAVED
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: a kernel row of four outputs takes five words; weights are read once per tile."""
+        """See `Kernel.loads`: four outputs take five words of a kernel row of three; weights are read once per tile."""
         tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
-        ram_bytes = layer.out_shape.size * _window(layer).kernel[0] * WORDS_OF_FOUR + gathered_bytes
+        height, width = _window(layer).kernel
+        ram_bytes = layer.out_shape.size * height * (2 * ((width + 1) // 2) + 1) + gathered_bytes
         return Loads(tiles * self.weights_bytes(layer, widths), ram_bytes)
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
@@ -163,6 +170,7 @@ class Planes(Kernel):
             tile_rows=_tile_rows(layer),
             plane_rows=_rows(layer, _tile_rows(layer)),
             pitch=_pitch(layer),
+            is_wide=_is_wide(layer),
         )
 
 
@@ -190,10 +198,15 @@ def _window(layer: Layer) -> Window:
     return layer.window
 
 
+def _is_wide(layer: Layer) -> bool:
+    height, width = _window(layer).kernel
+    return width != NARROW or height > MOST_NARROW_ROWS
+
+
 def _pitch(layer: Layer) -> int:
     """Return the elements of a row of a plane: even, with its padding and what reading whole words needs."""
     window, width = _window(layer), layer.out_shape.width
-    read = (width - 1) * window.stride[1] + KERNEL_WIDTH + 1
+    read = (width - 1) * window.stride[1] + window.kernel[1] + 1
     return (max(read, window.pads.left + layer.in_shape.width) + 1) // 2 * 2
 
 

@@ -21,6 +21,8 @@ class StripLayout(StrEnum):
 
     ROWS = "rows"
     ROWS_TWICE = "rows_twice"
+    DILATED = "dilated"
+    SOME_CHANNELS = "some_channels"
     INTERLEAVED_GROUPED = "interleaved_grouped"
     INTERLEAVED_HALVES = "interleaved_halves"
     INTERLEAVED = "interleaved"
@@ -31,11 +33,15 @@ class Strips:
     """The strips of a layer: a pointwise layer is one row of all pixels, a fully connected layer a single pixel.
 
     A strip holds, for every kernel row, the values under that row of `pixels` neighbouring outputs. Elements are
-    16-bit values. `value_bytes` is the width of the layer's inputs.
+    16-bit values. `value_bytes` is the width of the layer's inputs. Kernel columns that are dilated count as rows.
+    `takes_some`: input pixels have more channels than the layer takes; `is_contiguous`: rows of outputs follow each
+    other.
     """
 
     layer: Layer
     value_bytes: int
+    takes_some: bool = False
+    is_contiguous: bool = True
 
     @cached_property
     def window(self) -> Window:
@@ -45,7 +51,17 @@ class Strips:
     @property
     def is_flat(self) -> bool:
         """Whether all pixels may be treated as one row."""
-        return self.window == Window((1, 1))
+        return self.window == Window((1, 1)) and self.is_contiguous
+
+    @property
+    def is_dilated(self) -> bool:
+        """Whether the columns of a kernel row are apart."""
+        return self.window.dilation[1] > 1
+
+    @property
+    def kernel_rows(self) -> int:
+        """Rows of a strip."""
+        return self.window.kernel[0] * (self.window.kernel[1] if self.is_dilated else 1)
 
     @cached_property
     def in_size(self) -> tuple[int, int, int]:
@@ -69,14 +85,14 @@ class Strips:
     @property
     def is_short(self) -> bool:
         """Whether the pairs of a window are so few that the inner loop is unrolled completely."""
-        return self.window.kernel[0] * self.pairs <= SHORT_PAIRS
+        return self.kernel_rows * self.pairs <= SHORT_PAIRS
 
     @property
     def suffix(self) -> str:
         """The end of the C name of the inner loop for two pixels: all that its code depends on."""
         if self.are_interleaved:
             return "interleaved"
-        size = f"_{self.window.kernel[0]}x{self.pairs}_{self.row_length}" if self.is_short else ""
+        size = f"_{self.kernel_rows}x{self.pairs}_{self.row_length}" if self.is_short else ""
         return f"{2 * self.distance}{size}"
 
     @property
@@ -87,7 +103,7 @@ class Strips:
     @property
     def row_elements(self) -> int:
         """Elements under a kernel row."""
-        return self.window.kernel[1] * self.in_size[2]
+        return self.in_size[2] * (1 if self.is_dilated else self.window.kernel[1])
 
     @property
     def pairs(self) -> int:
@@ -105,7 +121,7 @@ class Strips:
         return (last if self.copies == 1 else last // 2 * 2) * self.step + 2 * self.pairs
 
     def _bytes(self, pixels: int) -> int:
-        return 2 * self.window.kernel[0] * self.copies * self._row_length(pixels)
+        return 2 * self.kernel_rows * self.copies * self._row_length(pixels)
 
     @cached_property
     def pixels(self) -> int:
@@ -129,20 +145,20 @@ class Strips:
     @property
     def distance(self) -> int:
         """Elements between a pixel and the next one in the strip."""
-        return self.step if self.copies == 1 else self.window.kernel[0] * self.row_length
+        return self.step if self.copies == 1 else self.kernel_rows * self.row_length
 
     @property
     def moved(self) -> int:
         """Elements of all strips."""
         height, width = self.out_size
-        return height * -(-width // self.pixels) * self.window.kernel[0] * self.copies * self.row_length
+        return height * -(-width // self.pixels) * self.kernel_rows * self.copies * self.row_length
 
     @property
     def work(self) -> Work:
         """The work of filling all strips.
 
         Parts: `widened` elements, in rows of strips (`fill`), `odd_` where channels are no multiple of four; `zeroed`
-        elements outside the map; `apart`: elements of interleaved pixels.
+        elements outside the map; `apart`: elements of interleaved pixels; `pieces`: pixels that are widened one by one.
         """
         (height, width), odd = self.out_size, "odd_" if self.in_size[2] % 4 else ""
         strips = height * -(-width // self.pixels)
@@ -150,8 +166,10 @@ class Strips:
             return {"strip": strips, f"{odd}apart": height * width * 2 * self.pairs}
         rows = self.window.covered(Shape(*self.in_size))[0]
         fills, every = strips // height * self.copies, len(rows) * self.window.kernel[0]
+        fills *= self.kernel_rows // self.window.kernel[0]
         return {
             "strip": strips,
+            "pieces": self.takes_some * every * fills * self.row_length / self.in_size[2],
             "fill": every * fills,
             f"{odd}widened": int(rows.sum()) * fills * self.row_length,
             "zeroed": (every - int(rows.sum())) * fills * self.row_length,
@@ -170,6 +188,8 @@ class Strips:
             (self.are_interleaved and self.is_grouped, StripLayout.INTERLEAVED_GROUPED),
             (self.are_interleaved and halves_in_fours, StripLayout.INTERLEAVED_HALVES),
             (self.are_interleaved, StripLayout.INTERLEAVED),
+            (self.takes_some, StripLayout.SOME_CHANNELS),
+            (self.is_dilated, StripLayout.DILATED),
             (self.copies == 1 or self.pixels == 1, StripLayout.ROWS),
             (True, StripLayout.ROWS_TWICE),
         )

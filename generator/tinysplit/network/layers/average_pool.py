@@ -12,6 +12,7 @@ from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.fixed_point.quotients import ProductQuotient
 from tinysplit.network.layers.pool import Pool
 
 MOST_RATIO_BITS = 12
@@ -55,6 +56,18 @@ class AveragePool(Pool):
         multiplier, divisor = self.ratio(formats)
         largest = max(abs(bound - formats.x.zero_point) for bound in (formats.x.low, formats.x.high))
         return self.window.elements * (largest * multiplier + divisor) > fixed_point.ACCUMULATOR_MAX
+
+    def whole_window(self, formats: LayerFormats) -> ProductQuotient | None:
+        """Return the average of a window inside the map from the sum of its values, None if it takes a division.
+
+        The sum contains the zero points of the values, the average that of the output.
+        """
+        if self.needs_64_bits(formats):
+            return None
+        (multiplier, divisor), elements = self.ratio(formats), self.window.elements
+        count = elements * divisor
+        addend = count // 2 - elements * formats.x.zero_point * multiplier + count * formats.y.zero_point
+        return ProductQuotient.of(multiplier, addend, count, (elements * formats.x.low, elements * formats.x.high))
 
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.

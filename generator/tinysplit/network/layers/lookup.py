@@ -20,8 +20,8 @@ STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
 class Lookup(Layer):
     """y = function(x), element by element.
 
-    The table has an entry per 8-bit input, or for every 64th 16-bit input and one beyond the largest; values between
-    are interpolated linearly.
+    The table has an entry per 8-bit input, by the unsigned number with the same bits, or for every 64th 16-bit input
+    and one beyond the largest; values between are interpolated linearly.
     """
 
     kind: ClassVar[str] = "lookup"
@@ -56,15 +56,16 @@ class Lookup(Layer):
         x = formats.x
         step = (1 << x.bits) // (_entries(x.bits) - (x.bits > BYTE_BITS))
         inputs = np.asarray((x.low + step * np.arange(_entries(x.bits)) - x.zero_point) * x.scale, np.float64)
-        return {"table": formats.y.quantize(self.function(inputs))}
+        table = formats.y.quantize(self.function(inputs))
+        return {"table": np.roll(table, x.low) if x.bits == BYTE_BITS else table}
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
         table = quantized.constants["table"].astype(np.int64)
-        position = x.astype(np.int64) - quantized.formats.x.low
         if quantized.formats.x.bits == BYTE_BITS:
-            return quantized.clamped(table[position])
+            return quantized.clamped(table[x])
+        position = x.astype(np.int64) - quantized.formats.x.low
         low, between = position >> STEP_BITS, position & ((1 << STEP_BITS) - 1)
         rise = (table[low + 1] - table[low]) * between + (1 << (STEP_BITS - 1))
         return quantized.clamped(table[low] + (rise >> STEP_BITS))
