@@ -37,7 +37,7 @@ def main() -> None:
         for bits in (8, 16):
             for board in map(load_board, BOARDS):
                 for optimize in Optimize:
-                    figures = (bits, *_figures(graph, BitWidths.all(graph, bits), board, optimize))
+                    figures = (bits, *_figures(graph, BitWidths.of(graph, bits), board, optimize))
                     table.add_row(network.name, board.name, optimize, *(f"{figure:,}" for figure in figures))
     Console().print(table)
 

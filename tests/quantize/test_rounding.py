@@ -167,3 +167,22 @@ def test_wide_layers_of_sixteen_bits_are_compensated_and_named(tmp_path: Path) -
     assert largest_sum(best.layers[-1]) <= ACCUMULATOR_MAX
     warning = "layer 'fc': its 32-bit accumulators leave only 8 of 16 bits for its weights:"
     assert any(text.startswith(warning) for text in quantization_warnings(best, own.statistics))
+
+
+@pytest.mark.parametrize("inputs", [2048, 4096, 16384])
+def test_sixteen_bits_are_more_accurate_than_eight_with_any_number_of_inputs(tmp_path: Path, inputs: int) -> None:
+    rng = np.random.default_rng(inputs)
+    builder = OnnxBuilder(["n", inputs // 16, 8, 8])
+    builder.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(rng.normal(size=(inputs, 10))), builder.constant(rng.normal(size=10)))
+    model = builder.save(tmp_path)
+    x = rng.normal(size=(40, inputs // 16, 8, 8)).astype(np.float32)
+    own = calibrated(model, x[:20])
+    floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
+    short, long = BitWidths.of(own.graph, 8), BitWidths.of(own.graph, 16)
+    assert set(long.values.values()) == {8, 16}
+    assert long.values[own.graph.input_name] == 8  # the pool keeps the format
+    assert set(long.weights.values()) == {16}
+    sqnr_db = [Accuracy.of(own.best(widths), floats).sqnr_db for widths in (short, long)]
+    assert sqnr_db[1] > sqnr_db[0] + 3

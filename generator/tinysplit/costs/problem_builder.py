@@ -94,7 +94,7 @@ def make_problem(
     if settings.paper:
         problem = _paper_problem(graph, boards, settings)
     else:
-        problem = _measured_problem(graph, boards, settings, widths or BitWidths.all(graph, settings.bits))
+        problem = _measured_problem(graph, boards, settings, widths or BitWidths.of(graph, settings.bits))
     return replace(
         problem,
         objective=settings.objective,

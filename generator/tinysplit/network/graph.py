@@ -82,6 +82,13 @@ class Graph:
         index_of = {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
         return tuple(tuple(index_of[name] for name in layer.inputs) for layer in self.layers)
 
+    def format_source(self, value: str) -> str:
+        """Return the value whose format a value has: that of the inputs of layers that keep it, as pools do."""
+        kept = {layer.output: layer.inputs[0] for layer in self.layers if layer.keeps_format}
+        while value in kept:
+            value = kept[value]
+        return value
+
     def last_reader(self, source: int) -> int:
         """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
         return max((index for index, read in enumerate(self.predecessors) if source in read), default=NETWORK_INPUT)

@@ -57,7 +57,7 @@ class Calibration:
         reference = self._in_16_bits
         if reference is None:
             return self.nearest(widths)
-        is_reference = widths == BitWidths.all(self.graph, LONG)
+        is_reference = widths == BitWidths.of(self.graph, LONG)
         return reference if is_reference else calibrate_parameters(self.nearest(widths), reference, self.samples.x)
 
     @cached_property
@@ -69,7 +69,7 @@ class Calibration:
     def _in_16_bits(self) -> QuantizedGraph | None:
         """Return the reference for calibration; None where its accumulators do not fit 32 bits."""
         try:
-            nearest = self.nearest(BitWidths.all(self.graph, LONG))
+            nearest = self.nearest(BitWidths.of(self.graph, LONG))
         except InputError:
             return None
         return calibrate_parameters(nearest, None, self.samples.x)

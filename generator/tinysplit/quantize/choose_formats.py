@@ -37,7 +37,7 @@ def choose_formats(
     get the Q formats that hold them, except those with a format in `chosen_before`.
     Raises InputError where a range is missing or not finite, and where no format keeps a layer's sums in 32 bits.
     """
-    widths = BitWidths.all(graph, bits) if isinstance(bits, int) else bits
+    widths = BitWidths.of(graph, bits)
     wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.qdq_formats})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}

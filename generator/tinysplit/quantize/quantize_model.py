@@ -34,7 +34,7 @@ def quantize_model(graph: Graph, model: Path, samples: Samples, bits: int | Limi
     """
     calibration = Calibration.of(graph, model, samples, messages)
     if not isinstance(bits, Limits):
-        return Quantization(calibration, calibration.best(BitWidths.all(graph, bits)))
+        return Quantization(calibration, calibration.best(BitWidths.of(graph, bits)))
     with steps(messages, f"choosing bit widths of {graph.name}"):
         mixed = allocate_bits(calibration, bits)
     return Quantization(calibration, mixed.quantized, mixed)

@@ -130,7 +130,7 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
 
 def _sqnr_alone(search: "_Search", part: TensorName) -> float:
     calibration = search.calibration
-    alone = search.with_bits(BitWidths.all(calibration.graph, LONG), part, SHORT)
+    alone = search.with_bits(BitWidths.of(calibration.graph, LONG), part, SHORT)
     return Accuracy.of(calibration.nearest(alone), calibration.float_scores).sqnr_db
 
 
