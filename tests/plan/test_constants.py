@@ -61,7 +61,7 @@ def test_less_ram_means_fewer_copies_another_kernel_and_no_fewer_cycles(quantize
 def test_copies_take_bytes_that_are_free(quantized: QuantizedGraph, ram_bytes: int) -> None:
     board_plan = plan(quantized, with_ram(ram_bytes))
     assert board_plan.arena_bytes <= board_plan.arena_limit_bytes
-    stages = ByteRange(board_plan.staged_bytes - board_plan.stages.size_bytes, board_plan.staged_bytes)
+    stages = ByteRange(board_plan.stages_begin_bytes, board_plan.arena_bytes)
     for number, own in board_plan.constants.items():
         if own.is_copied:
             begin = min(own.offsets.values())

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, place_constants
+from tinysplit.memory.constants_in_ram import LayerConstants, place_constants
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
@@ -16,11 +16,11 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     constants = dict(_constants(board_plan, quantized))
-    stages = ByteRange(board_plan.staged_bytes - board_plan.stages.size_bytes, board_plan.staged_bytes)
-    ranges = {id(step): (*step, stages) for step in board_plan.memory.in_use.values()}
-    in_use = {number: ranges[id(board_plan.memory.in_use[number])] for number in board_plan.layers}
-    copies = place_constants(board_plan.board, constants, in_use, board_plan.arena_limit_bytes)
-    return replace(board_plan, constants=copies)
+    limit_bytes = board_plan.arena_limit_bytes - board_plan.stages.size_bytes
+    copies = place_constants(board_plan.board, constants, board_plan.memory.in_use, limit_bytes)
+    with_copies = replace(board_plan, constants=copies)
+    by_bytes = with_copies.stages_begin_bytes - board_plan.stages_begin_bytes
+    return replace(with_copies, stages=board_plan.stages.moved(by_bytes))
 
 
 def _constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterator[tuple[int, LayerConstants]]:

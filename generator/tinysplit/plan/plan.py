@@ -56,7 +56,7 @@ class BoardPlan:
     @property
     def arena_memory(self) -> Memory:
         """The memory of the board that holds the arena."""
-        return self.board.arena_memory(self.staged_bytes, self._firmware_bytes)
+        return self.board.arena_memory(self.arena_bytes, self._firmware_bytes)
 
     @property
     def arena_limit_bytes(self) -> int:
@@ -70,13 +70,13 @@ class BoardPlan:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena with what lies behind it: buffers of staged transfers, and constants."""
-        return max(self.staged_bytes, *(each.end_bytes for each in self.constants.values()), 0)
+        """Bytes of the arena with constants, and of the buffers of staged transfers behind both."""
+        return self.stages_begin_bytes + self.stages.size_bytes
 
     @property
-    def staged_bytes(self) -> int:
-        """Bytes of the arena with the buffers of staged transfers behind it."""
-        return aligned(self.arena.size_bytes) + self.stages.size_bytes
+    def stages_begin_bytes(self) -> int:
+        """Offset behind all tensors and constants."""
+        return aligned(max(self.arena.size_bytes, *(each.end_bytes for each in self.constants.values()), 0))
 
     @property
     def data_bytes(self) -> int:

@@ -13,13 +13,20 @@ from tinysplit.split.topology import Cut
 class StageBuffers:
     """Offsets of the buffers from the start of the arena, in bytes; what has none blocks.
 
-    `cuts` has the offset of each staged transfer by its number from 0; `size_bytes` are the bytes behind the arena.
+    `cuts` has the offset of each staged transfer by its number from 0; `size_bytes` are the bytes of all.
     """
 
     cuts: Mapping[int, int]
     input: int | None
     output: int | None
     size_bytes: int
+
+    def moved(self, by_bytes: int) -> "StageBuffers":
+        """Return the same buffers further behind."""
+        own_input, own_output = (None if at is None else at + by_bytes for at in (self.input, self.output))
+        return StageBuffers(
+            {number: at + by_bytes for number, at in self.cuts.items()}, own_input, own_output, self.size_bytes
+        )
 
 
 @dataclass(frozen=True)
