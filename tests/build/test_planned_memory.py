@@ -36,8 +36,8 @@ def test_a_program_that_takes_what_was_planned_passes() -> None:
     [
         (99, 600, "weights take 99 bytes where 100 were planned"),
         (101, 600, "weights take 101 bytes where 100 were planned"),
-        (100, 599, "arena take 599 bytes where 600 were planned"),
-        (100, 601, "arena take 601 bytes where 600 were planned"),
+        (100, 599, "arena and buffers take 599 bytes where 600 were planned"),
+        (100, 601, "arena and buffers take 601 bytes where 600 were planned"),
     ],
 )
 def test_a_byte_more_or_less_than_planned_fails(weights_bytes: int, arena_bytes: int, message: str) -> None:
