@@ -10,6 +10,7 @@ import serial
 
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.labgrid_targets import board_ports
 from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.bench.rig_links import read_rig_of_project
@@ -78,16 +79,19 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Ite
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
     file = read_rig_of_project(path, project)
-    urls = [board.port_name() for board in file.board]
-    if len(set(urls)) != len(urls):
-        raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
-    with _open_ports(project, urls) as ports:
+    with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
         if file.virtual:
             with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
                 shared = dict(zip(ports, shared_ports, strict=True))
                 yield Rig("virtual", file.virtual.note, "real", shared, clock)
             return
         yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
+
+
+def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
+    if len(set(urls)) != len(urls):
+        raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
+    return urls
 
 
 @contextmanager

@@ -21,8 +21,9 @@ from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
 from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, planned_commands, targets_of
 from tinysplit_hil.bench.flash_report import print_flash
+from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
-from tinysplit_hil.bench.rig_file import names_in
+from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
 
@@ -110,6 +111,7 @@ def flash(
         raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
+        chosen = programmer_of(rig, read_rig_file(rig), chosen)
         planned = planned_commands(targets_of(project, folder, rig), chosen)
         emit(as_json, _commands_to_json(planned), lambda console: _print_commands(planned, console))
         return

@@ -17,8 +17,9 @@ _MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 @contextmanager
 def open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
     """Open the port or URL `name`; no other program can open it then. Raises ToolError with a remedy."""
+    write_timeout_s = None if name.startswith("rfc2217://") else WRITE_TIMEOUT_S  # pyserial has none there
     try:
-        port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S, exclusive=True)
+        port = serial.serial_for_url(name, baudrate=baud, write_timeout=write_timeout_s, exclusive=True)
     except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
         raise ToolError(f"the port {name} cannot be opened ({one_line(error)}): {_remedy(error)}") from None
     with port:
