@@ -48,27 +48,31 @@ def check_rig(spec: str) -> None:
 
 
 @contextmanager
-def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False) -> Iterator[Rig]:
+def open_rig(
+    spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False, vcd: Path | None = None
+) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
-    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one. Raises
+    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one, and write the
+    levels of their markers into the file `vcd`. Raises
     InputError for an invalid rig file and for a folder that is not built, ToolError when a port is missing or cannot be
     opened.
     """
-    is_virtual = spec == VIRTUAL
-    with _open_virtual(project, folder, has_ideal_memory) if is_virtual else _open_real(Path(spec), project) as rig:
+    virtual = _open_virtual(project, folder, has_ideal_memory, vcd) if spec == VIRTUAL else None
+    with virtual or _open_real(Path(spec), project) as rig:
         yield rig
 
 
 @contextmanager
-def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Iterator[Rig]:
+def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: Path | None) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
     from tinysplit_hil.virtual import open_registered  # noqa: PLC0415
     from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
-    from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
+    from tinysplit_hil.virtual.project_rig import marker_trace, project_rig  # noqa: PLC0415
 
     name = f"{project.project_hash:08x}"
-    with open_registered(name, project_rig(project, folder, has_ideal_memory=has_ideal_memory)) as virtual:
+    rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)
+    with marker_trace(project, rig, vcd), open_registered(name, rig) as virtual:
         urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"

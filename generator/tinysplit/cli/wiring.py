@@ -17,6 +17,7 @@ from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
@@ -68,10 +69,10 @@ def _print_picture(project: Project, as_json: bool) -> None:
     pictures = [asdict(picture_of(project, link)) for link in project.links]
 
     def show(console: Console) -> None:
-        for line in wiring_lines(project):
+        for line in (*wiring_lines(project), *marker_lines(project)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    emit(as_json, {"links": pictures}, show)
+    emit(as_json, {"links": pictures, "markers": marker_lines(project)}, show)
 
 
 def wiring_request(
