@@ -6,7 +6,7 @@ labgrid (the extra `labgrid`) is imported when a rig file names targets, and onl
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +68,17 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
         return _on_target(environment, target, openocd.read(target, addresses) if openocd.read else ())
 
     return replace(openocd, executable=sys.executable, flash=flash, read=read)
+
+
+def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mapping[int, Command]) -> dict[int, Command]:
+    """Return commands by board number as they run on the hosts of labgrid's probes; those of other rigs as they are.
+
+    The errors are those of `programmer_of`.
+    """
+    if programmer_of(path, rig, programmer) is programmer:
+        return dict(commands)
+    file = _environment_file(path, rig)
+    return {number: _on_target(file, str(rig.board[number - 1].target), each) for number, each in commands.items()}
 
 
 def _on_target(environment: Path, target: str, command: Command) -> Command:
