@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from command_line import USAGE, run
+from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import make_project
 from tinysplit.common.errors import TinysplitError
 from tinysplit_hil.bench.labgrid_targets import board_ports, programmer_of, run_on_target
@@ -134,6 +134,42 @@ def test_other_programmers_do_not_reach_the_probes(rig: Path) -> None:
     assert line == f"error: {rig} has targets of labgrid, which are flashed with openocd: leave out --programmer"
 
 
+POWER_RIG = '[labgrid]\nenvironment = "lab.yaml"\n[[board]]\ntarget = "powered"\n'
+
+
+def write_powered(folder: Path) -> Path:
+    """Return the rig file of a board whose power is a file."""
+    commands = {"cmd_off": f"rm {folder}/on", "cmd_on": f"touch {folder}/on", "delay": 0.0}
+    drivers = {"ExternalPowerDriver": commands}
+    powered = {"resources": {"RawSerialPort": {"port": "/dev/ttyACM7"}}, "drivers": drivers}
+    (folder / "lab.yaml").write_text(json.dumps({"targets": {"powered": powered}}))
+    path = folder / "rig.toml"
+    path.write_text(POWER_RIG)
+    return path
+
+
+def check_power(path: Path) -> None:
+    assert "reset by the power of target powered" in run("bench", "reset", "--rig", str(path), "--by", "power")
+    assert (path.parent / "on").exists()
+    (path.parent / "on").unlink()
+    line = run("bench", "reset", "--rig", str(path), "--by", "power", expect=TOOL)  # there is nothing to switch off
+    assert line.startswith(f"error: labgrid with {path.parent / 'lab.yaml'}: ")
+
+
+def test_power_is_switched_by_labgrid(rig: Path) -> None:
+    (rig.parent / "on").touch()
+    check_power(write_powered(rig.parent))
+
+
+def test_boards_without_a_power_driver(rig: Path) -> None:
+    options = ("bench", "reset", "--rig", str(rig), "--by", "power")
+    line = run(*options, expect=BAD_INPUT)
+    assert line.endswith("has no power driver, such as NetworkPowerDriver: add one")
+    rig.write_text('[[board]]\nport = "a"\n')
+    line = run(*options, expect=BAD_INPUT)
+    assert line == f"error: {rig} has no target of labgrid for board 1, which switches its power"
+
+
 def test_other_rigs_keep_their_programmer(tmp_path: Path) -> None:
     path = tmp_path / "rig.toml"
     path.write_text('[[board]]\nserial_number = "FF"\n')
@@ -149,6 +185,9 @@ def test_ports_of_labgrid_itself(tmp_path: Path) -> None:
     path = tmp_path / "rig.toml"
     path.write_text(RIG + '[[board]]\ntarget = "here"\n')
     assert ports_of(path) == [*URLS, "/dev/ttyACM7"]
+    (tmp_path / "on").touch()
+    check_power(write_powered(tmp_path))
+    (tmp_path / "lab.yaml").write_text(json.dumps({"targets": {"first": first, **targets}}))
     path.write_text(RIG.replace("second", "third"))
     with pytest.raises(TinysplitError, match="has no target 'third' \\(it has first, second, here\\)"):
         ports_of(path)

@@ -25,7 +25,7 @@ from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, p
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
-from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_probes
+from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
@@ -98,18 +98,25 @@ def reset(
         list[int] | None, typer.Option("--board", help="Number of a board; by default all. Repeat for several.", min=1)
     ] = None,
     by: Annotated[
-        ResetBy, typer.Option(help="probe: its pin NRST or the core's request; host: the firmware, asked on the port.")
+        ResetBy,
+        typer.Option(
+            help="probe: its pin NRST or the core's request; host: the firmware, asked on the port; power: a driver of"
+            " labgrid."
+        ),
     ] = ResetBy.PROBE,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     host_baud: HostBaud = CostSettings.host_baud,
     as_json: Json = False,
 ) -> None:
-    """Reset the boards of a rig, by their probes or by the host."""
+    """Reset the boards of a rig: by their probes, by the host or by their power."""
     if str(rig) == pipeline.VIRTUAL_RIG:
         raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
-    is_by_probe = by is ResetBy.PROBE
-    found = reset_by_probes(rig, numbers, programmer) if is_by_probe else reset_by_host(rig, numbers, host_baud)
+    found = {
+        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, programmer),
+        ResetBy.HOST: lambda: reset_by_host(rig, numbers, host_baud),
+        ResetBy.POWER: lambda: reset_by_power(rig, numbers),
+    }[by]()
 
     def show(console: Console) -> None:
         for each in found:

@@ -136,6 +136,28 @@ def _port(environment: Any, name: str) -> str:  # noqa: ANN401
     return f"socket://{host}:{port}" if resource.protocol == "raw" else f"rfc2217://{host}:{port}?ign_set_control"
 
 
+def cycle_power(path: Path, rig: RigFile, numbers: Sequence[int]) -> None:
+    """Switch the power of boards off and on, one after the other, with the power drivers of their targets.
+
+    Raises InputError for a board without a target, and a target without such a driver; ToolError where it fails.
+    """
+    file = _environment_file(path, rig)
+    targets = {number: rig.board[number - 1].target for number in numbers}
+    for number, name in targets.items():
+        if name is None:
+            raise InputError(f"{path} has no target of labgrid for board {number}, which switches its power")
+    with _errors_of_labgrid(file), ExitStack() as stack:
+        environment = _opened(file)
+        stack.callback(environment.cleanup)
+        for name in map(str, targets.values()):
+            target = _target(environment, name)
+            driver = next((each for each in target.drivers if hasattr(each, "cycle")), None)
+            if driver is None:
+                raise InputError(f"target {name!r} of {file} has no power driver, such as NetworkPowerDriver: add one")
+            target.activate(driver)
+            driver.cycle()
+
+
 def run_on_target(environment: Path, name: str, command: Sequence[str]) -> int:
     """Run an OpenOCD command on the host of a target's probe, with its image copied there; return the exit code."""
     with _errors_of_labgrid(environment):

@@ -10,7 +10,7 @@ from tinysplit.boards.board import board_title
 from tinysplit.boards.debug_port import DebugPort, load_debug_port
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit_hil.bench.commands import Command, run_command
-from tinysplit_hil.bench.labgrid_targets import board_ports, on_targets
+from tinysplit_hil.bench.labgrid_targets import board_ports, cycle_power, on_targets
 from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName, failure, openocd_command, pyocd_target
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file
@@ -24,6 +24,7 @@ class ResetBy(StrEnum):
 
     PROBE = "probe"
     HOST = "host"  # REBOOT of docs/protocol.md
+    POWER = "power"  # of a target of labgrid
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,14 @@ def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerNa
     if failed:
         raise ToolError(f"not reset: {'; '.join(failed)}")
     return [ResetBoard(n, titles[n], f"probe {rig.board[n - 1].probe} with {programmer}") for n in commands]
+
+
+def reset_by_power(path: Path, numbers: Sequence[int]) -> list[ResetBoard]:
+    """Switch boards off and on. The errors are those of `cycle_power`, and UsageError for a board that is not there."""
+    rig = read_rig_file(path)
+    wanted = _wanted(path, rig, numbers)
+    cycle_power(path, rig, wanted)
+    return [ResetBoard(n, _title(rig, n), f"the power of target {rig.board[n - 1].target}") for n in wanted]
 
 
 def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int) -> list[ResetBoard]:

@@ -1,6 +1,7 @@
 """The calls of labgrid that tinysplit makes, on an environment that is written in JSON; hosts are this machine."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,25 @@ class NetworkUSBDebugger(Resource):
 KINDS = {each.__name__: each for each in (NetworkSerialPort, RawSerialPort, NetworkUSBDebugger)}
 
 
+class ExternalPowerDriver:
+    def __init__(self, cmd_on: str, cmd_off: str, delay: float) -> None:
+        assert delay == 0.0
+        self._commands = cmd_off, cmd_on
+        self.is_active = False
+
+    def cycle(self) -> None:
+        assert self.is_active
+        for command in self._commands:
+            subprocess.run(command.split(), check=True)
+
+
 class Target:
-    def __init__(self, resources: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, resources: dict[str, dict[str, Any]], drivers: dict[str, dict[str, Any]]) -> None:
         self.resources = [KINDS[kind](**values) for kind, values in resources.items()]
+        self.drivers = [ExternalPowerDriver(**values) for values in drivers.values()]
+
+    def activate(self, driver: ExternalPowerDriver) -> None:
+        driver.is_active = True
 
     def await_resources(self, resources: list[Resource]) -> None:
         for each in resources:
@@ -56,7 +73,7 @@ class Environment:
 
     def get_target(self, name: str) -> Target | None:
         found = self.config.get_targets().get(name)
-        return Target(found["resources"]) if found else None
+        return Target(found["resources"], found.get("drivers", {})) if found else None
 
     def cleanup(self) -> None:
         pass
