@@ -1,10 +1,10 @@
-/* Pins that are high while a layer runs, and while a transfer does: `generate --markers`, whose project has
- * markers_pins.h. Without that file nothing of this is in the program. A pin is set and cleared by one store each.
+/* Pins that are high while a layer runs, and while a transfer does: `generate --markers`, which defines MARKERS and
+ * writes markers_pins.h. Otherwise nothing of this is in the program. A pin is set and cleared by one store each.
  */
 #ifndef MARKERS_H
 #define MARKERS_H
 
-#if __has_include("markers_pins.h")
+#ifdef MARKERS
 #include "device.h"
 #include "markers_pins.h"
 

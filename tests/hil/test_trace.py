@@ -10,6 +10,7 @@ from example import CALIBRATION, MODEL, SAMPLES
 from fake_rig import make_project
 from tinysplit.boards.catalog import board_names, load_board
 from tinysplit.boards.marker_pins import MarkerPins
+from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit_hil.trace.files import read_trace
 from tinysplit_hil.virtual.pin_trace import PinTrace
 
@@ -181,6 +182,14 @@ def test_pins_of_markers_are_free(name: str) -> None:
     board, pins = load_board(name), MarkerPins.of(name)
     used = {pin.name for uart in (board.host_uart, *board.link_uarts) for pin in (uart.tx, uart.rx)}
     assert len({pins.layer, pins.transfer} - used - {"PA13", "PA14"}) == 2  # the latter are SWD
+
+
+@pytest.mark.parametrize("has_markers", [False, True])
+def test_only_projects_with_markers_define_them(has_markers: bool) -> None:
+    board = load_board("nucleo_h743zi")
+    cmake = render_cmake_files(board, has_markers=has_markers)["CMakeLists.txt"]
+    texts = (render_platformio_ini(board, has_markers=has_markers), cmake)
+    assert ["MARKERS" in text for text in texts] == [has_markers] * 2
 
 
 @pytest.mark.slow

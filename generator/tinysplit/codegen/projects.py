@@ -140,8 +140,8 @@ def _project_texts(
     links = [(link.uart, link.baud) for link in board_plan.links]
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
-        "platformio.ini": render_platformio_ini(board_plan.board),
-        **render_cmake_files(board_plan.board),
+        "platformio.ini": render_platformio_ini(board_plan.board, has_markers=markers is not None),
+        **render_cmake_files(board_plan.board, has_markers=markers is not None),
         **build_scripts(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,

@@ -112,16 +112,24 @@ def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> Tr
         project,
         trace.unit_s,
         max(counts.values()),
-        tuple(_layer_time(layer, pulses.get((LAYER, layer.board, layer.number))) for layer in project.layers),
+        tuple(_layer_time(project, layer, pulses.get((LAYER, layer.board, layer.number))) for layer in project.layers),
         tuple(_cut_time(cut, pulses.get((TRANSFER, cut.from_board, cut.number))) for cut in project.cuts),
     )
 
 
-def _layer_time(layer: ProjectLayer, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
+def _is_streamed(project: Project, layer: ProjectLayer) -> bool:
+    """Return whether rows of the layer arrive or leave while it runs."""
+    sent = any(cut.is_sent_by_rows and cut.after_layer == layer.number for cut in project.cuts)
+    return sent or any(
+        cut.is_taken_by_rows and cut.to_board == layer.board and cut.after_layer in layer.inputs for cut in project.cuts
+    )
+
+
+def _layer_time(project: Project, layer: ProjectLayer, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
     other = layer.memory.fused_with
     if other is not None and other < layer.number:
         return TracedTime(None, f"in layer {other}")
-    note = f"with layer {other}" if other else ""
+    note = f"with layer {other}" if other else "with its rows' transfer" if _is_streamed(project, layer) else ""
     return TracedTime(tuple(map(sum, pulses or ())), note)
 
 
@@ -129,7 +137,7 @@ def _cut_time(cut: ProjectCut, pulses: Sequence[Sequence[float]] | None) -> Trac
     rows = " and ".join(
         text for text, is_so in (("sent", cut.is_sent_by_rows), ("taken", cut.is_taken_by_rows)) if is_so
     )
-    return TracedTime(tuple(map(sum, pulses or ())), f"{rows} by rows, without their copies" if rows else "")
+    return TracedTime(tuple(map(sum, pulses or ())), f"{rows} by rows, with waiting for them" if rows else "")
 
 
 def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, count: int) -> list[Step]:
