@@ -6,6 +6,7 @@
 #include "flash_check.h"
 #include "frames.h"
 #include "interrupts.h"
+#include "markers.h"
 #include "network.h"
 #include "run.h"
 #include "stack.h"
@@ -28,7 +29,9 @@ static bool run_layer(const network_step_t *step, uint32_t record) {
   if (network_has_long_layers) ticker_start();
   uint64_t before = cycle_counter_now();
   uint32_t start = cycle_counter_low();
+  markers_begin_layer();
   step->what.run();
+  markers_end_layer();
   uint32_t ticks = cycle_counter_low() - start;
   uint64_t wraps = (cycle_counter_now() - before - ticks) >> 32;
   times_set(record, (wraps << 32 | ticks) - schedule_excluded_ticks, 0);
@@ -76,6 +79,7 @@ static void infer(void) {
 
 static void stop(void) {
   run_stop();
+  markers_end_transfer();
   transfers_leave();
 }
 

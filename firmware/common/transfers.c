@@ -5,6 +5,7 @@
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
+#include "markers.h"
 #include "network_links.h"
 #include "reset.h"
 #include "run.h"
@@ -141,6 +142,7 @@ static const network_transfer_t *transfer_of(uint8_t channel) {
 /* The tensor's first byte leaves behind those that the driver still has, and behind `bytes_before` of the present
  * link_fill. */
 static void note_started(const network_transfer_t *transfer, uint32_t bytes_before) {
+  markers_begin_transfer();
   const uart_link_t *port = &board_link_uarts[transfer->link];
   uint32_t bits = (uart_link_left(port) + bytes_before) * LINK_BITS_PER_BYTE;
   uint64_t ticks = (uint64_t)bits * cycle_counter_hz(clock_core_hz) / board_links[transfer->link].settings->baud;
@@ -149,6 +151,7 @@ static void note_started(const network_transfer_t *transfer, uint32_t bytes_befo
 
 static void note_sent(const network_transfer_t *transfer, uint32_t repeats) {
   const network_sending_t *sending = sending_of(transfer);
+  markers_end_transfer();
   times_set(transfer->record, cycle_counter_now() - sending->started + sending->copied, repeats);
 }
 
@@ -208,7 +211,9 @@ bool transfers_receive(const network_transfer_t *transfer) {
   }
   if (!run_wait(transfers_is_full, transfer)) return false;
   uint64_t start = cycle_counter_now();
+  markers_begin_transfer();
   words_copy(network_arena + tensor->offset, network_arena + tensor->stage, tensor->bytes);
+  markers_end_transfer();
   times_set(transfer->record, cycle_counter_now() - start, 0);
   transfers_accept(transfer, run_inference + 1u);
   return true;
@@ -232,7 +237,11 @@ bool transfers_send(const network_transfer_t *transfer) {
   bool is_staged = network_is_staged(tensor);
   if (!run_wait(transfers_is_free, transfer)) return false;
   uint64_t start = cycle_counter_now();
-  if (is_staged) words_copy(network_arena + tensor->stage, network_arena + tensor->offset, tensor->bytes);
+  if (is_staged) {
+    markers_begin_transfer();
+    words_copy(network_arena + tensor->stage, network_arena + tensor->offset, tensor->bytes);
+    markers_end_transfer();
+  }
   sending_of(transfer)->copied = (uint32_t)(cycle_counter_now() - start);
   if (!transfers_queue(transfer, tensor->bytes)) return false;
   return is_staged || run_wait(transfers_is_free, transfer);

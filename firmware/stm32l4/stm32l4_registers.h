@@ -41,7 +41,9 @@ typedef struct {
   volatile uint32_t OTYPER;
   volatile uint32_t OSPEEDR;
   volatile uint32_t PUPDR;
-  volatile uint32_t reserved_0[4];
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t BSRR; /* 0x18 */
+  volatile uint32_t reserved_1;
   volatile uint32_t AFR[2]; /* 0x20 */
 } GPIO_TypeDef;
 

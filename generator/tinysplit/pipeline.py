@@ -74,6 +74,7 @@ class Context:
     settings: CostSettings
     messages: Console  # progress, notes and warnings
     mlperf: Mlperf | None = None  # spoken by the board that reads the input
+    has_markers: bool = False  # pins that are high while layers and transfers run
 
     @classmethod
     def load(
@@ -117,6 +118,7 @@ class MeasureSettings:
     is_pipelined: bool = False
     fail_fast: bool = False
     has_ideal_memory: bool = False
+    vcd: Path | None = None  # file for the levels of the virtual boards' markers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +140,7 @@ class RunRequest:
     measuring: MeasureSettings = MeasureSettings()
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
+    has_markers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +177,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     check_output_folder(request.out)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
+    context = replace(context, has_markers=request.has_markers)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
@@ -228,9 +232,8 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
     """Return the file of a split; it names the links that the split leaves out, as routes depend on them."""
-    settings = context.settings
-    links = links_left(settings.link_settings, split.problem.links)
-    return SplitFile.of(split, context.graph, context.boards, replace(settings, links=links), widths)
+    links = links_left(context.settings.link_settings, split.problem.links)
+    return SplitFile.of(split, context.graph, context.boards, replace(context.settings, links=links), widths)
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
@@ -283,8 +286,9 @@ def write_projects(
 ) -> Project:
     """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
     with steps(context.messages, f"generating {out}"):
-        model, bauds = onnx.load(context.model), (context.settings.baud, context.settings.host_baud)
-        project = generate(quantized, plans, bauds, calibration_samples, model, out, context.mlperf)
+        bauds = (context.settings.baud, context.settings.host_baud)
+        files = (calibration_samples, onnx.load(context.model), out)
+        project = generate(quantized, plans, bauds, *files, context.mlperf, has_markers=context.has_markers)
         write_split(out / SPLIT_NAME, split)
     return project
 
@@ -344,12 +348,12 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
-    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory) as boards:
-        with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
-            measurement = measure(project, boards, alone, advance, fail_fast=settings.fail_fast)
+    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory, vcd=settings.vcd) as rig:
+        with steps(messages, f"running on {rig.kind} boards", len(alone)) as advance:
+            measurement = measure(project, rig, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:
-            with steps(messages, f"streaming through {boards.kind} boards", len(inputs)) as advance:
-                streamed = stream(project, boards, inputs, advance, fail_fast=settings.fail_fast)
+            with steps(messages, f"streaming through {rig.kind} boards", len(inputs)) as advance:
+                streamed = stream(project, rig, inputs, advance, fail_fast=settings.fail_fast)
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
@@ -381,8 +385,7 @@ def _solve(context: Context, search: Search, widths: BitWidths | None = None) ->
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:
     """Return a function that solves a problem of the context's boards and link UARTs within a time limit in seconds."""
-    boards = context.boards
-    links = [len(boards) if context.settings.paper else len(board.link_uarts) for board in boards]
+    links = [len(context.boards) if context.settings.paper else len(board.link_uarts) for board in context.boards]
     return lambda problem, time_limit_s: solve_within_links(problem, links, search.solver, time_limit_s=time_limit_s)
 
 

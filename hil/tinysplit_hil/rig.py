@@ -10,6 +10,7 @@ import serial
 
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.labgrid_targets import board_ports
 from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.bench.rig_links import read_rig_of_project
@@ -47,27 +48,31 @@ def check_rig(spec: str) -> None:
 
 
 @contextmanager
-def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False) -> Iterator[Rig]:
+def open_rig(
+    spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False, vcd: Path | None = None
+) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
-    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one. Raises
+    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one, and write the
+    levels of their markers into the file `vcd`. Raises
     InputError for an invalid rig file and for a folder that is not built, ToolError when a port is missing or cannot be
     opened.
     """
-    is_virtual = spec == VIRTUAL
-    with _open_virtual(project, folder, has_ideal_memory) if is_virtual else _open_real(Path(spec), project) as rig:
+    virtual = _open_virtual(project, folder, has_ideal_memory, vcd) if spec == VIRTUAL else None
+    with virtual or _open_real(Path(spec), project) as rig:
         yield rig
 
 
 @contextmanager
-def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Iterator[Rig]:
+def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: Path | None) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
     from tinysplit_hil.virtual import open_registered  # noqa: PLC0415
     from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
-    from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
+    from tinysplit_hil.virtual.project_rig import marker_trace, project_rig  # noqa: PLC0415
 
     name = f"{project.project_hash:08x}"
-    with open_registered(name, project_rig(project, folder, has_ideal_memory=has_ideal_memory)) as virtual:
+    rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)
+    with marker_trace(project, rig, vcd), open_registered(name, rig) as virtual:
         urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
@@ -78,16 +83,19 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Ite
 def _open_real(path: Path, project: Project) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
     file = read_rig_of_project(path, project)
-    urls = [board.port_name() for board in file.board]
-    if len(set(urls)) != len(urls):
-        raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
-    with _open_ports(project, urls) as ports:
+    with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
         if file.virtual:
             with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
                 shared = dict(zip(ports, shared_ports, strict=True))
                 yield Rig("virtual", file.virtual.note, "real", shared, clock)
             return
         yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
+
+
+def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
+    if len(set(urls)) != len(urls):
+        raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
+    return urls
 
 
 @contextmanager

@@ -20,11 +20,14 @@ from tinysplit.plan.wiring import Link, wire_all
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import wiring_text
 from tinysplit.project.wiring_file import Direction, Trial, WiringBoard, WiringFile, WiringLink
+from tinysplit_hil.bench.flash import flash_rig
+from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit_hil.bench.rig_file import RigFile, read_rig_file
 from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
 from tinysplit_hil.wiring_client import Count, End, WiringClient, ends_of
 
 VIRTUAL_TEST_BYTES, REAL_TEST_BYTES = 16_384, 262_144  # by default, in each direction
-FLASHING = "every board has to run its program of {folder}: `tinysplit flash {folder} --rig {rig}`"
+FLASHING = "{rig} has no serial_number of each board: flash {folder} with another program, if that is not done yet"
 FINDING_FRAMES, FINDING_BYTES = 16, 64  # short frames, some of which get over a bad line, too
 FINDING_BAUD = 115_200  # or the lowest rate that is asked for
 
@@ -77,11 +80,19 @@ def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: b
     return Candidates(links, tuple(map(rates_of, links)))
 
 
-def run_wiring_test(request: WiringRequest, rig: str, folder: Path, messages: Console) -> WiringFile:
-    """Generate and build the programs of a wiring test in `folder`, and run them on `rig`.
+def run_wiring_test(
+    request: WiringRequest,
+    rig: str,
+    folder: Path,
+    messages: Console,
+    programmer: ProgrammerName = ProgrammerName.OPENOCD,
+) -> WiringFile:
+    """Generate and build the programs of a wiring test in `folder`, flash real boards that lack them, and run them.
+
+    Boards of a rig file without probes have to run them already.
 
     Raises CheckFailedError, which names links and pins, where a link is not wired as planned, or no rate passes; the
-    other errors are those of `candidates_of`, `build_projects` and `open_rig`.
+    other errors are those of `candidates_of`, `build_projects`, `flash_rig` and `open_rig`.
     """
     check_rig(rig)
     candidates = candidates_of(request.boards, request.links, is_auto=request.is_auto)
@@ -90,10 +101,16 @@ def run_wiring_test(request: WiringRequest, rig: str, folder: Path, messages: Co
         build_projects([folder / board.directory for board in project.boards])
     for link in project.links:
         messages.print(wiring_text(link), highlight=False, markup=False, soft_wrap=True)
-    if rig != VIRTUAL:
+    if rig != VIRTUAL and _lacks_probes(read_rig_file(Path(rig))):
         messages.print(FLASHING.format(folder=folder, rig=rig), highlight=False, markup=False, soft_wrap=True)
+    else:
+        flash_rig(project, folder, rig, programmer, messages)
     with open_rig(rig, project, folder) as boards:
         return find_rates(request, candidates, project, boards, messages)
+
+
+def _lacks_probes(rig: RigFile) -> bool:
+    return not rig.virtual and not all(board.probe for board in rig.board)
 
 
 def find_rates(

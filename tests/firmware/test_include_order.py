@@ -15,6 +15,7 @@ ORDER = (
     "uart_registers",
     "dma",
     "device",
+    "markers",
     "interrupts",
     "clock",
     "cycle_counter",
@@ -62,6 +63,7 @@ ORDER = (
     "dsp_conv",
 )
 PARTS = {
+    "markers_pins": "markers",
     "uart_v1": "uart_registers",
     "uart_v2": "uart_registers",
     "dma_channels": "dma",

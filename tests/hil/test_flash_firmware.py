@@ -131,6 +131,16 @@ def test_bench_check_flashes_its_program_and_writes_the_link(
     assert [(link.boards, link.uarts, link.baud) for link in rig.link] == [((1, 2), ("USART1", "USART1"), 115_200)]
 
 
+def test_the_wiring_test_flashes_its_program(wired: tuple[Desk, Path], tmp_path: Path) -> None:
+    desk, folder = wired
+    result = tmp_path / "wiring.json"
+    options = ("--baud", "115200", "--test-bytes", "2048", "--rig", str(desk.rig), "-o", str(result))
+    run("wiring", "-b", BOARD, "-b", BOARD, *options, "--folder", str(folder))
+    assert desk.flashed == list(SERIALS)
+    (link,) = json.loads(result.read_text())["links"]
+    assert (link["baud"], link["uarts"]) == (115_200, ["USART1", "USART1"])
+
+
 def test_blank_boards_run_the_project_after_flashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flash, "BOOT_S", 60.0)  # of the emulator on a busy machine
     project, folder = shared_example(BOARD, BOARD)

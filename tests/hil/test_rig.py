@@ -37,9 +37,9 @@ def test_ports_in_board_order(tmp_path: Path) -> None:
 
 def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connected = [
-        SimpleNamespace(device="loop://", serial_number="066EFF01"),
-        SimpleNamespace(device="loop://?logging=error", serial_number="066EFF02"),
-        SimpleNamespace(device="/dev/ttyS0", serial_number=None),
+        SimpleNamespace(device="loop://", serial_number="066EFF01", vid=None),
+        SimpleNamespace(device="loop://?logging=error", serial_number="066EFF02", vid=None),
+        SimpleNamespace(device="/dev/ttyS0", serial_number=None, vid=None),
     ]
     monkeypatch.setattr(list_ports, "comports", lambda: connected)
     spec = write(tmp_path, '[[board]]\nserial_number = "066EFF02"\n[[board]]\nserial_number = "066EFF01"\n')

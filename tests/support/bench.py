@@ -57,8 +57,9 @@ if addresses:
 if part["hangs"]:
     time.sleep(60)
 print(part["prints"])
-if part["exit_code"] == 0:
-    elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))[0]
+elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))
+if part["exit_code"] == 0 and elf:
+    elf = elf[0]
     image = desk / (serial + ".image")
     runs = Path(elf).with_suffix(".runs")
     image.with_suffix(".new").write_text(runs.read_text() if runs.exists() else json.dumps(elf))

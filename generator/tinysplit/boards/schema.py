@@ -41,6 +41,16 @@ class GroundPin(FileModel):
     source: Source
 
 
+class MarkerPins(FileModel):
+    """Two free pins on connectors: `--markers` drives them while a layer or a transfer runs."""
+
+    layer: PinName
+    layer_connector: str
+    transfer: PinName
+    transfer_connector: str
+    source: Source
+
+
 class Published(FileModel):
     """Memories, clock and cycles per MACC in Santamaria 2021, Table 3."""
 
@@ -213,6 +223,7 @@ class BoardFile(FileModel):
     debug: DebugId
     host_uart: UartWiring
     ground: GroundPin
+    markers: MarkerPins
     link_uarts: tuple[LinkWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None

@@ -21,6 +21,7 @@ from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
 from tinysplit.cli.quantize import quantize
 from tinysplit.cli.run import build, generate, measure, run
 from tinysplit.cli.split import arrivals, pareto, split
+from tinysplit.cli.trace import import_trace
 from tinysplit.cli.virtual import virtual
 from tinysplit.cli.wiring import wiring
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
@@ -147,5 +148,6 @@ app.command()(info)
 app.command()(library)
 app.command()(measure)
 app.command()(virtual)
+app.command("import-trace")(import_trace)
 app.command()(run)
 app.add_typer(bench, name="bench")

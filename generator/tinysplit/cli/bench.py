@@ -1,6 +1,7 @@
 """`tinysplit bench` and `flash`: real boards on a desk."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +11,10 @@ from rich.console import Console
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import WIRING_TEST, Clock, Folder, Json, ProgrammerOption, emit, messages
+from tinysplit.cli.options import WIRING_TEST, Clock, Folder, HostBaud, Json, ProgrammerOption, emit, messages
 from tinysplit.common.errors import UsageError
 from tinysplit.common.tables import counted
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
@@ -21,8 +23,10 @@ from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
 from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, planned_commands, targets_of
 from tinysplit_hil.bench.flash_report import print_flash
+from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
-from tinysplit_hil.bench.rig_file import names_in
+from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_power, reset_by_probes
+from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
 
@@ -88,6 +92,40 @@ def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
 
 
 @bench.command()
+def reset(
+    rig: RigPath,
+    board: Annotated[
+        list[int] | None, typer.Option("--board", help="Number of a board; by default all. Repeat for several.", min=1)
+    ] = None,
+    by: Annotated[
+        ResetBy,
+        typer.Option(
+            help="probe: its pin NRST or the core's request; host: the firmware, asked on the port; power: a driver of"
+            " labgrid."
+        ),
+    ] = ResetBy.PROBE,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    host_baud: HostBaud = CostSettings.host_baud,
+    as_json: Json = False,
+) -> None:
+    """Reset the boards of a rig: by their probes, by the host or by their power."""
+    if str(rig) == pipeline.VIRTUAL_RIG:
+        raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
+    numbers = board or ()
+    found = {
+        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, programmer),
+        ResetBy.HOST: lambda: reset_by_host(rig, numbers, host_baud),
+        ResetBy.POWER: lambda: reset_by_power(rig, numbers),
+    }[by]()
+
+    def show(console: Console) -> None:
+        for each in found:
+            console.print(f"{each.title}: reset by {each.by}", highlight=False, markup=False, soft_wrap=True)
+
+    emit(as_json, {"boards": [asdict(each) for each in found]}, show)
+
+
+@bench.command()
 def udev() -> None:
     """Print the udev rules that let users open the probes and their ports without being root."""
     typer.echo(UDEV_RULES)
@@ -110,6 +148,7 @@ def flash(
         raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
+        chosen = programmer_of(rig, read_rig_file(rig), chosen)
         planned = planned_commands(targets_of(project, folder, rig), chosen)
         emit(as_json, _commands_to_json(planned), lambda console: _print_commands(planned, console))
         return

@@ -141,6 +141,13 @@ HostBaud = Annotated[
         "--host-baud", help="Baud rate of the port between each board and the host; every board has to make it.", min=1
     ),
 ]
+Markers = Annotated[
+    bool,
+    typer.Option(
+        "--markers",
+        help="Drive two pins of each board, for a logic analyser: high while a layer runs, and while a transfer does.",
+    ),
+]
 CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)
 ]
@@ -175,6 +182,10 @@ IdealMemory = Annotated[
         "--ideal-memory",
         help="Virtual boards whose memory never makes the core wait: no flash wait states, no cache misses.",
     ),
+]
+Vcd = Annotated[
+    Path | None,
+    typer.Option("--vcd", help="VCD file to write: the markers of virtual boards (`generate --markers`)."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 

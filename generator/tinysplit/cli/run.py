@@ -30,6 +30,7 @@ from tinysplit.cli.options import (
     IdealMemory,
     Json,
     KernelOption,
+    Markers,
     MaxAccuracyDrop,
     MinSqnr,
     MlperfByteScale,
@@ -43,6 +44,7 @@ from tinysplit.cli.options import (
     SampleCount,
     SamplesFile,
     SplitPath,
+    Vcd,
     bits_or_goal,
     emit,
     messages,
@@ -79,18 +81,22 @@ class MeasureOptions:
     pipelined: Pipelined = False
     fail_fast: FailFast = False
     ideal_memory: IdealMemory = False
+    vcd: Vcd = None
 
     @property
     def settings(self) -> pipeline.MeasureSettings:
         """The settings. Raises UsageError for real boards with ideal memory."""
         if self.ideal_memory and self.rig != pipeline.VIRTUAL_RIG:
             raise UsageError(f"--ideal-memory is for virtual boards: leave it out with --rig {self.rig}")
+        if self.vcd and self.rig != pipeline.VIRTUAL_RIG:
+            raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
         return pipeline.MeasureSettings(
             rig=self.rig,
             sample_count=self.sample_count,
             is_pipelined=self.pipelined,
             fail_fast=self.fail_fast,
             has_ideal_memory=self.ideal_memory,
+            vcd=self.vcd,
         )
 
 
@@ -109,6 +115,7 @@ def generate(
     mlperf_model: MlperfModel = None,
     mlperf_byte_scale: MlperfByteScale = None,
     host_baud: HostBaudOfProtocol = None,
+    markers: Markers = False,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     as_json: Json = False,
 ) -> None:
@@ -128,7 +135,7 @@ def generate(
         returns_output=mlperf is not None,
     )
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
-    context = replace(context, mlperf=mlperf)
+    context = replace(context, mlperf=mlperf, has_markers=markers)
     project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
@@ -190,6 +197,7 @@ def run(
     host_baud: HostBaud = CostSettings.host_baud,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    markers: Markers = False,
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
@@ -208,6 +216,7 @@ def run(
         measuring=measuring.settings,
         programmer=programmer,
         goal=goal,
+        has_markers=markers,
     )
     _report(pipeline.run(request, messages), as_json)
 

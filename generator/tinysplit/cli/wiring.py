@@ -12,14 +12,27 @@ from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, Json, Rig, emit, messages, parse_baud
+from tinysplit.cli.options import (
+    AUTO_BAUD,
+    WIRING_PATH,
+    WIRING_TEST,
+    Clock,
+    Json,
+    ProgrammerOption,
+    Rig,
+    emit,
+    messages,
+    parse_baud,
+)
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
+from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.wiring_report import print_wiring
 
@@ -40,6 +53,7 @@ def wiring(
     link_driver: LinkDriverOption = None,
     clock: Clock = ClockSource.HSI,
     rig: Rig = pipeline.VIRTUAL_RIG,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     test_bytes: Annotated[
         int | None,
         typer.Option(
@@ -49,7 +63,7 @@ def wiring(
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
-    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test, to be flashed.")] = WIRING_TEST,
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     as_json: Json = False,
 ) -> None:
     """Test the links between boards and find their highest baud rates. With OUT, print what to connect."""
@@ -59,7 +73,7 @@ def wiring(
         _print_picture(Project.read(folder_of_project), as_json)
         return
     request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
-    found = run_wiring_test(request, rig, folder, messages)
+    found = run_wiring_test(request, rig, folder, messages, programmer)
     write_wiring(out, found)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
 
@@ -68,10 +82,10 @@ def _print_picture(project: Project, as_json: bool) -> None:
     pictures = [asdict(picture_of(project, link)) for link in project.links]
 
     def show(console: Console) -> None:
-        for line in wiring_lines(project):
+        for line in (*wiring_lines(project), *marker_lines(project)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    emit(as_json, {"links": pictures}, show)
+    emit(as_json, {"links": pictures, "markers": marker_lines(project)}, show)
 
 
 def wiring_request(

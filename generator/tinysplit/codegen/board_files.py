@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
+from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
@@ -65,6 +66,7 @@ class BoardContext:
     ports: Sequence[str]
     port_register: str
     handlers: Handlers
+    markers: MarkerPins | None
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,13 @@ def render_board_files(
     arena: Memory,
     driving: LinkDriving,
     code: CodePlacement = IN_FLASH,
+    markers: MarkerPins | None = None,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
-    says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code.
+    says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code. The firmware
+    drives pins of `markers`, if any.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -128,7 +132,8 @@ def render_board_files(
     handlers = _handlers(board, ports, driving.driver)
     has_dma_section = any(port.dma for port in ports) and board.dma.memory != board.near_memory
     return {
-        "src/board.c": _board_source(board, ports, driving, handlers, host_baud),
+        **({"include/markers_pins.h": render("board/markers_pins.h.j2", markers)} if markers else {}),
+        "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
         "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code),
     }
@@ -256,7 +261,12 @@ def _dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
 
 
 def _board_source(
-    board: Board, links: Sequence[LinkPort], driving: LinkDriving, handlers: Handlers, host_baud: int
+    board: Board,
+    links: Sequence[LinkPort],
+    driving: LinkDriving,
+    handlers: Handlers,
+    host_baud: int,
+    markers: MarkerPins | None,
 ) -> str:
     uarts = (board.host_uart, *(link.uart for link in links))
     channels = [channel for link in links for channel in link.channels]
@@ -273,9 +283,10 @@ def _board_source(
         dma_requests=[request for channel in channels if (request := _dma_request(channel))],
         uarts=uarts,
         pins=pins,
-        ports=sorted({pin.port for pin in pins}),
+        ports=sorted({pin.port for pin in pins} | (set(markers.ports) if markers else set())),
         port_register=_PORT_REGISTERS[board.device.family],
         handlers=handlers,
+        markers=markers,
     )
     return render("board/board.c.j2", source)
 

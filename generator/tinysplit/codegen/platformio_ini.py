@@ -42,20 +42,21 @@ class PlatformioIniContext:
     system_platform: str
 
 
-def macros(board: Board) -> tuple[str, ...]:
+def macros(board: Board, *, has_markers: bool = False) -> tuple[str, ...]:
     """Return what the compiler defines for every file of the board's project, as arguments of -D."""
     hse = (f"CLOCK_HSE_HZ={board.clock.oscillator_hz}u",) if board.clock_source is ClockSource.HSE else ()
     dual_issue = ("DSP_DUAL_ISSUE",) if board.device.core == "cortex-m7" else ()  # see firmware/common/dsp.h
-    return (board.device.vendor_define, *hse, *dual_issue)
+    markers = ("MARKERS",) if has_markers else ()  # see firmware/common/markers.h
+    return (board.device.vendor_define, *hse, *dual_issue, *markers)
 
 
-def render_platformio_ini(board: Board) -> str:
+def render_platformio_ini(board: Board, *, has_markers: bool = False) -> str:
     """Return the text of the board's platformio.ini, which names nothing of this machine."""
     return render(
         "project/platformio.ini.j2",
         PlatformioIniContext(
             board=board,
-            macros=macros(board),
+            macros=macros(board, has_markers=has_markers),
             flags=Flags(),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
@@ -64,7 +65,7 @@ def render_platformio_ini(board: Board) -> str:
     )
 
 
-def render_cmake_files(board: Board) -> dict[str, str]:
+def render_cmake_files(board: Board, *, has_markers: bool = False) -> dict[str, str]:
     """Return the text of each file of CMake by its name in the project."""
-    context = CMakeContext(board, macros(board))
+    context = CMakeContext(board, macros(board, has_markers=has_markers))
     return {name: render(f"project/{name}.j2", context) for name in ("CMakeLists.txt", "toolchain.cmake")}

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
@@ -38,12 +39,14 @@ def generate(
     model: onnx.ModelProto,
     out: Path,
     mlperf: Mlperf | None = None,
+    *,
+    has_markers: bool = False,
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
     `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
     it, and `bauds` are the baud rates of links and host ports. With `mlperf`, the board that reads the input speaks
-    MLPerf Tiny's protocol.
+    MLPerf Tiny's protocol; with `has_markers`, pins of all boards are high while layers and transfers run.
 
     Raises InputError when `out` holds something other than a folder generated before.
     """
@@ -57,8 +60,7 @@ def generate(
     )
     sources = [_layer_sources(quantized, plan) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
-    if mlperf:
-        project = project.model_copy(update={"host_protocol": HostProtocol.MLPERF})
+    project = _with_options(project, mlperf, has_markers=has_markers)
     with whole_folder(out) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories, mlperf)
@@ -69,6 +71,12 @@ def generate(
         project.write(folder)
         write_readme(folder, project)
     return project
+
+
+def _with_options(project: Project, mlperf: Mlperf | None, *, has_markers: bool) -> Project:
+    boards = tuple(board.model_copy(update={"has_markers": has_markers}) for board in project.boards)
+    protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
+    return project.model_copy(update={"boards": boards, "host_protocol": protocol})
 
 
 def _boards(plans: Sequence[Plan]) -> list[Board]:
@@ -89,7 +97,8 @@ def _write_boards(
         own = {index + 1: of_copy[index] for index in board_plan.layers}
         network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
         driver = board_plan.link_driving.driver if board_plan.links else None
-        texts, protocol = _project_texts(own, board_plan, network, project.host_baud), HostProtocol.TINYSPLIT
+        markers = MarkerPins.of(board_plan.board.name) if project.has_markers else None
+        texts, protocol = _project_texts(own, board_plan, network, project.host_baud, markers), HostProtocol.TINYSPLIT
         if mlperf and board_plan.takes_input:
             texts["src/mlperf_settings.c"] = render_mlperf_settings(quantized, board_plan.board, mlperf)
             protocol = HostProtocol.MLPERF
@@ -125,18 +134,18 @@ def _hooks(plan: Plan, layer: int) -> RowHooks:
 
 
 def _project_texts(
-    sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str, host_baud: int
+    sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str, host_baud: int, markers: MarkerPins | None
 ) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
     return {
-        "platformio.ini": render_platformio_ini(board_plan.board),
-        **render_cmake_files(board_plan.board),
+        "platformio.ini": render_platformio_ini(board_plan.board, has_markers=markers is not None),
+        **render_cmake_files(board_plan.board, has_markers=markers is not None),
         **build_scripts(),
         "include/layers.h": render_header(sources),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, host_baud, *memories),
+        **render_board_files(board_plan.board, links, host_baud, *memories, markers),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

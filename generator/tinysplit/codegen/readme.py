@@ -6,6 +6,7 @@ from pathlib import Path
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.project_files import PICTURE_NAME, README_NAME
 from tinysplit.common.templates import render
+from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_picture import wiring_svg
 
@@ -27,6 +28,7 @@ class ReadmeContext:
     version: str
     boards: tuple[ReadmeBoard, ...]
     has_links: bool
+    markers: tuple[str, ...]  # where a logic analyser is connected
 
 
 def write_readme(folder: Path, project: Project) -> None:
@@ -39,7 +41,8 @@ def write_readme(folder: Path, project: Project) -> None:
         )
         for board in project.boards
     )
-    context = ReadmeContext(project.model.name, project.tinysplit_version, boards, bool(project.links))
+    markers = tuple(marker_lines(project))
+    context = ReadmeContext(project.model.name, project.tinysplit_version, boards, bool(project.links), markers)
     (folder / README_NAME).write_text(render("project/README.md.j2", context), encoding="utf-8")
     if project.links:
         (folder / PICTURE_NAME).write_text(wiring_svg(project), encoding="utf-8")

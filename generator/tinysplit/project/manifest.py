@@ -177,6 +177,7 @@ class ProjectBoard(FileModel):
     ram_code_bytes: int = 0  # of RAM that it takes at most
     code_memory_reason: str = ""  # "" for boards without RAM on the code buses
     core_hz: int
+    has_markers: bool = False  # pins that are high while a layer or a transfer runs
 
     @property
     def title(self) -> str:
@@ -280,6 +281,11 @@ class Project(FileModel):
     def has_streamed_cuts(self) -> bool:
         """Whether I is less than L + T, as boards compute while a tensor crosses."""
         return any(cut.is_sent_by_rows or cut.is_taken_by_rows for cut in self.cuts)
+
+    @property
+    def has_markers(self) -> bool:
+        """Whether pins of the boards are high while layers and transfers run."""
+        return any(board.has_markers for board in self.boards)
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:

@@ -20,6 +20,7 @@ from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
+from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName, failure
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
 from tinysplit_hil.bench.rig_links import read_rig_of_project
@@ -85,7 +86,8 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
     file = read_rig_of(Path(rig), numbered)
     if not file.virtual:
         _serial_numbers(Path(rig), file, numbered)
-        PROGRAMMERS[programmer].require([load_debug_port(name) for name in names])
+        chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
+        chosen.require([load_debug_port(name) for name in names])
 
 
 def flash_rig(
@@ -108,11 +110,11 @@ def flash_rig(
 def _serial_numbers(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[str]:
     """Return the serial number of each board's probe. Raises InputError where one is missing."""
     for entry, (number, name) in zip(rig.board, names.items(), strict=True):
-        if not entry.serial_number:
+        if not entry.probe:
             raise InputError(
                 f"{rig_file} has no serial_number for {board_title(number, name)}, by which it is flashed; {DISCOVER}"
             )
-    return [str(entry.serial_number) for entry in rig.board]
+    return [str(entry.probe) for entry in rig.board]
 
 
 def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
@@ -139,6 +141,7 @@ def flash_project(
     a programmer, probe or port that is missing, another part, or one with read-out protection.
     """
     targets = targets_of(project, folder, rig_file)
+    programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
     programmer.require([target.port for target in targets])
     sizes = _image_bytes(project, folder, messages)
     with open_rig(str(rig_file), project, folder) as rig:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import serial
 
 from tinysplit.common.errors import ToolError, one_line
+from tinysplit_hil.bench.stlink import check_port_baud
 
 WRITE_TIMEOUT_S = 5.0
 _NO_PERMISSION = {errno.EACCES, errno.EPERM}
@@ -16,9 +17,14 @@ _MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 
 @contextmanager
 def open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
-    """Open the port or URL `name`; no other program can open it then. Raises ToolError with a remedy."""
+    """Open the port or URL `name`; no other program can open it then.
+
+    Raises ToolError with a remedy, InputError for a baud rate that the port of an ST-LINK cannot do.
+    """
+    check_port_baud(name, baud)
+    write_timeout_s = None if name.startswith("rfc2217://") else WRITE_TIMEOUT_S  # pyserial has none there
     try:
-        port = serial.serial_for_url(name, baudrate=baud, write_timeout=WRITE_TIMEOUT_S, exclusive=True)
+        port = serial.serial_for_url(name, baudrate=baud, write_timeout=write_timeout_s, exclusive=True)
     except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
         raise ToolError(f"the port {name} cannot be opened ({one_line(error)}): {_remedy(error)}") from None
     with port:

@@ -142,18 +142,19 @@ _ANY_PART = (
 )
 
 
-def _openocd(serial_number: str, target: str, script: str) -> Command:
+def openocd_command(serial_number: str, target: str, script: str) -> Command:
+    """Return the call of OpenOCD that runs a script on the part behind a probe."""
     probe = ("-f", "interface/stlink.cfg", "-c", f"adapter serial {serial_number}")
     return ("openocd", *probe, *_ALONE, "-f", f"target/{target}", "-c", script)
 
 
 def _openocd_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
-    return (_openocd(serial_number, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
+    return (openocd_command(serial_number, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
 
 
 def _openocd_read(serial_number: str, addresses: Sequence[int]) -> Command:
     reads = "".join(f" catch {{echo [mdw {address:#010x}]}};" for address in addresses)
-    return _openocd(serial_number, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
+    return openocd_command(serial_number, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
 
 
 # pyOCD

@@ -22,20 +22,28 @@ DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 class RigBoard(FileModel):
     """A real board: the USB serial number of its probe, which flashes it, and the port on which it answers.
 
-    One of both suffices, but for flashing, which needs the serial number.
+    One of both suffices, but for flashing, which needs the serial number. A `target` of labgrid has both.
     """
 
     serial_number: str | None = None
     port: str | None = None  # a device or URL of pyserial; by default the port of the probe
     name: str | None = None  # of boards/*.toml, which then has to be that of the project
+    target: str | None = None  # of labgrid's environment
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        if not (self.port or self.serial_number):
+        if not (self.port or self.serial_number or self.target):
             raise ValueError("a [[board]] needs serial_number, port or both")
+        if self.serial_number and self.target:
+            raise ValueError("a [[board]] has a serial_number or a target of labgrid, not both")
         if self.name is not None and self.name not in board_names():
             raise ValueError(f"there is no board {self.name!r}: `tinysplit boards` lists them")
         return self
+
+    @property
+    def probe(self) -> str | None:
+        """What the board is flashed by."""
+        return self.serial_number or self.target
 
     def port_name(self) -> str:
         """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
@@ -77,10 +85,17 @@ class RigLink(FileModel):
         return frozenset(zip(self.boards, self.uarts, strict=True))
 
 
+class LabgridRig(FileModel):
+    """The environment of labgrid that has the targets of the boards, a path relative to the rig file."""
+
+    environment: str
+
+
 class RigFile(FileModel):
     """The boards of a rig, in board order, and their links where they are known."""
 
     virtual: ServedRig | None = None  # real boards without it
+    labgrid: LabgridRig | None = None
     board: tuple[RigBoard, ...] = Field(min_length=1)
     link: tuple[RigLink, ...] = ()
 
@@ -106,6 +121,9 @@ def read_rig_file(path: Path) -> RigFile:
         raise InputError(f"{path} is not a valid rig file ({error})") from None
     _check_different(path, "serial_number", [board.serial_number for board in rig.board])
     _check_different(path, "port", [board.port for board in rig.board])
+    _check_different(path, "target", [board.target for board in rig.board])
+    if not rig.labgrid and any(board.target for board in rig.board):
+        raise InputError(f'{path} has a target of labgrid: name its file, [labgrid] environment = "FILE.yaml"')
     return rig
 
 
@@ -147,7 +165,12 @@ def _mistake(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return first_mistake(error)
     *where, key = first["loc"]
-    tables: dict[str, type[FileModel]] = {"board": RigBoard, "link": RigLink, "virtual": ServedRig}
-    known = ", ".join(tables[str(where[0])].model_fields) if where else "[[board]], [[link]]"
+    tables: dict[str, type[FileModel]] = {
+        "board": RigBoard,
+        "link": RigLink,
+        "virtual": ServedRig,
+        "labgrid": LabgridRig,
+    }
+    known = ", ".join(tables[str(where[0])].model_fields) if where else "[[board]], [[link]], [labgrid]"
     entry = f"{where[0]} {int(where[1]) + 1}" if len(where) > 1 else where[0] if where else "the file"
     return f"{entry} has the unknown key `{key}`: known are {known}"

@@ -1,10 +1,11 @@
 """ST-LINKs on the USB: their product ids, serial numbers and ports, and the rules that let users open them."""
 
+import os
 from dataclasses import dataclass
 
 from serial.tools import list_ports
 
-from tinysplit.common.errors import ToolError
+from tinysplit.common.errors import InputError, ToolError
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
@@ -17,6 +18,10 @@ PRODUCTS = {
     0x3753: "STLINK-V3 with two ports",
     0x3754: "STLINK-V3E without drive",
 }
+# Baud rates of the virtual COM port. V3: UM2448, "VCP 732 bps to 16 Mbps". ST names no limit of the V2-1: its port is
+# USART2 of an STM32F103 (PA2 and PA3, UM1724 schematics) on APB1 with 36 MHz, which makes 36 MHz / 65535 to 36 MHz / 16
+# (RM0008, fractional baud rate generation).
+_V2_1_BAUDS, _V3_BAUDS = (550, 2_250_000), (732, 16_000_000)
 _WITHOUT_PORT = (0x3748, 0x374D)
 _RULE = (
     'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}", MODE="0660",'
@@ -30,6 +35,20 @@ UDEV_RULES = "\n".join(
         *(_RULE.format(vendor=VENDOR_ID, product=product) for product in sorted((*PRODUCTS, *_WITHOUT_PORT))),
     )
 )
+
+
+def check_port_baud(name: str, baud: int) -> None:
+    """Raise InputError where the port `name` is that of an ST-LINK that cannot do `baud`."""
+    for port in list_ports.comports():
+        product = PRODUCTS.get(port.pid) if port.vid == VENDOR_ID else None
+        if product is None or os.path.realpath(str(port.device)) != os.path.realpath(name):
+            continue
+        lowest, highest = _V2_1_BAUDS if product.startswith("ST-LINK/V2-1") else _V3_BAUDS
+        if not lowest <= baud <= highest:
+            raise InputError(
+                f"the port {name} of an {product} cannot do {baud} baud, but {lowest} to {highest}: generate the"
+                " project again with such a --host-baud"
+            )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tinysplit.boards.board import Board
@@ -15,6 +16,7 @@ from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
 from tinysplit_hil.virtual.machine import FOREVER, Firmware, Machine, Start
 from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
+from tinysplit_hil.virtual.pin_trace import PinTrace
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
@@ -57,6 +59,10 @@ class _Reset:
     held_ps: int
 
 
+def _note(trace: PinTrace, signal: int, machine: Machine, level: bool, cycle: int) -> None:
+    trace.change(signal, machine.clock.ps(cycle), level=level)
+
+
 class VirtualRig:
     """Boards by index, connected by wires; the host has a port to the host UART of every board.
 
@@ -82,6 +88,7 @@ class VirtualRig:
         self._firmware = tuple(Firmware(each.board, each.elf) for each in self._boards)
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
         self._faults: dict[tuple[int, str], LineFaults] = {}
+        self._watched: list[tuple[int, int, str, PinTrace]] = []  # signal, board, pin
         self.reset()
 
     def reset(self) -> None:
@@ -102,7 +109,7 @@ class VirtualRig:
         ram = before.ram() if before is not None and is_kept else self._power_up_ram(index)
         flags = before.chip.rcc.shown_reset_flags if before is not None else 0
         start = Start(ps, cause, ram, flags, does_start=each.starts)
-        return Machine(
+        machine = Machine(
             index + 1,
             each.board,
             self._firmware[index],
@@ -111,6 +118,21 @@ class VirtualRig:
             finds_loops=self._finds_loops,
             has_ideal_memory=self._has_ideal_memory,
         )
+        self._watch(index, machine)
+        return machine
+
+    def trace_pins(self, pins: Sequence[tuple[str, int, str]]) -> PinTrace:
+        """Trace pins from now on: each by the name of its signal, the index of its board, and its own name."""
+        trace = PinTrace([name for name, _, _ in pins])
+        self._watched += [(signal, *pin[1:], trace) for signal, pin in enumerate(pins)]
+        for index, machine in enumerate(self._machines):
+            self._watch(index, machine)
+        return trace
+
+    def _watch(self, index: int, machine: Machine) -> None:
+        for signal, board, pin, trace in self._watched:
+            if board == index:
+                machine.chip.watch_pin(pin, partial(_note, trace, signal, machine))
 
     def _power_up_ram(self, index: int) -> dict[str, bytes]:
         """Return random contents of RAM, deterministic, and others at every power-up."""

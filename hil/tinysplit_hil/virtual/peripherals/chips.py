@@ -12,7 +12,7 @@ from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
 from tinysplit_hil.virtual.peripherals.dma.controller import Dma
 from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts, dma_of
-from tinysplit_hil.virtual.peripherals.gpio import Gpio
+from tinysplit_hil.virtual.peripherals.gpio import Gpio, Watcher
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
 from tinysplit_hil.virtual.peripherals.timer import Timer
 from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart
@@ -119,6 +119,10 @@ class Chip:
     def _is_connected(self, pin: Pin) -> bool:
         gpio = self._gpio[pin.port]
         return self._family.port_is_powered(pin.port) and gpio.carries(pin.number, pin.alternate_function)
+
+    def watch_pin(self, name: str, watcher: Watcher) -> None:
+        """Call `watcher` at each change of the level that the pin, such as "PB5", drives."""
+        self._gpio[name[1]].watch(int(name[2:]), watcher)
 
     def _timer_divider(self, bus: str) -> int:
         divider = self._frequencies.core_hz // self._frequencies.bus_hz[bus]

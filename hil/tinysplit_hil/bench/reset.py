@@ -1,0 +1,133 @@
+"""Resets the boards of a rig: by their probes, or by themselves when the host asks for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tinysplit.boards.board import board_title
+from tinysplit.boards.debug_port import DebugPort, load_debug_port
+from tinysplit.common.errors import InputError, ToolError, UsageError
+from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.labgrid_targets import board_ports, cycle_power, on_targets
+from tinysplit_hil.bench.ports import open_port
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName, failure, openocd_command, pyocd_target
+from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file
+from tinysplit_hil.client import BoardClient
+
+RESET_LIMIT_S = 60.0
+
+
+class ResetBy(StrEnum):
+    """The values of --by."""
+
+    PROBE = "probe"
+    HOST = "host"  # REBOOT of docs/protocol.md
+    POWER = "power"  # of a target of labgrid
+
+
+@dataclass(frozen=True)
+class ResetBoard:
+    """A board that was reset: its title, and what has done it."""
+
+    number: int
+    title: str
+    by: str
+
+
+def _openocd(port: DebugPort, serial_number: str) -> Command:
+    return openocd_command(serial_number, f"{port.openocd_target}.cfg", "init; reset run; shutdown")
+
+
+def _pyocd(port: DebugPort, serial_number: str) -> Command:
+    return ("pyocd", "reset", "-W", "-u", serial_number, "-t", pyocd_target(port.part))
+
+
+def _st_flash(_port: DebugPort, serial_number: str) -> Command:
+    return ("st-flash", "--serial", serial_number, "reset")
+
+
+def _cube(_port: DebugPort, serial_number: str) -> Command:
+    return ("STM32_Programmer_CLI", "-c", "port=SWD", f"sn={serial_number}", "-rst")
+
+
+_COMMANDS: Mapping[ProgrammerName, Callable[[DebugPort, str], Command]] = {
+    ProgrammerName.OPENOCD: _openocd,
+    ProgrammerName.PYOCD: _pyocd,
+    ProgrammerName.ST_FLASH: _st_flash,
+    ProgrammerName.CUBEPROGRAMMER: _cube,
+}
+
+
+def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerName) -> dict[int, Command]:
+    """Return the command that resets each board by its probe, by number; no `numbers` are all boards.
+
+    Raises InputError where the rig file lacks a name or a probe, UsageError for a board that it lacks and a programmer
+    that resets nothing.
+    """
+    if programmer not in _COMMANDS:
+        raise UsageError(f"--programmer {programmer} cannot reset a board: use one of {', '.join(_COMMANDS)}")
+    rig = read_rig_file(path)
+    commands = {}
+    for number in _wanted(path, rig, numbers):
+        board = rig.board[number - 1]
+        if not board.probe:
+            raise InputError(f"{path} has no serial_number for board {number}, by which it is reset; {DISCOVER}")
+        if not board.name:
+            raise InputError(f"{path} has no name for board {number}, which tells the part: add it, or use --by host")
+        commands[number] = _COMMANDS[programmer](load_debug_port(board.name), board.probe)
+    return on_targets(path, rig, PROGRAMMERS[programmer], commands)
+
+
+def _wanted(path: Path, rig: RigFile, numbers: Sequence[int]) -> list[int]:
+    every = list(range(1, len(rig.board) + 1))
+    for number in numbers:
+        if number not in every:
+            raise UsageError(f"--board {number}: {path} has the boards 1 to {len(every)}")
+    return sorted(set(numbers)) or every
+
+
+def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerName) -> list[ResetBoard]:
+    """Reset boards by their probes. Raises ToolError, which names all boards that were not, besides those above."""
+    commands = reset_commands(path, numbers, programmer)
+    PROGRAMMERS[programmer].require([])
+    rig = read_rig_file(path)
+    titles = {number: _title(rig, number) for number in commands}
+    with ThreadPoolExecutor(len(commands)) as threads:
+        done = list(threads.map(lambda command: run_command(command, RESET_LIMIT_S), commands.values()))
+    failed = [
+        f"{titles[number]} at probe {rig.board[number - 1].probe}: {failure(each.output)}"
+        for number, each in zip(commands, done, strict=True)
+        if each.exit_code
+    ]
+    if failed:
+        raise ToolError(f"not reset: {'; '.join(failed)}")
+    return [ResetBoard(n, titles[n], f"probe {rig.board[n - 1].probe} with {programmer}") for n in commands]
+
+
+def reset_by_power(path: Path, numbers: Sequence[int]) -> list[ResetBoard]:
+    """Switch boards off and on. The errors are those of `cycle_power`, and UsageError for a board that is not there."""
+    rig = read_rig_file(path)
+    wanted = _wanted(path, rig, numbers)
+    cycle_power(path, rig, wanted)
+    return [ResetBoard(n, _title(rig, n), f"the power of target {rig.board[n - 1].target}") for n in wanted]
+
+
+def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int) -> list[ResetBoard]:
+    """Let boards reset themselves. Raises ToolError where a board does not reply, or its port cannot be opened."""
+    rig = read_rig_file(path)
+    if rig.virtual:
+        raise InputError(f"{path} has virtual boards of another process, whose time only a measurement shares")
+    found = []
+    with board_ports(path, rig) as ports:
+        for number in _wanted(path, rig, numbers):
+            with open_port(ports[number - 1], host_baud) as port:
+                client = BoardClient(port, _title(rig, number))
+                client.run(client.reboot())
+            found.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))
+    return found
+
+
+def _title(rig: RigFile, number: int) -> str:
+    return board_title(number, rig.board[number - 1].name or "?")

@@ -1,0 +1,170 @@
+"""Projects for tests: generated and built once in a session, and measured on the boards of the rig."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from tinysplit import pipeline
+from tinysplit.boards.board import ClockSource
+from tinysplit.build.folder import build_folder
+from tinysplit.common.errors import TinysplitError, UsageError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.network.samples import load_samples
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.flash import flash_rig
+from tinysplit_hil.pytest_plugin.rig import RigOfTests
+from tinysplit_hil.report import MeasureReport
+
+P = ParamSpec("P")
+T = TypeVar("T")
+SampleSource = str | Path | NDArray[np.generic]  # an .npz file with `x`, or the array itself, N x input shape
+
+
+def _without_our_frames(call: Callable[P, T]) -> Callable[P, T]:
+    """Let a user's errors end the traceback in the test: their one line says all."""
+
+    @wraps(call)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True
+        try:
+            return call(*args, **kwargs)
+        except TinysplitError as error:
+            raise error.with_traceback(None) from None
+
+    return wrapper
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What boards did with samples.
+
+    `outputs`: N x output shape of the ONNX file, real values; `integers`: the same as the boards compute them. Times
+    are in seconds, means over the samples: L of all layers, T of all transfers, and I from input to output.
+    """
+
+    report: MeasureReport  # all that `tinysplit measure` prints
+    outputs: NDArray[np.float64]
+    integers: NDArray[np.integer]
+    l_s: float
+    t_s: float
+    i_s: float
+
+    @property
+    def estimated_i_s(self) -> float:
+        """I in seconds as the cost model estimates it."""
+        return self.report.estimated.i_s
+
+    @property
+    def is_bit_exact(self) -> bool:
+        """Whether every sample has an output, equal to that of the integer reference."""
+        return self.report.outputs.bit_exact and not self.report.failures
+
+
+class SampleFiles:
+    """Files of samples that tests give as arrays."""
+
+    def __init__(self, temporary: pytest.TempPathFactory) -> None:
+        self._temporary = temporary
+
+    def path(self, samples: SampleSource) -> Path:
+        """Return the .npz file of samples, written where they are an array."""
+        if isinstance(samples, str | Path):
+            return Path(samples)
+        path = self._temporary.mktemp("tinysplit-samples") / "samples.npz"
+        np.savez(path, x=samples)
+        return path
+
+
+class ProjectOnRig:
+    """A project that is built, for the boards of a rig."""
+
+    def __init__(self, project: Project, folder: Path, rig: RigOfTests, files: SampleFiles) -> None:
+        self.project = project
+        self.folder = folder
+        self.rig = rig
+        self._files = files
+
+    @_without_our_frames
+    def measure(
+        self, samples: SampleSource, count: int = pipeline.DEFAULT_SAMPLE_COUNT, *, is_pipelined: bool = False
+    ) -> Measured:
+        """Run the first `count` samples on the boards and return what came out.
+
+        Real boards that do not run this project are flashed first. Raises the errors of `tinysplit flash` and
+        `measure`, but none for outputs that are not bit-exact.
+        """
+        console = Console(stderr=True)  # pytest shows it with a test that fails
+        quantized = read_quantized(self.folder, self.project)
+        loaded = load_samples(self._files.path(samples), quantized.graph).first(count)
+        flash_rig(self.project, self.folder, self.rig.spec, self.rig.programmer, console)
+        settings = pipeline.MeasureSettings(rig=self.rig.spec, sample_count=count, is_pipelined=is_pipelined)
+        report = pipeline.measure_boards(self.project, self.folder, quantized, loaded, settings, console)
+        integers = report.measurement.outputs[:, quantized.graph.output_order]
+        integers = integers.reshape(len(integers), *quantized.graph.output_shape)
+        return Measured(report, quantized.output_format.dequantize(integers), integers, *report.measured.values)
+
+
+class ProjectFactory:
+    """Makes projects: each is built once in a session."""
+
+    def __init__(self, rig: RigOfTests, temporary: pytest.TempPathFactory) -> None:
+        self._rig = rig
+        self._temporary = temporary
+        self._files = SampleFiles(temporary)
+        self._built: dict[str, Path] = {}  # folders by what they were made from
+
+    @_without_our_frames
+    def __call__(
+        self,
+        source: str | Path,
+        boards: Sequence[str] = (),
+        calibration: SampleSource | None = None,
+        *,
+        clock: str = ClockSource.HSI,
+        **settings: Any,  # noqa: ANN401 (CostSettings has their types)
+    ) -> ProjectOnRig:
+        """Return the project of the generated folder `source`, or of the ONNX file `source` split over `boards`.
+
+        `calibration` are the samples that quantize an ONNX file. `settings` are those of `tinysplit split`, such as
+        bits=16, baud=1_000_000 or use_all=True. Raises the errors of `tinysplit split`, `generate` and `build`.
+        """
+        if not boards:
+            folder = Path(source)
+            project = Project.read(folder)
+            project.check_measurable(folder)
+            build_folder(project, folder, Console(stderr=True)).check()
+        else:
+            if calibration is None:
+                raise UsageError(f"{source} has to be quantized: give calibration samples")
+            key = repr((Path(source).resolve(), boards, _key(calibration), clock, settings))
+            if key not in self._built:
+                context = _context(Path(source), boards, clock, settings)
+                self._built[key] = self._generate(context, self._files.path(calibration))
+            folder = self._built[key]
+            project = Project.read(folder)
+        return ProjectOnRig(project, folder, self._rig, self._files)
+
+    def _generate(self, context: pipeline.Context, calibration: Path) -> Path:
+        """Return a new folder with the project, built. Raises CheckFailedError where it does not fit the boards."""
+        folder = self._temporary.mktemp("tinysplit") / "project"
+        split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+        project = pipeline.generate_folder(context, split, calibration, folder)
+        build_folder(project, folder, context.messages).check()
+        return folder
+
+
+def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str, Any]) -> pipeline.Context:
+    messages = Console(stderr=True)
+    return pipeline.Context.load(model, boards, CostSettings(**settings), messages, ClockSource(clock))
+
+
+def _key(samples: SampleSource) -> object:
+    return (samples.shape, samples.tobytes()) if isinstance(samples, np.ndarray) else Path(samples).resolve()

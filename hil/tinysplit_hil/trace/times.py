@@ -1,0 +1,176 @@
+"""Layers and transfers of a trace: pulses of the markers in the order of the boards' steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tinysplit.boards.marker_pins import LAYER, TRANSFER
+from tinysplit.common.errors import InputError
+from tinysplit.common.tables import counted
+from tinysplit.project.channels import Channel, channels_of
+from tinysplit.project.manifest import Project, ProjectCut, ProjectLayer
+from tinysplit_hil.trace.files import Trace
+
+Step = tuple[str, int, int]  # what a pulse belongs to: kind, board of the layer or sender of the cut, and its number
+
+
+@dataclass(frozen=True)
+class TracedTime:
+    """Seconds of a layer or a cut in each inference; None for a layer that runs inside of another one's pulse."""
+
+    seconds: tuple[float, ...] | None
+    note: str = ""  # what else the pulses contain
+
+    @property
+    def mean_s(self) -> float | None:
+        """Mean over all inferences."""
+        return sum(self.seconds) / len(self.seconds) if self.seconds else None
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """Times of all layers and cuts of a project, in the order of its manifest."""
+
+    project: Project
+    unit_s: float  # of the times of edges
+    inferences: int
+    layers: tuple[TracedTime, ...]
+    cuts: tuple[TracedTime, ...]
+
+    @property
+    def core_hz(self) -> dict[int, int]:
+        """Nominal clocks of the boards, by number."""
+        return {board.number: board.core_hz for board in self.project.boards}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values with the keys of `tinysplit measure`, times in seconds."""
+        cores = self.core_hz
+        return {
+            "project_hash": self.project.project_hash,
+            "inferences": self.inferences,
+            "unit_s": self.unit_s,
+            "layers": [
+                {
+                    **_json_of(time),
+                    "number": layer.number,
+                    "name": layer.name,
+                    "board": layer.board,
+                    "cycles": None if time.mean_s is None else time.mean_s * cores[layer.board],
+                    "estimated_s": layer.estimated_s,
+                }
+                for layer, time in zip(self.project.layers, self.layers, strict=True)
+            ],
+            "cuts": [
+                {
+                    **_json_of(time),
+                    "number": cut.number,
+                    "from_board": cut.from_board,
+                    "to_board": cut.to_board,
+                    "estimated_s": cut.estimated_s,
+                }
+                for cut, time in zip(self.project.cuts, self.cuts, strict=True)
+            ],
+        }
+
+
+def _json_of(time: TracedTime) -> dict[str, Any]:
+    seconds = time.seconds or ()
+    return {
+        "measured_s": time.mean_s,
+        "measured_min_s": min(seconds, default=None),
+        "measured_max_s": max(seconds, default=None),
+        "note": time.note,
+    }
+
+
+def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> TraceReport:
+    """Return the times in a trace whose channels have these names, by board and kind.
+
+    Raises InputError for a project without markers, a channel that is not in the trace, and pulses that do not fit the
+    steps of a board.
+    """
+    if not project.has_markers:
+        raise InputError("the project drives no pins: generate it with --markers, and flash it")
+    pulses: dict[Step, list[list[float]]] = {}  # of each inference
+    counts: dict[str, int] = {}
+    for channel in channels_of(project):
+        name = names[channel]
+        seconds = [end - begin for begin, end in trace.pulses(name)]
+        steps = _fitting_steps(project, channel, trace, name, len(seconds))
+        if not steps:
+            continue
+        counts[name] = len(seconds) // len(steps)
+        for index, step in enumerate(steps):
+            of_inferences = seconds[index :: len(steps)]
+            own = pulses.setdefault(step, [[] for _ in of_inferences])
+            for each, value in zip(own, of_inferences, strict=False):
+                each.append(value)
+    if not counts or (len(project.copies) == 1 and len(set(counts.values())) != 1):
+        found = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items()) or "no pulses"
+        raise InputError(f"{trace.path}: {found}: record all channels from idle to idle")
+    return TraceReport(
+        project,
+        trace.unit_s,
+        max(counts.values()),
+        tuple(_layer_time(project, layer, pulses.get((LAYER, layer.board, layer.number))) for layer in project.layers),
+        tuple(_cut_time(cut, pulses.get((TRANSFER, cut.from_board, cut.number))) for cut in project.cuts),
+    )
+
+
+def _is_streamed(project: Project, layer: ProjectLayer) -> bool:
+    """Return whether rows of the layer arrive or leave while it runs."""
+    sent = any(cut.is_sent_by_rows and cut.after_layer == layer.number for cut in project.cuts)
+    return sent or any(
+        cut.is_taken_by_rows and cut.to_board == layer.board and cut.after_layer in layer.inputs for cut in project.cuts
+    )
+
+
+def _layer_time(project: Project, layer: ProjectLayer, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
+    other = layer.memory.fused_with
+    if other is not None and other < layer.number:
+        return TracedTime(None, f"in layer {other}")
+    note = f"with layer {other}" if other else "with its rows' transfer" if _is_streamed(project, layer) else ""
+    return TracedTime(tuple(map(sum, pulses or ())), note)
+
+
+def _cut_time(cut: ProjectCut, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
+    rows = " and ".join(
+        text for text, is_so in (("sent", cut.is_sent_by_rows), ("taken", cut.is_taken_by_rows)) if is_so
+    )
+    return TracedTime(tuple(map(sum, pulses or ())), f"{rows} by rows, with waiting for them" if rows else "")
+
+
+def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, count: int) -> list[Step]:
+    """Return what a board's pulses are, in one inference; [] for a board that has none of them."""
+    number, kind = channel
+    possible = _layers_of(project, number) if kind == LAYER else [_transfers_of(project, number)]
+    for steps in possible:
+        if not steps and not count:
+            return []
+        if steps and count and count % len(steps) == 0:
+            return steps
+    expected = counted(len(possible[0]), "pulse")
+    raise InputError(
+        f"{trace.path}: {name} has {counted(count, 'pulse')}, but an inference has {expected} there: record whole"
+        f" inferences, with a higher sample rate than {1 / trace.unit_s:.3g} Hz if pulses are missing"
+    )
+
+
+def _layers_of(project: Project, number: int) -> list[list[Step]]:
+    """Return the layers of a board, and those without the second ones of fused pairs, whose pulses are very short."""
+    own = [layer for layer in project.layers if layer.board == number]
+    alone = [each for each in own if each.memory.fused_with is None or each.memory.fused_with > each.number]
+    return [[(LAYER, number, layer.number) for layer in each] for each in (own, alone)]
+
+
+def _transfers_of(project: Project, number: int) -> list[Step]:
+    """Return the cut of each pulse: its copy out of a buffer, or its copy into one and then the link."""
+    staged = project.board(number).staged_cuts
+    steps: list[Step] = []
+    for cut in sorted(project.cuts, key=lambda cut: cut.number):
+        if cut.to_board == number and cut.number in staged and not cut.is_taken_by_rows:
+            steps.append((TRANSFER, cut.from_board, cut.number))
+        if cut.from_board == number:
+            has_copy = cut.number in staged and not cut.is_sent_by_rows
+            steps += [(TRANSFER, number, cut.number)] * (2 if has_copy else 1)
+    return steps
