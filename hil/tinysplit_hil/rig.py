@@ -47,15 +47,21 @@ def check_rig(spec: str) -> None:
 
 
 @contextmanager
-def open_rig(spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False) -> Iterator[Rig]:
+def open_rig(
+    spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False, is_in_real_time: bool = False
+) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
-    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one. Raises
+    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one. Boards that
+    another process serves run only while this one waits, unless `is_in_real_time`: a programmer needs that. Raises
     InputError for an invalid rig file and for a folder that is not built, ToolError when a port is missing or cannot be
     opened.
     """
-    is_virtual = spec == VIRTUAL
-    with _open_virtual(project, folder, has_ideal_memory) if is_virtual else _open_real(Path(spec), project) as rig:
+    if spec == VIRTUAL:
+        opened = _open_virtual(project, folder, has_ideal_memory)
+    else:
+        opened = _open_real(Path(spec), project, shares_time=not is_in_real_time)
+    with opened as rig:
         yield rig
 
 
@@ -75,14 +81,14 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool) -> Ite
 
 
 @contextmanager
-def _open_real(path: Path, project: Project) -> Iterator[Rig]:
+def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
     file = read_rig_of_project(path, project)
     urls = [board.port_name() for board in file.board]
     if len(set(urls)) != len(urls):
         raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
     with _open_ports(project, urls) as ports:
-        if file.virtual:
+        if file.virtual and shares_time:
             with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
                 shared = dict(zip(ports, shared_ports, strict=True))
                 yield Rig("virtual", file.virtual.note, "real", shared, clock)

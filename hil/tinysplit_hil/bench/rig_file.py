@@ -20,12 +20,13 @@ DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
 
 class RigBoard(FileModel):
-    """A real board: the USB serial number of its probe, which flashes it, and the port on which it answers.
+    """A board: the USB serial number of its probe, which flashes it, and the port on which it answers.
 
-    One of both suffices, but for flashing, which needs the serial number.
+    One of both suffices, but for flashing, which needs the serial number, or an adapter of OpenOCD.
     """
 
     serial_number: str | None = None
+    openocd_adapter: str | None = None  # commands of OpenOCD that choose a probe which is no ST-LINK
     port: str | None = None  # a device or URL of pyserial; by default the port of the probe
     name: str | None = None  # of boards/*.toml, which then has to be that of the project
 
@@ -84,10 +85,22 @@ class RigFile(FileModel):
     board: tuple[RigBoard, ...] = Field(min_length=1)
     link: tuple[RigLink, ...] = ()
 
+    @property
+    def runs_without_flashing(self) -> bool:
+        """Whether its boards run their images already: virtual ones without a debug port."""
+        return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
 
-def served_rig_text(ports: Sequence[str], time_file: Path, note: str) -> str:
-    """Return the rig file of virtual boards that this process serves on `ports`, in board order."""
-    boards = "".join(f"\n[[board]]\nport = {json.dumps(port)}\n" for port in ports)
+
+def served_rig_text(ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str) -> str:
+    """Return the rig file of virtual boards that this process serves on `ports`, in board order.
+
+    `adapters` are OpenOCD's commands for their debug ports, if they have any.
+    """
+    boards = "".join(
+        f"\n[[board]]\nport = {json.dumps(port)}\n"
+        + (f"openocd_adapter = {json.dumps(adapters[index])}\n" if adapters else "")
+        for index, port in enumerate(ports)
+    )
     return f"[virtual]\ntime_file = {json.dumps(str(time_file))}\nnote = {json.dumps(note)}\n{boards}"
 
 
@@ -106,6 +119,8 @@ def read_rig_file(path: Path) -> RigFile:
         raise InputError(f"{path} is not a valid rig file ({error})") from None
     _check_different(path, "serial_number", [board.serial_number for board in rig.board])
     _check_different(path, "port", [board.port for board in rig.board])
+    adapters = [board.openocd_adapter for board in rig.board if not board.serial_number]
+    _check_different(path, "openocd_adapter", adapters)
     return rig
 
 
