@@ -29,9 +29,19 @@ def _openocd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "RETRY_S", 0.01)
 
 
-@pytest.mark.slow
-def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(tmp_path: Path) -> None:
-    _, folder = example.shared_example(BOARD, BOARD)
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param((BOARD, BOARD), marks=pytest.mark.slow),
+        pytest.param(("nucleo_f401re", "nucleo_h743zi"), marks=pytest.mark.nightly),
+        pytest.param(("nucleo_l4r5zi", "nucleo_l412kb"), marks=pytest.mark.nightly),
+    ],
+    ids="+".join,
+)
+def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    _, folder = example.shared_example(*names)
     rig = tmp_path / "rig.toml"
     expected = json.loads(run("measure", str(folder), *SAMPLES))
     with served(folder, "--debug", "--erased", "-o", str(rig), temporary=tmp_path):

@@ -71,6 +71,44 @@ def test_breakpoints_steps_memory_and_registers(name: str, tmp_path: Path) -> No
             assert gdb.word(count) == 1
 
 
+# Sleeps; an interrupt every millisecond counts and refreshes the watchdog of 100 ms.
+TICKING = """
+#include "device.h"
+__attribute__((used)) volatile unsigned count;
+void tick(void);
+void reset(void) {
+  count = 0;
+  IWDG->KR = 0x5555; IWDG->RLR = 800; IWDG->KR = 0xCCCC;
+  SysTick->LOAD = 16000; SysTick->CTRL = 7;
+  for (;;) __asm volatile("wfi");
+}
+void tick(void) { count++; IWDG->KR = 0xAAAA; }
+"""
+
+
+def test_in_an_interrupt_handler_time_goes_on_and_the_watchdog_is_held(tmp_path: Path) -> None:
+    need_openocd()
+    elf = build(tmp_path / "ticking", load_board(BOARDS[0]), TICKING, {15: "tick"})
+    tick, count = address_of(elf, "tick"), address_of(elf, "count")
+    with debugged(tmp_path, BOARDS[0]) as boards:
+        assert boards.flash(elf).exit_code == 0
+        with gdb_server(boards) as port, GdbClient(port, LIMIT_S) as gdb:
+            starts = boards.rig.start_count(0)
+            gdb.set_breakpoint(tick)
+            for expected in range(2):
+                gdb.go_on()
+                assert gdb.register(PC) == tick
+                assert gdb.word(count) == expected
+                end_ps = boards.rig.time_ps + 3 * 10**11
+                while boards.rig.time_ps < end_ps:
+                    time.sleep(0.01)
+            gdb.remove_breakpoint(tick)
+            gdb.step()
+            assert gdb.register(PC) == tick + 2
+            assert boards.rig.start_count(0) == starts
+    assert boards.rig.start_count(0) == starts
+
+
 def test_gdb_itself_shows_the_call_stack(tmp_path: Path) -> None:
     need_openocd()
     program = next(filter(shutil.which, ("arm-none-eabi-gdb", "gdb-multiarch")), None)

@@ -320,7 +320,7 @@ class Machine:
             self.slept_cycles += event - self.cycles
             self.state.cycles = event
             self._advance(event)
-            self.is_asleep = self.nvic.next() is None
+            self.is_asleep = self.is_asleep and self.nvic.next() is None
         return True
 
     @property
