@@ -328,6 +328,11 @@ class Machine:
         """Whether the board does nothing before its next event."""
         return self._loop_period is not None or self.is_asleep or self._run_control.is_halted
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the board waits, and its flash does nothing."""
+        return self.is_waiting and not self.chip.flash.is_busy
+
     def _run_ended(self, reason: Reason) -> bool:
         """Handle the end of a run; return whether the horizon has ended it."""
         if reason == Reason.STOPPED or (reason == Reason.AT_BKPT and self._run_control.is_enabled):

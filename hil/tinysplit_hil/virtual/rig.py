@@ -11,6 +11,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.memory_timing import Stalls
+from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.debug.part import DebuggedPart
 from tinysplit_hil.virtual.errors import BoardStoppedError
 from tinysplit_hil.virtual.firmware import Firmware, Start
@@ -92,6 +93,7 @@ class VirtualRig:
         self._parts = tuple(
             DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps)
             for index, each in enumerate(self._boards)
+            if is_debuggable
         )
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
         self._machines: list[Machine] = []
@@ -124,16 +126,17 @@ class VirtualRig:
             each.board,
             firmware,
             start,
-            self._parts[index].run_control,
+            self._parts[index].run_control if self._is_debuggable else RunControl(),
             clock_error_ppm=each.clock_error_ppm,
             finds_loops=self._finds_loops,
             has_ideal_memory=self._has_ideal_memory,
         )
-        self._parts[index].attach(machine, cause)
+        if self._is_debuggable:
+            self._parts[index].attach(machine, cause)
         return machine
 
     def part(self, index: int) -> DebuggedPart:
-        """Return a board as a debug probe sees it."""
+        """Return a board with a debug port as its probe sees it."""
         return self._parts[index]
 
     def _power_up_ram(self, index: int) -> dict[str, bytes]:
@@ -271,7 +274,7 @@ class VirtualRig:
         """Whether all boards wait, no byte is under way, and no flash is erased or programmed."""
         uarts = (uart for machine in self._machines for uart in machine.chip.uarts.values())
         under_way = any(uart.arrivals for uart in uarts) or any(port.next_ps() is not None for port in self._ports)
-        return not under_way and all(part.is_idle for part in self._parts)
+        return not under_way and all(machine.is_idle for machine in self._machines)
 
     def cycles(self, index: int) -> int:
         """Core cycles of a board since its last reset."""

@@ -73,18 +73,19 @@ class DebuggedPart:
         """Whether the debug port works: with supply, and without read-out protection level 2."""
         return self._now_ps() >= self._powers_up_ps and self.machine.chip.flash.protection != FOR_EVER
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether the part waits, and its flash does nothing."""
-        return self.machine.is_waiting and not self.machine.chip.flash.is_busy
-
     def reset_pin(self) -> None:
         """Reset the board by NRST."""
         self._reset(ResetCause.PIN)
 
+    def _catch_up(self) -> None:
+        try:
+            self.machine.wait_until(self._now_ps())
+        except BoardResetError as error:  # by the watchdog
+            self._reset(error.cause)
+
     def read(self, address: int, size: int) -> int:
         """Return 1, 2 or 4 bytes. Raises BusFaultError."""
-        self.machine.wait_until(self._now_ps())
+        self._catch_up()
         word = address & ~3
         if (value := self._debug_word(word)) is not None:
             return value >> 8 * (address & 3) & ((1 << 8 * size) - 1)
@@ -122,7 +123,7 @@ class DebuggedPart:
 
     def write(self, address: int, size: int, value: int) -> None:
         """Write 1, 2 or 4 bytes. Raises BusFaultError."""
-        self.machine.wait_until(self._now_ps())
+        self._catch_up()
         if address in CoreDebug.REGISTERS:
             self.core.write(address, value)
             if address == DEMCR and self.machine.core.has_mainline:
