@@ -49,17 +49,26 @@ def check_rig(spec: str) -> None:
 
 @contextmanager
 def open_rig(
-    spec: str, project: Project, folder: Path, *, has_ideal_memory: bool = False, vcd: Path | None = None
+    spec: str,
+    project: Project,
+    folder: Path,
+    *,
+    has_ideal_memory: bool = False,
+    is_in_real_time: bool = False,
+    vcd: Path | None = None,
 ) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
     The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one, and write the
-    levels of their markers into the file `vcd`. Raises
-    InputError for an invalid rig file and for a folder that is not built, ToolError when a port is missing or cannot be
-    opened.
+    levels of their markers into the file `vcd`. Boards that another process serves run only while this one waits,
+    unless `is_in_real_time`: a programmer needs that. Raises InputError for an invalid rig file and for a folder that
+    is not built, ToolError when a port is missing or cannot be opened.
     """
-    virtual = _open_virtual(project, folder, has_ideal_memory, vcd) if spec == VIRTUAL else None
-    with virtual or _open_real(Path(spec), project) as rig:
+    if spec == VIRTUAL:
+        opened = _open_virtual(project, folder, has_ideal_memory, vcd)
+    else:
+        opened = _open_real(Path(spec), project, shares_time=not is_in_real_time)
+    with opened as rig:
         yield rig
 
 
@@ -80,11 +89,11 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
 
 
 @contextmanager
-def _open_real(path: Path, project: Project) -> Iterator[Rig]:
+def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
     file = read_rig_of_project(path, project)
     with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
-        if file.virtual:
+        if file.virtual and shares_time:
             with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
                 shared = dict(zip(ports, shared_ports, strict=True))
                 yield Rig("virtual", file.virtual.note, "real", shared, clock)

@@ -11,9 +11,10 @@ from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.bench import mass_storage
 from tinysplit_hil.bench.commands import run_command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName, failure, pyocd_target
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, ProgrammerName, failure, pyocd_target
 
 SERIAL = "066EFF01"
+PROBE, NO_SUCH_PROBE = ProbeChoice(SERIAL), ProbeChoice("NO_SUCH_PROBE")
 G0 = load_debug_port("nucleo_g071rb")
 ADDRESSES = (G0.idcode_address, G0.protection_address)
 BOTH = (0x2000_6460, 0xFFFF_FEAA)
@@ -47,7 +48,7 @@ def test_device_ids_tell_the_known_boards_apart() -> None:
 
 @pytest.mark.parametrize("name", [ProgrammerName.PYOCD, ProgrammerName.CUBEPROGRAMMER, ProgrammerName.OPENOCD])
 def test_commands_name_probe_and_image(name: ProgrammerName) -> None:
-    (command,) = PROGRAMMERS[name].flash(G0, Path("a b/firmware.elf"), SERIAL)
+    (command,) = PROGRAMMERS[name].flash(G0, Path("a b/firmware.elf"), PROBE)
     expected = {
         ProgrammerName.PYOCD: f"pyocd flash -W -u {SERIAL} -t stm32g071rbtx a b/firmware.elf",
         ProgrammerName.CUBEPROGRAMMER: f"STM32_Programmer_CLI -c port=SWD sn={SERIAL} -d a b/firmware.elf -v -rst",
@@ -116,7 +117,7 @@ def test_openocd_takes_the_commands_up_to_the_missing_probe(board: str, tmp_path
     """Its own error for options or scripts that it does not know comes before the one that no probe is there."""
     installed("openocd")
     programmer, port = PROGRAMMERS[ProgrammerName.OPENOCD], load_debug_port(board)
-    (command,) = programmer.flash(port, tmp_path / "a b.elf", "NO_SUCH_PROBE")
+    (command,) = programmer.flash(port, tmp_path / "a b.elf", NO_SUCH_PROBE)
     done = run_command(command, LIMIT_S)
     assert done.exit_code == 1
     assert "Error: open failed" in done.output
@@ -128,7 +129,7 @@ def test_openocd_takes_the_commands_up_to_the_missing_probe(board: str, tmp_path
 def test_reading_a_part_says_that_the_probe_is_missing(name: ProgrammerName, program: str) -> None:
     installed(program)
     with pytest.raises(ToolError, match="the probe is not connected, or in use"):
-        PROGRAMMERS[name].read_words("NO_SUCH_PROBE", ADDRESSES)
+        PROGRAMMERS[name].read_words(NO_SUCH_PROBE, ADDRESSES)
 
 
 def test_openocd_prints_each_word_and_goes_on_after_one_that_cannot_be_read() -> None:
@@ -137,7 +138,7 @@ def test_openocd_prints_each_word_and_goes_on_after_one_that_cannot_be_read() ->
     read, words = PROGRAMMERS[ProgrammerName.OPENOCD].read, PROGRAMMERS[ProgrammerName.OPENOCD].words
     assert read
     assert words
-    script = read(SERIAL, (0x1000_0000, *ADDRESSES))[-1].partition(" init;")[2]
+    script = read(PROBE, (0x1000_0000, *ADDRESSES))[-1].partition(" init;")[2]
     mdw = 'proc mdw {address} {if {$address == 0x10000000} {error fault}; return "$address: 20006460 \\n"}'
     done = run_command(("openocd", "-c", mdw, "-c", script), LIMIT_S)
     assert words(done.output, SERIAL, ADDRESSES) == dict.fromkeys(ADDRESSES, 0x2000_6460)
@@ -146,11 +147,11 @@ def test_openocd_prints_each_word_and_goes_on_after_one_that_cannot_be_read() ->
 def test_st_flash_takes_its_command_up_to_the_missing_probe(tmp_path: Path) -> None:
     installed("st-flash")
     (tmp_path / "firmware.bin").write_bytes(bytes(64))
-    _, command = PROGRAMMERS[ProgrammerName.ST_FLASH].flash(G0, tmp_path / "firmware.elf", "066EFF303435554157121020")
+    _, command = PROGRAMMERS[ProgrammerName.ST_FLASH].flash(G0, tmp_path / "firmware.elf", PROBE)
     done = run_command(command, LIMIT_S)
     assert done.exit_code
     assert failure(done.output) == NOT_CONNECTED
-    assert PROGRAMMERS[ProgrammerName.ST_FLASH].read_words(SERIAL, ADDRESSES) == {}
+    assert PROGRAMMERS[ProgrammerName.ST_FLASH].read_words(PROBE, ADDRESSES) == {}
 
 
 def test_pyocd_takes_its_command_up_to_the_missing_probe_and_names_missing_packs(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_pyocd_takes_its_command_up_to_the_missing_probe_and_names_missing_packs
     programmer, h7 = PROGRAMMERS[ProgrammerName.PYOCD], load_debug_port("nucleo_h743zi")
     programmer.require([h7])
     (tmp_path / "firmware.elf").write_bytes(b"")
-    (command,) = programmer.flash(h7, tmp_path / "firmware.elf", "NO_SUCH_PROBE")
+    (command,) = programmer.flash(h7, tmp_path / "firmware.elf", NO_SUCH_PROBE)
     assert failure(run_command(command, LIMIT_S).output) == NOT_CONNECTED
     no_part = load_debug_port("nucleo_g071rb")
     if "stm32g071rbtx" not in run_command(("pyocd", "json", "--targets"), LIMIT_S).output:

@@ -69,7 +69,7 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         (
             ONE + "baud = 3\n" + ONE,
             InputError,
-            "board 1 has the unknown key `baud`: known are serial_number, port, name",
+            "board 1 has the unknown key `baud`: known are serial_number, openocd_adapter, port, name",
         ),
         ("speed = 3\n" + ONE, InputError, "the file has the unknown key `speed`: known are [[board]]"),
         (BOTH.format(1, "a") + BOTH.format(1, "b"), InputError, "has the same serial_number for two boards: 1;"),

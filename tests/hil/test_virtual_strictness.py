@@ -36,7 +36,7 @@ def message(folder: Path, board_name: str, source: str) -> str:
         ((".inst.w 0xfbb0f0f1",), "ARMv6-M has no instruction `udiv"),
         ((".inst.n 0xbf08", "nop"), "ARMv6-M has no instruction `it eq`"),
         ((".inst.w 0xf2412034",), "ARMv6-M has no instruction `movw"),
-        (("bkpt #0",), "the instruction `bkpt #0` at 0x0800"),
+        (("bkpt #0",), "a breakpoint (BKPT), pc 0x0800"),
         (("svc #0",), "the instruction `svc #0` at 0x0800"),
         (("ldr r0, =0xfffffff9", "bx r0"), "an exception return outside a handler"),
         (("ldr r0, =0x40021068", "ldr r1, [r0]"), "the register at offset 0x68 of RCC is not modelled"),

@@ -112,7 +112,7 @@ def desk_in(
     path.write_text(_PROGRAMMER.format(python=sys.executable, desk=str(folder)))
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
-    project, out = built or _build(folder / "out")
+    project, out = built or build_nothing(folder / "out")
     desk = Desk(folder, out, folder / "rig.toml", project)
     words = {"0x40015800": IDCODE, "0x40022020": OPTIONS}
     part = {"words": words, "unplug_after": None, "hangs": False, "prints": "", "exit_code": 0}
@@ -129,7 +129,7 @@ def desk_in(
         yield desk
 
 
-def _build(out: Path) -> tuple[Project, Path]:
+def build_nothing(out: Path) -> tuple[Project, Path]:
     """Write a project whose programs are good for nothing but to be flashed."""
     project = make_project()
     out.mkdir()

@@ -163,7 +163,11 @@ _Planned = list[tuple[Target, tuple[Command, ...]]]
 def _commands_to_json(planned: _Planned) -> dict[str, Any]:
     return {
         "boards": [
-            {"number": target.board.number, "serial_number": target.serial_number, "commands": [*map(list, commands)]}
+            {
+                "number": target.board.number,
+                "serial_number": target.probe.serial_number,
+                "commands": [*map(list, commands)],
+            }
             for target, commands in planned
         ]
     }

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -11,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.cli.options import Folder, Json, emit, messages
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.host_protocol import HostProtocol
@@ -18,11 +20,20 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import mlperf_text
+from tinysplit_hil.bench.programmers import gdb_server
 from tinysplit_hil.bench.rig_file import served_rig_text
 from tinysplit_hil.simulated_time import SharedTime
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FIRST_GDB_PORT = 3333
 _WRITTEN = "# Virtual boards that run at present. `tinysplit virtual` removes this file when it ends.\n"
+
+
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Give every board a debug port on a free TCP port, for OpenOCD: flashing and gdb."),
+]
+Erased = Annotated[bool, typer.Option("--erased", help="With --debug: start with erased flash, for `tinysplit flash`.")]
 
 
 def virtual(
@@ -45,6 +56,8 @@ def virtual(
             help="Never run faster than real time. By default only boards that wait are slowed down to it.",
         ),
     ] = False,
+    debug: Debug = False,
+    erased: Erased = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -56,34 +69,58 @@ def virtual(
     """Serve the virtual boards of a folder on serial or TCP ports until Ctrl-C, for minicom or a client of your own."""
     if pty and tcp is not None:
         raise UsageError("--pty and --tcp exclude each other: choose one")
-    project = Project.read(folder)
-    _serve(project, folder, tcp, out, is_real_time=real_time, as_json=as_json)
+    if erased and not debug:
+        raise UsageError("--erased needs --debug, by which the boards can be flashed")
+    options = _Options(tcp, out, is_real_time=real_time, is_debuggable=debug, is_erased=erased, as_json=as_json)
+    _serve(Project.read(folder), folder, options)
     messages.print("stopped")
 
 
-def _serve(
-    project: Project, folder: Path, tcp: int | None, out: Path | None, *, is_real_time: bool, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class _Options:
+    tcp: int | None
+    out: Path | None
+    is_real_time: bool
+    is_debuggable: bool
+    is_erased: bool
+    as_json: bool
+
+
+def _serve(project: Project, folder: Path, options: _Options) -> None:
     # Imported here because they require Unicorn, which real boards do not.
+    from tinysplit_hil.virtual.debug.probe import open_probes  # noqa: PLC0415
     from tinysplit_hil.virtual.os_ports import open_ports  # noqa: PLC0415
     from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
     from tinysplit_hil.virtual.server import Server  # noqa: PLC0415
 
     with ExitStack() as stack:
         is_stopped = stack.enter_context(_stopped_by_signal())
-        rig = project_rig(project, folder)
+        rig = project_rig(project, folder, is_debuggable=options.is_debuggable, is_erased=options.is_erased)
+        rig.stopped = _print_lockup
         for index in range(rig.board_count):
             rig.set_baud(index, project.host_baud)
-        ports = [stack.enter_context(closing(port)) for port in open_ports(rig.board_count, tcp)]
+        ports = [stack.enter_context(closing(port)) for port in open_ports(rig.board_count, options.tcp)]
+        probes = [stack.enter_context(closing(each)) for each in open_probes(rig)] if options.is_debuggable else []
         time_file = Path(stack.enter_context(TemporaryDirectory(prefix="tinysplit-virtual-"))) / "time"
         shared = stack.enter_context(closing(SharedTime.create(time_file, len(ports))))
         with steps(messages, f"starting {counted(rig.board_count, 'virtual board')}"):
-            server = Server(rig, ports, shared, is_real_time=is_real_time)
-        names = [port.name for port in ports]
-        if out:
-            stack.enter_context(_rig_file(out, _WRITTEN + served_rig_text(names, time_file, rig.model_note)))
-        _print_ports(project, names, as_json)
+            server = Server(rig, ports, shared, is_real_time=options.is_real_time, probes=probes)
+        names, adapters = [port.name for port in ports], [probe.adapter for probe in probes]
+        if options.out:
+            text = served_rig_text(names, adapters, time_file, rig.model_note)
+            stack.enter_context(_rig_file(options.out, _WRITTEN + text))
+        _print_ports(project, names, adapters, options.as_json)
         server.serve(is_stopped.is_set)
+
+
+def _print_lockup(why: str) -> None:
+    messages.print(f"{why}; the core is in lockup until it is reset", highlight=False, markup=False, soft_wrap=True)
+
+
+def _openocd_lines(project: Project, adapters: Sequence[str]) -> Iterator[str | None]:
+    """Yield the command that serves gdb for each board, each on a TCP port of its own."""
+    for index, board in enumerate(project.boards):
+        yield gdb_server(load_debug_port(board.name), adapters[index], FIRST_GDB_PORT + index) if adapters else None
 
 
 @contextmanager
@@ -117,15 +154,19 @@ def _rig_file(path: Path, text: str) -> Iterator[None]:
             path.unlink()
 
 
-def _print_ports(project: Project, names: Sequence[str], as_json: bool) -> None:
+def _print_ports(project: Project, names: Sequence[str], adapters: Sequence[str], as_json: bool) -> None:
+    """Print the port of each board, and how OpenOCD reaches its debug port, if it has one."""
     boards = [
-        {"number": board.number, "name": board.name, "port": name, "baud": project.host_baud}
-        for board, name in zip(project.boards, names, strict=True)
+        {"number": board.number, "name": board.name, "port": name, "baud": project.host_baud, "openocd": command}
+        for board, name, command in zip(project.boards, names, _openocd_lines(project, adapters), strict=True)
     ]
 
     def show(console: Console) -> None:
         for board, name in zip(project.boards, names, strict=True):
             console.print(f"{board.title}: {name}", highlight=False, soft_wrap=True)
+        for board, each in zip(project.boards, boards, strict=True):
+            if each["openocd"]:
+                console.print(f"# {board.title}: gdb", f"{each['openocd']}", sep="\n", highlight=False, soft_wrap=True)
 
     emit(as_json, {"boards": boards}, show)
     if project.host_protocol is HostProtocol.MLPERF:

@@ -13,7 +13,7 @@ from tinysplit.boards.debug_port import DEVICE_ID_MASK, DebugPort, load_debug_po
 from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import plain_table
-from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
 from tinysplit_hil.bench.stlink import Probe, connected_probes
 
 _HEAD = """\
@@ -77,7 +77,7 @@ def _found(probe: Probe, programmer: Programmer) -> FoundBoard:
     device_id = None
     for address in sorted({port.idcode_address for port in ports}):
         try:
-            word = programmer.read_words(probe.serial_number, [address]).get(address)
+            word = programmer.read_words(ProbeChoice(probe.serial_number), [address]).get(address)
         except ToolError as error:
             return FoundBoard(probe, None, (), str(error))
         if word:

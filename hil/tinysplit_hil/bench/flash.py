@@ -21,7 +21,14 @@ from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
 from tinysplit_hil.bench.labgrid_targets import programmer_of
-from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName, failure
+from tinysplit_hil.bench.programmers import (
+    PROGRAMMERS,
+    ProbeChoice,
+    Programmer,
+    ProgrammerName,
+    failure,
+    unlock_command,
+)
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
 from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
@@ -39,17 +46,17 @@ class Target:
 
     board: ProjectBoard
     elf: Path
-    serial_number: str
+    probe: ProbeChoice
     port: DebugPort
 
     @property
     def title(self) -> str:
         """Board and probe, as in messages."""
-        return f"{self.board.title} at probe {self.serial_number}"
+        return f"{self.board.title} at probe {self.probe.title}"
 
     def commands(self, programmer: Programmer) -> tuple[Command, ...]:
         """Return the commands that flash the board, in their order."""
-        return programmer.flash(self.port, self.elf, self.serial_number)
+        return programmer.flash(self.port, self.elf, self.probe)
 
     @property
     def registers(self) -> tuple[int, int]:
@@ -66,14 +73,14 @@ class Programmed:
 
 
 def targets_of(project: Project, folder: Path, rig_file: Path) -> tuple[Target, ...]:
-    """Return the boards of a project with their probes. Raises InputError for a rig file without serial numbers."""
+    """Return the boards of a project with their probes. Raises InputError for a rig file without probes."""
     rig = read_rig_of_project(rig_file, project)
-    if rig.virtual:
+    if rig.runs_without_flashing:
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
-    serials = _serial_numbers(rig_file, rig, project.numbered_names)
+    probes = _probes(rig_file, rig, project.numbered_names)
     return tuple(
-        Target(board, board.elf(folder), serial_number, load_debug_port(board.name))
-        for board, serial_number in zip(project.boards, serials, strict=True)
+        Target(board, board.elf(folder), probe, load_debug_port(board.name))
+        for board, probe in zip(project.boards, probes, strict=True)
     )
 
 
@@ -84,10 +91,10 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
         return
     numbered = dict(enumerate(names, 1))
     file = read_rig_of(Path(rig), numbered)
-    if not file.virtual:
-        _serial_numbers(Path(rig), file, numbered)
+    if not file.runs_without_flashing:
+        probes = _probes(Path(rig), file, numbered)
         chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
-        chosen.require([load_debug_port(name) for name in names])
+        chosen.require([load_debug_port(name) for name in names], probes)
 
 
 def flash_rig(
@@ -99,7 +106,7 @@ def flash_rig(
     """
     if rig == VIRTUAL:
         return None
-    if read_rig_file(Path(rig)).virtual:
+    if read_rig_file(Path(rig)).runs_without_flashing:
         messages.print(f"{rig}: {NOTHING_TO_FLASH}", highlight=False, markup=False, soft_wrap=True)
         return None
     report = flash_project(project, folder, Path(rig), PROGRAMMERS[programmer], messages)
@@ -107,14 +114,14 @@ def flash_rig(
     return report
 
 
-def _serial_numbers(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[str]:
-    """Return the serial number of each board's probe. Raises InputError where one is missing."""
+def _probes(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[ProbeChoice]:
+    """Return each board's probe. Raises InputError where one is missing."""
     for entry, (number, name) in zip(rig.board, names.items(), strict=True):
         if not entry.probe:
             raise InputError(
                 f"{rig_file} has no serial_number for {board_title(number, name)}, by which it is flashed; {DISCOVER}"
             )
-    return [str(entry.probe) for entry in rig.board]
+    return [board.probe for board in rig.board if board.probe]
 
 
 def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
@@ -123,7 +130,7 @@ def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[
         (
             target,
             (
-                *((programmer.read(target.serial_number, target.registers),) if programmer.read else ()),
+                *((programmer.read(target.probe, target.registers),) if programmer.read else ()),
                 *target.commands(programmer),
             ),
         )
@@ -142,9 +149,9 @@ def flash_project(
     """
     targets = targets_of(project, folder, rig_file)
     programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
-    programmer.require([target.port for target in targets])
+    programmer.require([target.port for target in targets], [target.probe for target in targets])
     sizes = _image_bytes(project, folder, messages)
-    with open_rig(str(rig_file), project, folder) as rig:
+    with open_rig(str(rig_file), project, folder, is_in_real_time=True) as rig:
         with steps(messages, f"asking {len(targets)} boards what they run"):
             images = running_images(project, rig, rig.ports)
         wanted = [target for target in targets if force or not images[target.board.number].is_new]
@@ -169,7 +176,7 @@ def _result(
     number = target.board.number
     return BoardResult(
         board=target.board,
-        serial_number=target.serial_number,
+        probe=target.probe,
         image_bytes=sizes[number],
         is_skipped=programmed is None,
         is_compared=compares and programmed is not None,
@@ -220,7 +227,7 @@ def _check_parts(targets: Sequence[Target], programmer: Programmer, messages: Co
 
 def _reason_against(target: Target, programmer: Programmer) -> str | None:
     try:
-        words = programmer.read_words(target.serial_number, target.registers)
+        words = programmer.read_words(target.probe, target.registers)
     except ToolError as error:
         return str(error)
     port, (idcode, options) = target.port, (words.get(address) for address in target.registers)
@@ -235,10 +242,7 @@ def _reason_against(target: Target, programmer: Programmer) -> str | None:
     if protection == FOR_EVER:
         return "read-out protection level 2 is on, for ever: use another board"
     if protection != UNPROTECTED:
-        return (
-            f"read-out protection is on: remove it, which erases the flash: STM32_Programmer_CLI -c port=SWD"
-            f" sn={target.serial_number} -ob RDP=0xAA"
-        )
+        return f"read-out protection is on: remove it, which erases the flash: {unlock_command(port, target.probe)}"
     return None
 
 

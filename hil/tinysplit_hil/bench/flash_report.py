@@ -9,6 +9,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.tables import plain_table
 from tinysplit.project.manifest import ProjectBoard
 from tinysplit_hil.bench.images import RunningImage
+from tinysplit_hil.bench.programmers import ProbeChoice
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class BoardResult:
     """A board after flashing; `seconds` is the time of the programmer."""
 
     board: ProjectBoard
-    serial_number: str
+    probe: ProbeChoice
     image_bytes: int  # in flash
     is_skipped: bool  # as it ran this image already
     is_compared: bool  # by the programmer, which has read the flash back
@@ -63,7 +64,7 @@ class FlashReport:
         bad = [each for each in self.boards if not each.is_good]
         if bad:
             texts = "; ".join(
-                f"{each.board.title} at probe {each.serial_number} ({each.runs}): {each.problem}" for each in bad
+                f"{each.board.title} at probe {each.probe.title} ({each.runs}): {each.problem}" for each in bad
             )
             raise ToolError(
                 f"{len(self.boards) - len(bad)} of {len(self.boards)} boards have the new image, but not {texts}."
@@ -78,7 +79,7 @@ class FlashReport:
                 {
                     "number": each.board.number,
                     "name": each.board.name,
-                    "serial_number": each.serial_number,
+                    "serial_number": each.probe.serial_number,
                     "image_bytes": each.image_bytes,
                     "skipped": each.is_skipped,
                     "runs_new_image": each.image.is_new,
@@ -96,5 +97,5 @@ def print_flash(report: FlashReport, console: Console) -> None:
     table = plain_table("board", "probe", "runs", "verified", numbers=("image bytes", "time (s)"))
     for each in report.boards:
         time = "skipped" if each.is_skipped else f"{each.seconds:.1f}"
-        table.add_row(each.board.title, each.serial_number, each.runs, each.verified, str(each.image_bytes), time)
+        table.add_row(each.board.title, each.probe.title, each.runs, each.verified, str(each.image_bytes), time)
     console.print(table)

@@ -15,7 +15,7 @@ from typing import Any
 from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
 from tinysplit_hil.bench.commands import Command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, Programmer, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
 from tinysplit_hil.bench.rig_file import RigFile
 
 SERIAL_PORTS = ("NetworkSerialPort", "RawSerialPort", "USBSerialPort")
@@ -61,11 +61,11 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
         raise UsageError(f"{path} has boards with and without `target`: flash the latter by themselves")
     environment, openocd = _environment_file(path, rig), PROGRAMMERS[ProgrammerName.OPENOCD]
 
-    def flash(port: DebugPort, elf: Path, target: str) -> tuple[Command, ...]:
-        return tuple(_on_target(environment, target, each) for each in openocd.flash(port, elf, target))
+    def flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
+        return tuple(_on_target(environment, probe.title, each) for each in openocd.flash(port, elf, probe))
 
-    def read(target: str, addresses: Sequence[int]) -> Command:
-        return _on_target(environment, target, openocd.read(target, addresses) if openocd.read else ())
+    def read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
+        return _on_target(environment, probe.title, openocd.read(probe, addresses) if openocd.read else ())
 
     return replace(openocd, executable=sys.executable, flash=flash, read=read)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tinysplit.boards.debug_port import DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
-from tinysplit.common.errors import ToolError
-from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit_hil.bench.commands import Command, run_command, shell_line
 from tinysplit_hil.bench.mass_storage import DRIVE, copy_to_drive
 
 OBJCOPY = COMPILER.replace("gcc", "objcopy")
@@ -28,8 +28,21 @@ class ProgrammerName(StrEnum):
 
 
 @dataclass(frozen=True)
+class ProbeChoice:
+    """The probe of a board: its USB serial number, and OpenOCD's commands that choose it where it is no ST-LINK."""
+
+    serial_number: str | None = None
+    openocd_adapter: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The probe in messages: its serial number, or the last command that chooses it."""
+        return self.serial_number or str(self.openocd_adapter).rpartition(";")[2].strip()
+
+
+@dataclass(frozen=True)
 class Programmer:
-    """A program that flashes boards, by the USB serial numbers of their probes.
+    """A program that flashes boards through their probes.
 
     `read` returns the command that reads words at addresses, the first that of the device id; it neither halts nor
     resets the board. `words` finds them in its output.
@@ -38,8 +51,8 @@ class Programmer:
     name: ProgrammerName
     executable: str
     remedy: str  # where it is not installed
-    flash: Callable[[DebugPort, Path, str], tuple[Command, ...]]  # of an ELF file, by a probe
-    read: Callable[[str, Sequence[int]], Command] | None = None
+    flash: Callable[[DebugPort, Path, ProbeChoice], tuple[Command, ...]]  # of an ELF file, by a probe
+    read: Callable[[ProbeChoice, Sequence[int]], Command] | None = None
     words: Callable[[str, str, Sequence[int]], Mapping[int, int]] | None = None
     verifies: bool = True  # compares the flash with the file
     is_parallel: bool = False  # several may run at a time
@@ -49,8 +62,16 @@ class Programmer:
         """Whether it is on the PATH."""
         return shutil.which(self.executable) is not None
 
-    def require(self, ports: Sequence[DebugPort]) -> None:
-        """Raise ToolError with the remedy where it is not installed, or cannot flash one of the parts."""
+    def require(self, ports: Sequence[DebugPort], probes: Sequence[ProbeChoice] = ()) -> None:
+        """Raise ToolError with the remedy where it is not installed, or cannot flash one of the parts.
+
+        Raises InputError for a probe that only OpenOCD can choose.
+        """
+        if self.name is not ProgrammerName.OPENOCD and not all(each.serial_number for each in probes):
+            raise InputError(
+                f"--programmer {self.name} finds probes by serial_number, openocd_adapter is only for"
+                f" --programmer {ProgrammerName.OPENOCD}: add serial_number to every [[board]]"
+            )
         if not self.is_installed:
             others = [each.name for each in PROGRAMMERS.values() if each.is_installed and each is not self]
             instead = f", or use --programmer {others[0]}" if others else ""
@@ -58,15 +79,15 @@ class Programmer:
         if self.name is ProgrammerName.PYOCD:
             _require_packs(ports)
 
-    def read_words(self, serial_number: str, addresses: Sequence[int]) -> Mapping[int, int]:
+    def read_words(self, probe: ProbeChoice, addresses: Sequence[int]) -> Mapping[int, int]:
         """Return words of the part by address; those that cannot be read are missing.
 
         Raises ToolError where the probe does not reach the part.
         """
         if not (self.read and self.words):
             return {}
-        done = run_command(self.read(serial_number, addresses), READ_LIMIT_S)
-        found = self.words(done.output, serial_number, addresses)
+        done = run_command(self.read(probe, addresses), READ_LIMIT_S)
+        found = self.words(done.output, str(probe.serial_number), addresses)
         if not found and (reason := known_failure(done.output)):
             raise ToolError(reason)
         return found
@@ -94,6 +115,7 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
         "Failed to connect to target",
         "No STM32 target found",
         "Unable to get core ID",
+        "scan chain interrogation failed",
     ),
     "pyOCD does not know the part: install its pack (`pyocd pack install PART`)": (r"Target type \S+ not recognized",),
     "the flash is protected: remove the protection with STM32CubeProgrammer, which erases it": (
@@ -101,14 +123,18 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
         "device protected",
         "(?i)failed to erase memory",
     ),
+    "the image does not fit into the flash": ("(?i)no space left", "no flash bank found"),
     "the flash does not have what was written to it: flash again, and check the supply": (
         "(?i)verify failed",
         "Verification of flash failed",
         "Data mismatch",
     ),
     "the drive of its probe is not mounted: open it in the file manager": (re.escape(DRIVE),),
-    "the image does not fit into the flash": ("(?i)no space left", "no flash bank found"),
 }
+
+
+# What the target files of OpenOCD cause with adapters whose speed cannot be set.
+_HARMLESS = re.compile(r"adapter speed not implemented|Error executing event reset-|^embedded:startup.tcl")
 
 
 def known_failure(output: str) -> str | None:
@@ -121,7 +147,8 @@ def known_failure(output: str) -> str | None:
 def failure(output: str) -> str:
     """Return why a programmer failed: what its output means, else the first line of it that names an error."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    first = next((line for line in lines if re.search(r"(?i)\berror\b|failed", line)), lines[-1] if lines else "")
+    errors = (line for line in lines if re.search(r"(?i)\berror\b|failed", line) and not _HARMLESS.search(line))
+    first = next(errors, lines[-1] if lines else "")
     return known_failure(output) or first or "it ended without a message"
 
 
@@ -142,19 +169,39 @@ _ANY_PART = (
 )
 
 
-def openocd_command(serial_number: str, target: str, script: str) -> Command:
+def openocd_command(probe: ProbeChoice, target: str, script: str) -> Command:
     """Return the call of OpenOCD that runs a script on the part behind a probe."""
-    probe = ("-f", "interface/stlink.cfg", "-c", f"adapter serial {serial_number}")
-    return ("openocd", *probe, *_ALONE, "-f", f"target/{target}", "-c", script)
+    adapter = ("-c", probe.openocd_adapter) if probe.openocd_adapter else ("-f", "interface/stlink.cfg")
+    serial = ("-c", f"adapter serial {probe.serial_number}") if probe.serial_number else ()
+    return ("openocd", *adapter, *serial, *_ALONE, "-f", f"target/{target}", "-c", script)
 
 
-def _openocd_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
-    return (openocd_command(serial_number, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
+def _openocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
+    return (openocd_command(probe, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
 
 
-def _openocd_read(serial_number: str, addresses: Sequence[int]) -> Command:
+def _openocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = "".join(f" catch {{echo [mdw {address:#010x}]}};" for address in addresses)
-    return openocd_command(serial_number, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
+    return openocd_command(probe, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
+
+
+_FLASH_DRIVERS = {"stm32f4x": "stm32f2x", "stm32g0x": "stm32l4x"}  # by target file; the others have their own names
+
+
+def unlock_command(port: DebugPort, probe: ProbeChoice) -> str:
+    """Return the line for a shell that removes read-out protection: STM32CubeProgrammer's for an ST-LINK."""
+    if not probe.openocd_adapter:
+        return f"{_CUBE} -c port=SWD sn={probe.serial_number} -ob RDP=0xAA"
+    driver = _FLASH_DRIVERS.get(port.openocd_target, port.openocd_target)
+    script = f"init; reset halt; {driver} unlock 0; reset; shutdown"
+    return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", script))
+
+
+def gdb_server(port: DebugPort, openocd_adapter: str, gdb_port: int) -> str:
+    """Return the line for a shell that lets gdb connect by `target extended-remote :PORT`."""
+    others = "telnet_port disabled; tcl_port disabled"
+    target = ("-f", f"target/{port.openocd_target}.cfg")
+    return shell_line(("openocd", "-c", openocd_adapter, "-c", f"gdb_port {gdb_port}; {others}", *target))
 
 
 # pyOCD
@@ -177,21 +224,21 @@ def _require_packs(ports: Sequence[DebugPort]) -> None:
         )
 
 
-def _pyocd_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
-    return (("pyocd", "flash", "-W", "-u", serial_number, "-t", pyocd_target(port.part), str(elf)),)
+def _pyocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
+    return (("pyocd", "flash", "-W", "-u", str(probe.serial_number), "-t", pyocd_target(port.part), str(elf)),)
 
 
-def _pyocd_read(serial_number: str, addresses: Sequence[int]) -> Command:
+def _pyocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = [word for address in addresses for word in ("-c", f"read32 {address:#010x}")]
-    return ("pyocd", "commander", "-W", "-u", serial_number, "-t", "cortex_m", "-M", "attach", *reads)
+    return ("pyocd", "commander", "-W", "-u", str(probe.serial_number), "-t", "cortex_m", "-M", "attach", *reads)
 
 
 # st-flash and st-info
 
 
-def _st_flash(port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
+def _st_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
     image = str(elf.with_suffix(".bin"))
-    write = ("st-flash", "--serial", serial_number, "--reset", "write", image, f"{port.flash_start:#010x}")
+    write = ("st-flash", "--serial", str(probe.serial_number), "--reset", "write", image, f"{port.flash_start:#010x}")
     return (_to_binary(elf), write)
 
 
@@ -199,7 +246,7 @@ def _to_binary(elf: Path) -> Command:
     return (OBJCOPY, "-O", "binary", str(elf), str(elf.with_suffix(".bin")))
 
 
-def _st_info(_serial_number: str, _addresses: Sequence[int]) -> Command:
+def _st_info(_probe: ProbeChoice, _addresses: Sequence[int]) -> Command:
     return ("st-info", "--probe", "--hot-plug")
 
 
@@ -214,20 +261,20 @@ def _chip_id(output: str, serial_number: str, addresses: Sequence[int]) -> dict[
 _CUBE = "STM32_Programmer_CLI"
 
 
-def _cube_flash(_port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
-    return ((_CUBE, "-c", "port=SWD", f"sn={serial_number}", "-d", str(elf), "-v", "-rst"),)
+def _cube_flash(_port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
+    return ((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-d", str(elf), "-v", "-rst"),)
 
 
-def _cube_read(serial_number: str, addresses: Sequence[int]) -> Command:
+def _cube_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = [word for address in addresses for word in ("-r32", f"{address:#010x}", "4")]
-    return (_CUBE, "-c", "port=SWD", f"sn={serial_number}", "mode=HOTPLUG", *reads)
+    return (_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "mode=HOTPLUG", *reads)
 
 
 # The drive of a Nucleo
 
 
-def _copy(_port: DebugPort, elf: Path, serial_number: str) -> tuple[Command, ...]:
-    return (_to_binary(elf), copy_to_drive(elf.with_suffix(".bin"), serial_number))
+def _copy(_port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
+    return (_to_binary(elf), copy_to_drive(elf.with_suffix(".bin"), str(probe.serial_number)))
 
 
 PROGRAMMERS = {

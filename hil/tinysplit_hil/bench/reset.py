@@ -12,7 +12,14 @@ from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.labgrid_targets import board_ports, cycle_power, on_targets
 from tinysplit_hil.bench.ports import open_port
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName, failure, openocd_command, pyocd_target
+from tinysplit_hil.bench.programmers import (
+    PROGRAMMERS,
+    ProbeChoice,
+    ProgrammerName,
+    failure,
+    openocd_command,
+    pyocd_target,
+)
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file
 from tinysplit_hil.client import BoardClient
 
@@ -36,23 +43,23 @@ class ResetBoard:
     by: str
 
 
-def _openocd(port: DebugPort, serial_number: str) -> Command:
-    return openocd_command(serial_number, f"{port.openocd_target}.cfg", "init; reset run; shutdown")
+def _openocd(port: DebugPort, probe: ProbeChoice) -> Command:
+    return openocd_command(probe, f"{port.openocd_target}.cfg", "init; reset run; shutdown")
 
 
-def _pyocd(port: DebugPort, serial_number: str) -> Command:
-    return ("pyocd", "reset", "-W", "-u", serial_number, "-t", pyocd_target(port.part))
+def _pyocd(port: DebugPort, probe: ProbeChoice) -> Command:
+    return ("pyocd", "reset", "-W", "-u", str(probe.serial_number), "-t", pyocd_target(port.part))
 
 
-def _st_flash(_port: DebugPort, serial_number: str) -> Command:
-    return ("st-flash", "--serial", serial_number, "reset")
+def _st_flash(_port: DebugPort, probe: ProbeChoice) -> Command:
+    return ("st-flash", "--serial", str(probe.serial_number), "reset")
 
 
-def _cube(_port: DebugPort, serial_number: str) -> Command:
-    return ("STM32_Programmer_CLI", "-c", "port=SWD", f"sn={serial_number}", "-rst")
+def _cube(_port: DebugPort, probe: ProbeChoice) -> Command:
+    return ("STM32_Programmer_CLI", "-c", "port=SWD", f"sn={probe.serial_number}", "-rst")
 
 
-_COMMANDS: Mapping[ProgrammerName, Callable[[DebugPort, str], Command]] = {
+_COMMANDS: Mapping[ProgrammerName, Callable[[DebugPort, ProbeChoice], Command]] = {
     ProgrammerName.OPENOCD: _openocd,
     ProgrammerName.PYOCD: _pyocd,
     ProgrammerName.ST_FLASH: _st_flash,
@@ -71,13 +78,19 @@ def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerNam
     rig = read_rig_file(path)
     commands = {}
     for number in _wanted(path, rig, numbers):
-        board = rig.board[number - 1]
-        if not board.probe:
-            raise InputError(f"{path} has no serial_number for board {number}, by which it is reset; {DISCOVER}")
+        board, probe = rig.board[number - 1], _probe(path, rig, number)
         if not board.name:
             raise InputError(f"{path} has no name for board {number}, which tells the part: add it, or use --by host")
-        commands[number] = _COMMANDS[programmer](load_debug_port(board.name), board.probe)
+        commands[number] = _COMMANDS[programmer](load_debug_port(board.name), probe)
     return on_targets(path, rig, PROGRAMMERS[programmer], commands)
+
+
+def _probe(path: Path, rig: RigFile, number: int) -> ProbeChoice:
+    """Return a board's probe. Raises InputError where it is missing."""
+    probe = rig.board[number - 1].probe
+    if not probe:
+        raise InputError(f"{path} has no serial_number for board {number}, by which it is reset; {DISCOVER}")
+    return probe
 
 
 def _wanted(path: Path, rig: RigFile, numbers: Sequence[int]) -> list[int]:
@@ -91,19 +104,20 @@ def _wanted(path: Path, rig: RigFile, numbers: Sequence[int]) -> list[int]:
 def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerName) -> list[ResetBoard]:
     """Reset boards by their probes. Raises ToolError, which names all boards that were not, besides those above."""
     commands = reset_commands(path, numbers, programmer)
-    PROGRAMMERS[programmer].require([])
     rig = read_rig_file(path)
+    probes = {number: _probe(path, rig, number) for number in commands}
+    PROGRAMMERS[programmer].require([], list(probes.values()))
     titles = {number: _title(rig, number) for number in commands}
     with ThreadPoolExecutor(len(commands)) as threads:
         done = list(threads.map(lambda command: run_command(command, RESET_LIMIT_S), commands.values()))
     failed = [
-        f"{titles[number]} at probe {rig.board[number - 1].probe}: {failure(each.output)}"
+        f"{titles[number]} at probe {probes[number].title}: {failure(each.output)}"
         for number, each in zip(commands, done, strict=True)
         if each.exit_code
     ]
     if failed:
         raise ToolError(f"not reset: {'; '.join(failed)}")
-    return [ResetBoard(n, titles[n], f"probe {rig.board[n - 1].probe} with {programmer}") for n in commands]
+    return [ResetBoard(n, titles[n], f"probe {probes[n].title} with {programmer}") for n in commands]
 
 
 def reset_by_power(path: Path, numbers: Sequence[int]) -> list[ResetBoard]:

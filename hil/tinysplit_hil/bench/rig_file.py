@@ -15,17 +15,20 @@ from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.plan.wiring import Link
+from tinysplit_hil.bench.programmers import ProbeChoice
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
 
 class RigBoard(FileModel):
-    """A real board: the USB serial number of its probe, which flashes it, and the port on which it answers.
+    """A board: the USB serial number of its probe, which flashes it, and the port on which it answers.
 
-    One of both suffices, but for flashing, which needs the serial number. A `target` of labgrid has both.
+    One of both suffices, but for flashing, which needs the serial number, or an adapter of OpenOCD. A `target` of
+    labgrid has both.
     """
 
     serial_number: str | None = None
+    openocd_adapter: str | None = None  # commands of OpenOCD that choose a probe which is no ST-LINK
     port: str | None = None  # a device or URL of pyserial; by default the port of the probe
     name: str | None = None  # of boards/*.toml, which then has to be that of the project
     target: str | None = None  # of labgrid's environment
@@ -34,16 +37,17 @@ class RigBoard(FileModel):
     def _is_complete(self) -> Self:
         if not (self.port or self.serial_number or self.target):
             raise ValueError("a [[board]] needs serial_number, port or both")
-        if self.serial_number and self.target:
-            raise ValueError("a [[board]] has a serial_number or a target of labgrid, not both")
+        if self.target and (self.serial_number or self.openocd_adapter):
+            raise ValueError("a [[board]] has a probe of its own or a target of labgrid, not both")
         if self.name is not None and self.name not in board_names():
             raise ValueError(f"there is no board {self.name!r}: `tinysplit boards` lists them")
         return self
 
     @property
-    def probe(self) -> str | None:
-        """What the board is flashed by."""
-        return self.serial_number or self.target
+    def probe(self) -> ProbeChoice | None:
+        """What the board is flashed by; a target of labgrid stands for the serial number of its probe."""
+        found = ProbeChoice(self.serial_number or self.target, self.openocd_adapter)
+        return found if found.serial_number or found.openocd_adapter else None
 
     def port_name(self) -> str:
         """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
@@ -99,10 +103,22 @@ class RigFile(FileModel):
     board: tuple[RigBoard, ...] = Field(min_length=1)
     link: tuple[RigLink, ...] = ()
 
+    @property
+    def runs_without_flashing(self) -> bool:
+        """Whether its boards run their images already: virtual ones without a debug port."""
+        return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
 
-def served_rig_text(ports: Sequence[str], time_file: Path, note: str) -> str:
-    """Return the rig file of virtual boards that this process serves on `ports`, in board order."""
-    boards = "".join(f"\n[[board]]\nport = {json.dumps(port)}\n" for port in ports)
+
+def served_rig_text(ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str) -> str:
+    """Return the rig file of virtual boards that this process serves on `ports`, in board order.
+
+    `adapters` are OpenOCD's commands for their debug ports, if they have any.
+    """
+    boards = "".join(
+        f"\n[[board]]\nport = {json.dumps(port)}\n"
+        + (f"openocd_adapter = {json.dumps(adapters[index])}\n" if adapters else "")
+        for index, port in enumerate(ports)
+    )
     return f"[virtual]\ntime_file = {json.dumps(str(time_file))}\nnote = {json.dumps(note)}\n{boards}"
 
 
@@ -124,6 +140,8 @@ def read_rig_file(path: Path) -> RigFile:
     _check_different(path, "target", [board.target for board in rig.board])
     if not rig.labgrid and any(board.target for board in rig.board):
         raise InputError(f'{path} has a target of labgrid: name its file, [labgrid] environment = "FILE.yaml"')
+    adapters = [board.openocd_adapter for board in rig.board if not board.serial_number]
+    _check_different(path, "openocd_adapter", adapters)
     return rig
 
 

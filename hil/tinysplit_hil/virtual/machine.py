@@ -1,65 +1,36 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit_hil.virtual.clock import Clock
-from tinysplit_hil.virtual.core.blocks import BlockTable
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
-from tinysplit_hil.virtual.core.divisions import find_all_divisions
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
+from tinysplit_hil.virtual.core.loaded_code import LoadedCode
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
 from tinysplit_hil.virtual.core.native import Mark, Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
+from tinysplit_hil.virtual.firmware import Firmware, Start
 from tinysplit_hil.virtual.peripherals.bus import Bus
 from tinysplit_hil.virtual.peripherals.chips import Chip
-from tinysplit_hil.virtual.peripherals.dma.controller import DmaMemory
 from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts
+from tinysplit_hil.virtual.peripherals.dma.memories import dma_memories
+from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
 from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
-from tinysplit_hil.virtual.symbols import load_program
 
 FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
-_PERIPHERAL_BYTES = 0x400
+_PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
 _MARKS = 4096  # recorded at most
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
-
-
-class Firmware:
-    """The contents of a board's flash, with what is known about its code; kept when the board is reset."""
-
-    def __init__(self, board: Board, elf: Path) -> None:
-        self.program = load_program(elf)
-        self.image = bytearray(self.program.flash_image(board, elf))
-        ram_code = self.program.ram_code(board)
-        self.code: dict[int, bytes | bytearray] = {board.device.flash.start: self.image, **ram_code}
-        core = CORES[board.device.core]
-        self.blocks = BlockTable(core, self.code)
-        self.divisions = find_all_divisions({**dict(self.program.segments), **ram_code}) if core.has_mainline else {}
-        self.ram_code = tuple(ram_code)  # addresses
-
-
-@dataclass(frozen=True)
-class Start:
-    """How a board starts: its time, the cause, contents of RAM, and the flags of earlier resets.
-
-    A board that does not start is held in reset for ever.
-    """
-
-    ps: int
-    cause: ResetCause
-    ram: Mapping[str, bytes]
-    flags: int = 0
-    does_start: bool = True
 
 
 class Machine:
@@ -71,97 +42,94 @@ class Machine:
         board: Board,
         firmware: Firmware,
         start: Start,
+        run_control: RunControl,
         *,
         clock_error_ppm: int = 0,
         finds_loops: bool = True,
         has_ideal_memory: bool = False,
     ) -> None:
         self._name = f"board {number} ({board.name})"
-        self._core = CORES[board.device.core]
+        self.core = CORES[board.device.core]
         self._program = firmware.program
-        self._flash_start = board.device.flash.start
+        self.flash_start = board.device.flash.start
         self._blocks = firmware.blocks
-        image, model = bytes(firmware.image), self._core.unicorn_model
-        self._emulator = Emulator(board, model, image, start.ram, firmware.ram_code)
-        self.state = self._emulator.state
+        self._run_control = run_control
+        image, model = bytes(firmware.image), self.core.unicorn_model
+        self.emulator = Emulator(board, model, image, start.ram, firmware.ram_code)
+        self.state = self.emulator.state
         self.clock = Clock(1, start.ps, clock_error_ppm)
-        self._nvic = Nvic(self._core.priority_bits)
+        self.nvic = Nvic(self.core.priority_bits)
         self._memory = memory_timing(board, is_ideal=has_ideal_memory)
-        self.chip = self._plug_in(board)
-        self._control = SystemControl(self._core, self._nvic, self._cache, self._memory, self._system_reset)
+        self.chip = self._plug_in(board, firmware)
+        self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
-        self._eventful = (self._control, *self.chip.eventful())
+        self._eventful = (self.control, *self.chip.eventful())
         self._events: list[int] = []  # by peripheral, FOREVER for none
         self._known_event: int | None = None  # the first of them, or None if they may have changed
         self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
         self._error: BaseException | None = None
-        self._horizon_ps = 0
-        self._known_ps = 0  # no byte from other boards or the host begins before
+        self._horizon_ps = self._known_ps = 0  # of the run; no byte from other boards or the host begins before
         self._loop_period: int | None = None
-        self._is_asleep = not start.does_start
+        self.is_asleep = not start.does_start  # in WFI
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
-        self._prepare_state(finds_loops)
-        self._power_up(firmware)
+        self._power_up(firmware, finds_loops)
 
-    def _plug_in(self, board: Board) -> Chip:
-        self._emulator.use_memory(self._memory)
-        chip = Chip(board, self.clock, self._dma_ports(board), self._forget_event, self._memory.clock_changed)
+    def _plug_in(self, board: Board, firmware: Firmware) -> Chip:
+        self.emulator.use_memory(self._memory)
+        self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
+        cells = FlashCells(
+            self.emulator.flash, firmware.options, partial(self.code.forget_in, board.device.flash.start)
+        )
+        dma = self._dma_ports(board)
+        chip = Chip(board, self.clock, dma, cells, self._forget_event, self._memory.clock_changed)
+        chip.flash.launch = self._system_reset
         for position, line in chip.interrupts:
-            self._nvic.connect(FIRST_INTERRUPT + position, line)
+            self.nvic.connect(FIRST_INTERRUPT + position, line)
         return chip
 
     def _dma_ports(self, board: Board) -> DmaPorts:
         is_cached = board.device.core == "cortex-m7"
         self._cache = DataCache(
-            (each.start, self._emulator.ram[each.name])
+            (each.start, self.emulator.ram[each.name])
             for each in board.device.ram
             if is_cached and each.name not in _TIGHTLY_COUPLED
         )
-        return DmaPorts(list(self._dma_memories(board)), self._look_at_interrupt, self._wait_for_dma)
-
-    def _dma_memories(self, board: Board) -> Iterator[DmaMemory]:
-        flash = board.device.flash
-        controllers = {level.name: level.dma for level in board.memory_levels}
-        for memory in (*board.device.ram, flash):
-            content = self._emulator.flash if memory == flash else self._emulator.ram[memory.name]
-            view = partial(self._cache.seen_by_dma, memory.start, content)
-            name = memory.name
-            yield DmaMemory(name, memory.start, content, view, controllers[name], is_writable=memory != flash)
+        contents = {**self.emulator.ram, board.device.flash.name: self.emulator.flash}
+        return DmaPorts(list(dma_memories(board, contents, self._cache)), self._look_at_interrupt, self._wait_for_dma)
 
     def _look_at_interrupt(self, position: int) -> None:
-        self._nvic.look(FIRST_INTERRUPT + position)
+        self.nvic.look(FIRST_INTERRUPT + position)
 
     def _wait_for_dma(self) -> None:
-        if not self._is_asleep:
-            self.state.cycles += self._core.dma_wait_cycles
+        if not self.is_asleep:
+            self.state.cycles += self.core.dma_wait_cycles
 
     def _connect_bus(self) -> None:
-        self._bus = Bus(self.chip.rcc.is_clocked)
+        self.bus = Bus(self.chip.rcc.is_clocked)
         for base, peripheral in self.chip.peripherals:
-            self._bus.add(base, _PERIPHERAL_BYTES, peripheral)
-        self._bus.add(_SYSTEM_CONTROL, _PAGE, self._control)
-        if self._core.has_mainline:
-            self._bus.add(_DWT, _PAGE, Dwt(self._control, lambda: self.slept_cycles))
-        self._emulator.connect(self._bus.pages(), self._describe, self._read, self._write)
+            self.bus.add(base, _PERIPHERAL_BYTES, peripheral)
+        self.bus.add(_SYSTEM_CONTROL, _PAGE, self.control)
+        if self.core.has_mainline:
+            self.bus.add(_DWT, _PAGE, Dwt(self.control, lambda: self.slept_cycles))
+        self.emulator.connect(self.bus.pages(), self._describe, self._read, self._write)
 
-    def _prepare_state(self, finds_loops: bool) -> None:
+    def _power_up(self, firmware: Firmware, finds_loops: bool) -> None:
         self.state.code = self._blocks.windows
+        self.state.is_debuggable = firmware.is_debuggable
         self.state.finds_loops = finds_loops
-
-    def _power_up(self, firmware: Firmware) -> None:
-        self._emulator.time_divisions(firmware.divisions)
-        stack, reset = (self._emulator.read_word(self._flash_start + offset) for offset in (0, 4))
-        self._emulator.start_at(reset, stack)
+        self.emulator.time_divisions(firmware.divisions())
+        stack, reset = (self.emulator.read_word(self.flash_start + offset) for offset in (0, 4))
+        self.emulator.start_at(reset, stack)
 
     # Callbacks from C: no exception may leave them, not even KeyboardInterrupt
 
     def _describe(self, address: int, size: int) -> int:
         try:
-            memory = self._emulator.read(address, size)
-            return self._blocks.describe(address, memory, fpu_is_on=self._control.fpu_is_on)
+            memory = self.emulator.read(address, size)
+            return self._blocks.describe(address, memory, fpu_is_on=self.control.fpu_is_on)
         except BaseException as error:  # noqa: BLE001
             self.state.access_pc = address
             self._error = error
@@ -170,7 +138,7 @@ class Machine:
     def _read(self, address: int, size: int, now: int) -> int:
         try:
             self._advance(now)
-            value, is_steady = self._bus.read(address, size, now)
+            value, is_steady = self.bus.read(address, size, now)
             if not is_steady:
                 self.state.touched = True
                 self._look_ahead()
@@ -182,39 +150,63 @@ class Machine:
     def _write(self, address: int, size: int, value: int, now: int) -> None:
         try:
             self._advance(now)
-            self._bus.write(address, size, value, now)
+            self._store(address, size, value, now)
             self._known_event = self._shortest_byte = None
             self._look_ahead()
         except BaseException as error:  # noqa: BLE001
             self._fail(error)
 
+    def _store(self, address: int, size: int, value: int, now: int) -> None:
+        if address >= _PERIPHERALS:
+            self.bus.write(address, size, value, now)
+            return
+        flash = self.chip.flash
+        flash.program(address % flash.cells.size_bytes, value.to_bytes(8, "little")[:size], now)
+
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self.state.reason = Reason.FAILED
-        self._emulator.stop()
+        self.emulator.stop()
 
     def ram(self) -> dict[str, bytes]:
         """Return the contents of RAM."""
-        return {name: bytes(content) for name, content in self._emulator.ram.items()}
+        return {name: bytes(content) for name, content in self.emulator.ram.items()}
 
     def flip_flash_bit(self, offset: int, bit: int) -> None:
         """Flip a bit of flash; code that has run already is not affected."""
-        self._emulator.flash[offset] ^= 1 << bit
+        self.emulator.flash[offset] ^= 1 << bit
 
     def read_word(self, address: int) -> int:
         """Return a word of memory."""
-        return self._emulator.read_word(address)
+        return self.emulator.read_word(address)
 
     def write_word(self, address: int, value: int) -> None:
         """Change a word of RAM behind the program's back."""
-        self._emulator.write_word(address, value)
+        self.emulator.write_word(address, value)
         self._loop_period = None
 
     def jump(self, address: int) -> None:
         """Let the program go on at `address`."""
-        self._emulator.jump(address, self._emulator.pc)
+        self.emulator.jump(address, self.emulator.pc)
         self._loop_period = None
-        self._is_asleep = False
+        self.is_asleep = False
+
+    def disturb(self) -> None:
+        """Note that a debugger has changed something: what was waited for may be there."""
+        self._loop_period = self._known_event = self._shortest_byte = None
+        self.is_asleep = self.is_asleep and self.nvic.next() is None
+
+    def wait_until(self, ps: int) -> None:
+        """Let the time of a board that waits go on until `ps`; it has no event before."""
+        cycle = self.clock.cycle(ps)
+        if not self.is_waiting or cycle <= self.cycles:
+            return
+        if self._loop_period is not None:
+            self.state.cycles += (cycle - self.cycles) // self._loop_period * self._loop_period
+            return
+        self.slept_cycles += cycle - self.cycles
+        self.state.cycles = cycle
+        self._advance(cycle)
 
     # Time
 
@@ -286,7 +278,7 @@ class Machine:
 
     def _look_ahead(self) -> None:
         """Update deadline and horizon after an access: it may change interrupts, the next event or the clock."""
-        self.state.deadline = 0 if self._nvic.next() is not None else self._next_event()
+        self.state.deadline = 0 if self.nvic.next() is not None else self._next_event()
         self.state.horizon = self._horizon()
 
     # Running
@@ -306,7 +298,8 @@ class Machine:
                 self._settle()
                 self.state.deadline = self._next_event()
                 self.state.horizon = self._horizon()
-                self._emulator.run()
+                self.state.steps = int(self._run_control.is_stepping)
+                self.emulator.run()
                 if self._run_ended(Reason(self.state.reason)):
                     return
         except BoardResetError as error:
@@ -327,22 +320,30 @@ class Machine:
             self.slept_cycles += event - self.cycles
             self.state.cycles = event
             self._advance(event)
-            self._is_asleep = self._nvic.next() is None
+            self.is_asleep = self.is_asleep and self.nvic.next() is None
         return True
 
     @property
     def is_waiting(self) -> bool:
         """Whether the board does nothing before its next event."""
-        return self._loop_period is not None or self._is_asleep
+        return self._loop_period is not None or self.is_asleep or self._run_control.is_halted
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the board waits, and its flash does nothing."""
+        return self.is_waiting and not self.chip.flash.is_busy
 
     def _run_ended(self, reason: Reason) -> bool:
         """Handle the end of a run; return whether the horizon has ended it."""
+        if reason == Reason.STOPPED or (reason == Reason.AT_BKPT and self._run_control.is_enabled):
+            self._run_control.stopped(reason)
+            return False
         if reason == Reason.IN_TIME:  # beyond the horizon bytes may begin that are not announced yet: no IDLE
             return not self.state.horizon >= self.cycles >= self.state.deadline
         if reason == Reason.LOOPING:
             self._loop_period = int(self.state.period)
         elif reason == Reason.SLEEPING:
-            self._is_asleep = self._nvic.next() is None
+            self.is_asleep = self.nvic.next() is None
         elif reason == Reason.RETURNING:
             self._return()
         elif reason != Reason.UNMASKED:
@@ -352,35 +353,35 @@ class Machine:
     def _settle(self) -> None:
         """Process the events that are due, and enter a pending exception."""
         self._advance(self.cycles)
-        number = self._nvic.next()
+        number = None if self._run_control.masks_interrupts else self.nvic.next()
         self.state.is_pending = number is not None
-        if number is None or self._emulator.is_masked:
+        if number is None or self.emulator.is_masked:
             return
-        link = _TO_HANDLER if self._nvic.active else _TO_THREAD
-        if not self._emulator.enter_exception(self._handler(number), link, has_fpu=self._core.has_fpu):
+        link = _TO_HANDLER if self.nvic.active else _TO_THREAD
+        if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.has_fpu):
             raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be written by an exception")
-        self._nvic.enter(number)
-        self.state.cycles += self._core.entry_cycles
+        self.nvic.enter(number)
+        self.state.cycles += self.core.entry_cycles
 
     def _return(self) -> None:
         link = int(self.state.fault_address)
-        if not self._nvic.active:
+        if not self.nvic.active:
             raise self._stopped("an exception return outside a handler")
         self._advance(self.cycles)
-        self._nvic.leave()
-        number = self._nvic.next()
-        if number is not None and not self._emulator.is_masked:
-            self._emulator.jump(self._handler(number), link)
-            self._nvic.enter(number)
-            self.state.cycles += self._core.tail_chain_cycles
-        elif self._emulator.leave_exception(link):
-            self.state.cycles += self._core.exit_cycles
+        self.nvic.leave()
+        number = self.nvic.next()
+        if number is not None and not self.emulator.is_masked:
+            self.emulator.jump(self._handler(number), link)
+            self.nvic.enter(number)
+            self.state.cycles += self.core.tail_chain_cycles
+        elif self.emulator.leave_exception(link):
+            self.state.cycles += self.core.exit_cycles
         else:
             raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be read by an exception return")
 
     def _handler(self, number: int) -> int:
-        table = self._control.vector_table or self._flash_start
-        return self._emulator.read_word(table + 4 * number)
+        table = self.control.vector_table or self.flash_start
+        return self.emulator.read_word(table + 4 * number)
 
     def _system_reset(self) -> None:
         raise BoardResetError(ResetCause.SOFTWARE)
@@ -394,5 +395,5 @@ class Machine:
         raise self._stopped(what, self.state.access_pc if pc is None else pc)
 
     def _stopped(self, what: str, pc: int | None = None) -> BoardStoppedError:
-        pc = self._emulator.pc if pc is None else pc
+        pc = self.emulator.pc if pc is None else pc
         return BoardStoppedError(f"{self._name} stopped: {what}, pc 0x{pc:08x} in {self._program.symbol(pc)}")

@@ -98,7 +98,8 @@ class Tcp:
         self._poll = select.poll()
         self._poll.register(self._listener, select.POLLIN)
         self._client: socket.socket | None = None
-        self.name = f"socket://{LOCALHOST}:{self._listener.getsockname()[1]}"
+        self.number = int(self._listener.getsockname()[1])
+        self.name = f"socket://{LOCALHOST}:{self.number}"
 
     def look_for_client(self) -> int | None:
         """See OsPort. A client that comes while the one before has not been noticed to be gone is not refused."""

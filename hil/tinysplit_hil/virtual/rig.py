@@ -11,28 +11,33 @@ from tinysplit.common.errors import ToolError
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.memory_timing import Stalls
+from tinysplit_hil.virtual.core.run_control import RunControl
+from tinysplit_hil.virtual.debug.part import DebuggedPart
+from tinysplit_hil.virtual.errors import BoardStoppedError
+from tinysplit_hil.virtual.firmware import Firmware, Start
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
-from tinysplit_hil.virtual.machine import FOREVER, Firmware, Machine, Start
+from tinysplit_hil.virtual.machine import FOREVER, Machine
 from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 from tinysplit_hil.virtual.pin_trace import PinTrace
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
+_ERASED_WORD = 0xFFFFFFFF
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
 _RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
 
 
 @dataclass(frozen=True)
 class VirtualBoard:
-    """A board and the ELF file of its firmware.
+    """A board and the ELF file of its firmware, None for erased flash.
 
     `clock_error_ppm` is by how much its oscillator is too fast. A board that does not start (`starts`) does nothing.
     """
 
     board: Board
-    elf: Path
+    elf: Path | None
     clock_error_ppm: int = 0
     starts: bool = True
 
@@ -79,20 +84,32 @@ class VirtualRig:
         finds_loops: bool = True,
         ram_seed: int = 0,
         has_ideal_memory: bool = False,
+        is_debuggable: bool = False,
     ) -> None:
+        """With `is_debuggable` every board has a debug port: see `part`."""
         self._boards = tuple(boards)
         self._wires = tuple(wires)
         self._finds_loops = finds_loops
         self._has_ideal_memory = has_ideal_memory
         self._ram_seed = ram_seed  # of the contents of RAM after power-up
-        self._firmware = tuple(Firmware(each.board, each.elf) for each in self._boards)
+        self._is_debuggable = is_debuggable
+        self.stopped: Callable[[str], None] = lambda _why: None  # a board with a debug port is in lockup
+        self._firmware = tuple(Firmware(each.board, each.elf, is_debuggable=is_debuggable) for each in self._boards)
+        self._parts = tuple(
+            DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps)
+            for index, each in enumerate(self._boards)
+            if is_debuggable
+        )
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
+        self._machines: list[Machine] = []
         self._faults: dict[tuple[int, str], LineFaults] = {}
         self._watched: list[tuple[int, int, str, PinTrace]] = []  # signal, board, pin
         self.reset()
 
     def reset(self) -> None:
-        """Power up all boards, at time 0."""
+        """Power up all boards, at time 0. What was flashed stays."""
+        for firmware, machine in zip(self._firmware, self._machines, strict=False):
+            firmware.image[:] = machine.emulator.flash
         self.time_ps = 0
         self._starts = [0] * len(self._boards)
         self._resets: list[_Reset] = []
@@ -103,23 +120,31 @@ class VirtualRig:
         self._connect_all()
 
     def _started(self, index: int, ps: int, cause: ResetCause, before: Machine | None) -> Machine:
-        each = self._boards[index]
+        each, firmware = self._boards[index], self._firmware[index]
         self._starts[index] += 1
         is_kept = before is not None and cause.keeps_ram
         ram = before.ram() if before is not None and is_kept else self._power_up_ram(index)
         flags = before.chip.rcc.shown_reset_flags if before is not None else 0
         start = Start(ps, cause, ram, flags, does_start=each.starts)
+        firmware.begin()
         machine = Machine(
             index + 1,
             each.board,
-            self._firmware[index],
+            firmware,
             start,
+            self._parts[index].run_control if self._is_debuggable else RunControl(),
             clock_error_ppm=each.clock_error_ppm,
             finds_loops=self._finds_loops,
             has_ideal_memory=self._has_ideal_memory,
         )
         self._watch(index, machine)
+        if self._is_debuggable:
+            self._parts[index].attach(machine, cause)
         return machine
+
+    def part(self, index: int) -> DebuggedPart:
+        """Return a board with a debug port as its probe sees it."""
+        return self._parts[index]
 
     def trace_pins(self, pins: Sequence[tuple[str, int, str]]) -> PinTrace:
         """Trace pins from now on: each by the name of its signal, the index of its board, and its own name."""
@@ -214,6 +239,7 @@ class VirtualRig:
 
     def _reset_now(self, index: int, ps: int, cause: ResetCause, held_ps: int) -> None:
         before = self._machines[index]
+        self._firmware[index].image[:] = before.emulator.flash
         self._machines[index] = self._started(index, ps + held_ps, cause, before)
         for name, uart in before.chip.uarts.items():
             self._uart(index, name).arrivals.extend(uart.arrivals)
@@ -265,10 +291,10 @@ class VirtualRig:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all boards wait, and no byte is under way."""
+        """Whether all boards wait, no byte is under way, and no flash is erased or programmed."""
         uarts = (uart for machine in self._machines for uart in machine.chip.uarts.values())
         under_way = any(uart.arrivals for uart in uarts) or any(port.next_ps() is not None for port in self._ports)
-        return not under_way and all(machine.is_waiting for machine in self._machines)
+        return not under_way and all(machine.is_idle for machine in self._machines)
 
     def cycles(self, index: int) -> int:
         """Core cycles of a board since its last reset."""
@@ -331,6 +357,13 @@ class VirtualRig:
             self._reset_now(index, reset.ps, reset.cause, reset.held_ps)
             return
         horizon_ps = known_ps + self._lookahead_ps()
-        machine.run(min(horizon_ps, reset.ps) if reset else horizon_ps, known_ps)
+        try:
+            machine.run(min(horizon_ps, reset.ps) if reset else horizon_ps, known_ps)
+        except BoardStoppedError as error:
+            if not self._is_debuggable:
+                raise
+            self._parts[index].core.lock_up(str(error))
+            if machine.read_word(self._boards[index].board.device.flash.start) != _ERASED_WORD:
+                self.stopped(str(error))
         if machine.reset_by:
             self._reset_now(index, machine.clock.ps(machine.cycles), machine.reset_by, _RESET_PS)

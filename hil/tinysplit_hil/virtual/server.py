@@ -9,6 +9,7 @@ from tinysplit_hil.frames import FrameDecoder
 from tinysplit_hil.protocol import HOST_PAYLOAD_BYTES
 from tinysplit_hil.simulated_time import SharedTime
 from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.debug.probe import Probe
 from tinysplit_hil.virtual.os_ports import OsPort
 from tinysplit_hil.virtual.rig import VirtualRig
 
@@ -94,7 +95,15 @@ class Server:
     the time (`simulated_time.py`) says itself how far it passes.
     """
 
-    def __init__(self, rig: VirtualRig, ports: Sequence[OsPort], shared: SharedTime, *, is_real_time: bool) -> None:
+    def __init__(
+        self,
+        rig: VirtualRig,
+        ports: Sequence[OsPort],
+        shared: SharedTime,
+        *,
+        is_real_time: bool,
+        probes: Sequence[Probe] = (),
+    ) -> None:
         """Let the boards start, and be ready to serve them. `ports` are in board order. Raises BoardStoppedError.
 
         What they say meanwhile is lost, as nobody can have opened a port.
@@ -103,6 +112,7 @@ class Server:
         self._rig.run_until(_START_PS)
         for index in range(len(ports)):
             self._rig.host_port(index).received.clear()
+        self._probes = probes
         self._lines = [_Line(rig, index, port) for index, port in enumerate(ports)]
         self._shared = shared
         self._is_real_time = is_real_time
@@ -120,6 +130,8 @@ class Server:
             self._look_for_clients()
             for line in self._lines:
                 line.take(now_s, inf if self._shared.is_limited else _BACKLOG_PS)
+            for probe in self._probes:
+                probe.serve(passes_time=not self._shared.is_limited)
             if self._shared.is_limited:
                 self._run_limited(elapsed_ps)
             else:
@@ -128,10 +140,13 @@ class Server:
     def _wait(self) -> None:
         """Wait for bytes of a client, or until time has passed."""
         poll = select.poll()
-        for line in self._lines:
-            if line.client_fd is not None:
-                poll.register(line.client_fd, select.POLLIN)
+        for descriptor in self._client_fds():
+            poll.register(descriptor, select.POLLIN)
         poll.poll(self._wait_ms)
+
+    def _client_fds(self) -> list[int]:
+        descriptors = (*(line.client_fd for line in self._lines), *(probe.client_fd for probe in self._probes))
+        return [descriptor for descriptor in descriptors if descriptor is not None]
 
     def _look_for_clients(self) -> None:
         have_gone = [line.look_for_client() for line in self._lines]
@@ -151,7 +166,7 @@ class Server:
     def _run_freely(self, elapsed_ps: int) -> None:
         """Run the boards for a step, if they may run, and choose how long to wait afterwards."""
         now_ps = self._rig.time_ps
-        if any(line.client_fd is not None for line in self._lines):
+        if self._client_fds():
             self._quiet_ps = now_ps + _QUIET_PS
         elif now_ps >= self._quiet_ps:
             self._wait_ms = _QUIET_WAIT_MS

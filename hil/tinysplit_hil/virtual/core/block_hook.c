@@ -18,7 +18,7 @@ enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
   MEM_WRITE = 17, MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
-  PREFETCH_ABORT = 3,
+  PREFETCH_ABORT = 3, BKPT = 7,
 };
 
 enum { CORE_REGISTERS = 16, PROBE_BLOCKS = 16, PROBE_PAUSE_MIN = 32, PROBE_PAUSE_MAX = 8192 };
@@ -42,6 +42,8 @@ typedef enum {
   BAD_ACCESS, /* fault_kind is Unicorn's uc_mem_type */
   TRAPPED, /* fault_kind is QEMU's exception number */
   REFUSED, /* uc_emu_start has returned fault_kind */
+  STOPPED, /* before an address with a breakpoint, or after `steps` instructions */
+  AT_BKPT, /* the instruction */
 } reason_t;
 
 enum { REPEATABLE = 1, SETS_MASK = 2, SLEEPS = 4, MARKED = 8, CONDITIONAL = 16 }; /* of block_t.flags */
@@ -116,6 +118,10 @@ struct board {
   uint32_t fetch_address; /* of the code of `current` that is fetched next */
   uint32_t accessed_by; /* program counter of the last access of `current` */
   uint32_t words_accessed; /* by this instruction */
+  uint32_t is_debuggable; /* breakpoints, steps and BKPT end a run, and writes to flash reach its controller */
+  uint32_t steps; /* instructions of this run, 0 for no limit */
+  uint32_t polled_by; /* program counter of the last read of a peripheral */
+  uint32_t polled_value; /* that it gave */
   uint32_t reserved;
   const block_t *loop_head; /* while probing */
   uint64_t loop_cycles;
@@ -204,6 +210,18 @@ static void charge(board_t *board, uint32_t next_address) {
       !predict(board->predictions, block->branch, block->end, next_address)) {
     board->cycles += block->mispredicted;
   }
+  board->current = NULL;
+}
+
+/* Charges what has run of the current block before `pc`. */
+static void charge_until(board_t *board, uint32_t pc) {
+  const block_t *block = board->current;
+  if (!block || pc <= block->address || pc >= block->end) {
+    charge(board, pc);
+    return;
+  }
+  fetch_until(board, pc);
+  board->cycles = cycle_in_block(board, pc);
   board->current = NULL;
 }
 
@@ -374,14 +392,26 @@ static bool is_exception_return(board_t *board, uint32_t address) {
   return true;
 }
 
-/* Peripherals are mapped without permissions, because only in this hook Unicorn has the exact program counter. */
+static uint64_t access_cycle(board_t *board) {
+  if (!board->current) return board->cycles;
+  fetch_until(board, board->access_pc + 2);
+  return cycle_in_block(board, board->access_pc);
+}
+
+/* Peripherals are mapped without permissions, because only in this hook Unicorn has the exact program counter. It makes a
+ * write to flash itself, too: the flash controller puts right what it has not programmed so.
+ */
 bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
   (void)uc;
-  (void)value;
   board_t *board = user;
   board->access_pc = read_pc(board);
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
   if (is_data && (uint32_t)address >= FIRST_PERIPHERAL) return true;
+  if (type == MEM_WRITE_PROT && board->is_debuggable) {
+    board->touched = 1;
+    board->write((uint32_t)address, (uint32_t)size, (uint32_t)value, access_cycle(board));
+    return true;
+  }
   bool is_fetch = type == MEM_FETCH_UNMAPPED || type == MEM_FETCH_PROT;
   if (is_fetch && is_exception_return(board, (uint32_t)address)) return false;
   board->reason = BAD_ACCESS;
@@ -391,16 +421,15 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   return false;
 }
 
-static uint64_t access_cycle(board_t *board) {
-  if (!board->current) return board->cycles;
-  fetch_until(board, board->access_pc + 2);
-  return cycle_in_block(board, board->access_pc);
-}
-
 uint64_t on_read(void *uc, uint64_t offset, unsigned size, void *user) {
   (void)uc;
   const region_t *region = user;
-  return region->board->read(region->base + (uint32_t)offset, size, access_cycle(region->board));
+  board_t *board = region->board;
+  uint32_t value = board->read(region->base + (uint32_t)offset, size, access_cycle(board));
+  if (board->access_pc == board->polled_by && value == board->polled_value) board->probe_countdown = 0; /* a loop? */
+  board->polled_by = board->access_pc;
+  board->polled_value = value;
+  return value;
 }
 
 void on_write(void *uc, uint64_t offset, unsigned size, uint64_t value, void *user) {
@@ -414,7 +443,11 @@ void on_trap(void *uc, uint32_t number, void *user) {
   (void)uc;
   board_t *board = user;
   uint32_t pc = read_register(board, REG_PC);
-  if (number != PREFETCH_ABORT || !is_exception_return(board, pc)) {
+  if (number == BKPT && board->is_debuggable) {
+    charge_until(board, pc);
+    board->reason = AT_BKPT;
+    board->access_pc = pc;
+  } else if (number != PREFETCH_ABORT || !is_exception_return(board, pc)) {
     board->reason = TRAPPED;
     board->access_pc = pc;
     board->fault_kind = number;
@@ -429,7 +462,7 @@ void run(board_t *board) {
   board->loop_head = NULL;
   board->probe_pause = PROBE_PAUSE_MIN;
   board->probe_countdown = 0;
-  int error = board->emu_start(board->uc, read_register(board, REG_PC) | 1u, 0, 0, 0);
+  int error = board->emu_start(board->uc, read_register(board, REG_PC) | 1u, 0, 0, board->steps);
   if (board->reason != RUNNING) return;
   if (!error && board->current && board->current->flags & SLEEPS) {
     charge(board, board->current->end);
@@ -437,6 +470,11 @@ void run(board_t *board) {
     return;
   }
   board->access_pc = read_register(board, REG_PC);
+  if (!error && board->is_debuggable) {
+    charge_until(board, board->access_pc);
+    board->reason = STOPPED;
+    return;
+  }
   board->fault_kind = (uint32_t)error;
   board->reason = REFUSED;
 }

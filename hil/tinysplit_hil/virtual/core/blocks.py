@@ -1,7 +1,7 @@
 """Cycles of all basic blocks: computed when a block runs for the first time, read by the C hook."""
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ctypes import Array
 
 from capstone import arm
@@ -21,21 +21,29 @@ from tinysplit_hil.virtual.core.native import (
 )
 from tinysplit_hil.virtual.errors import NotModelledError
 
+_PAGE = 256  # bytes
 _CONTEXT = 8  # instructions: more than the longest latency of integers
 _PAGE_BYTES = 1024  # of Unicorn's M profile: TARGET_PAGE_BITS_MIN of its target/arm/cpu-param.h
 
 
 class BlockTable:
-    """Basic blocks of the code of an ELF file, by address."""
+    """Basic blocks of the code of an ELF file, or of whatever is in memory, by address."""
 
-    def __init__(self, core: Core, code: Mapping[int, bytes | bytearray]) -> None:
-        """`code` has the contents of flash, and of code that the program copies into RAM, by their addresses there."""
+    def __init__(
+        self, core: Core, code: Mapping[int, bytes | bytearray], memories: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """`code` has the contents of flash, and of code that the program copies into RAM, by their addresses there.
+
+        In `memories`, by address and size, any code may appear and change (`forget`).
+        """
         self._core = core
         self._code = code
+        self._memories = dict(memories)
         self._blocks: dict[int, tuple[Block, list[Instruction]]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
         self._falls_into: dict[int, list[Instruction]] = {}  # the shortest block before an address
-        self.windows = _windows(code)
+        self._pages: set[int] = set()  # with blocks, by address / _PAGE
+        self.windows = _windows({**{start: len(data) for start, data in code.items()}, **self._memories})
         self.marked: frozenset[int] = frozenset()  # addresses of blocks at which cycles and stalls are recorded
 
     def describe(self, address: int, memory: bytes, *, fpu_is_on: bool) -> int:
@@ -44,7 +52,7 @@ class BlockTable:
         Raises NotModelledError when the ELF file has other code there, or the core lacks one of the instructions.
         """
         size = len(memory)
-        if memory != self._bytes_at(address, size):
+        if not self._memories and memory != self._bytes_at(address, size):
             raise NotModelledError(f"the code at 0x{address:08x} is not that of the ELF file")
         instructions = decode(memory, address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
@@ -57,12 +65,27 @@ class BlockTable:
             word_count=_word_count(instructions),
         )
         self._blocks[address] = block, instructions
+        self._pages.update(_pages(address, size))
         self._add_accesses(block, instructions)
         self._kept.append(block)
         self._time(address)
         window = self.windows[address >> WINDOW_BITS]
         window.blocks[(address - window.start) // 2] = ctypes.addressof(block)
         return ctypes.addressof(block)
+
+    def forget(self, start: int, size: int) -> bool:
+        """Forget the blocks of code that has changed; return whether there were any."""
+        if self._pages.isdisjoint(_pages(start, size)):
+            return False
+        changed = [
+            address for address, (block, _) in self._blocks.items() if address < start + size and start < block.end
+        ]
+        for address in changed:
+            block, _ = self._blocks.pop(address)
+            self._falls_into.pop(block.end, None)
+            window = self.windows[address >> WINDOW_BITS]
+            window.blocks[(address - window.start) // 2] = None
+        return bool(changed)
 
     def _bytes_at(self, address: int, size: int) -> bytes | None:
         """Return the code of the ELF file at `address`, None if it has none."""
@@ -133,6 +156,10 @@ class BlockTable:
         return flags
 
 
+def _pages(start: int, size: int) -> range:
+    return range(start // _PAGE, (start + size - 1) // _PAGE + 1)
+
+
 def _longest(block: Block, instructions: list[Instruction]) -> int:
     divisions = sum(each.id in DIVISIONS for each in instructions)
     unaligned = sum(int(max(block.accesses[i].cycles)) for i in range(block.access_count))
@@ -140,11 +167,11 @@ def _longest(block: Block, instructions: list[Instruction]) -> int:
     return fixed + LONGEST_DIVISION * divisions + unaligned
 
 
-def _windows(code: Mapping[int, bytes | bytearray]) -> Array[CodeWindow]:
+def _windows(sizes: Mapping[int, int]) -> Array[CodeWindow]:
     """Return the table of the C hook without blocks: in each window, from its first code to its last."""
     windows = (CodeWindow * CODE_WINDOWS)()
-    for number in {start >> WINDOW_BITS for start in code}:
-        own = {start: start + len(data) for start, data in code.items() if start >> WINDOW_BITS == number}
+    for number in {start >> WINDOW_BITS for start in sizes}:
+        own = {start: start + size for start, size in sizes.items() if start >> WINDOW_BITS == number}
         first, size = min(own), max(own.values()) - min(own)
         windows[number] = CodeWindow((ctypes.c_void_p * ((size + 1) // 2))(), first, size)
     return windows

@@ -146,14 +146,36 @@ class Emulator:
         """Return a word of memory."""
         return int.from_bytes(self.read(address, 4), "little")
 
+    def write(self, address: int, data: bytes) -> None:
+        """Change the contents of memory."""
+        self._uc.mem_write(address, data)
+
     def write_word(self, address: int, value: int) -> None:
         """Change a word of RAM."""
-        self._uc.mem_write(address, value.to_bytes(4, "little"))
+        self.write(address, value.to_bytes(4, "little"))
 
     @property
     def flash(self) -> memoryview:
         """Contents of the flash."""
         return memoryview(self._flash).cast("B")
+
+    def forget_code(self, start: int, size: int) -> None:
+        """Translate the code there anew before it runs again."""
+        self._uc.ctl_remove_cache(start, start + size)
+
+    def set_breakpoints(self, addresses: Collection[int]) -> None:
+        """Let runs end before the instructions at `addresses`."""
+        self._uc.ctl_exits_enabled(True)
+        self._uc.ctl_set_exits([0, *addresses])
+        self._uc.ctl_flush_tb()
+
+    def read_register(self, number: int) -> int:
+        """Return a register by Unicorn's number."""
+        return int(self._uc.reg_read(number))
+
+    def write_register(self, number: int, value: int) -> None:
+        """Change a register by Unicorn's number."""
+        self._uc.reg_write(number, value)
 
     def stop(self) -> None:
         """End a run from inside a callback."""

@@ -2,12 +2,13 @@
 
 from tinysplit_hil.virtual.core.native import Block, BoardState, Reason
 
+_BKPT = 7
 _TRAPS = {
     1: "an undefined instruction",
     2: "a supervisor call (SVC), which is not modelled",
     3: "execution outside code memory",
     4: "an unaligned access, which this core cannot make",
-    7: "a breakpoint (BKPT)",
+    _BKPT: "a breakpoint (BKPT)",
 }
 _ACCESSES = {
     19: ("read", "is not mapped"),
@@ -23,6 +24,8 @@ def explain(reason: Reason, state: BoardState) -> tuple[str, int]:
     """Return a description of the fault, and its program counter."""
     if reason == Reason.BAD_ACCESS:
         return _bad_access(state)
+    if reason == Reason.AT_BKPT:
+        return _TRAPS[_BKPT], state.access_pc
     if reason == Reason.TRAPPED:
         return _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"), state.access_pc
     return "an instruction that this core lacks", state.access_pc

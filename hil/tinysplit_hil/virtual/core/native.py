@@ -33,6 +33,8 @@ class Reason(IntEnum):
     BAD_ACCESS = 7
     TRAPPED = 8
     REFUSED = 9
+    STOPPED = 10
+    AT_BKPT = 11
 
 
 class BlockFlag(IntFlag):
@@ -152,6 +154,10 @@ class BoardState(Structure):
         ("fetch_address", c_uint32),
         ("accessed_by", c_uint32),
         ("words_accessed", c_uint32),
+        ("is_debuggable", c_uint32),
+        ("steps", c_uint32),
+        ("polled_by", c_uint32),
+        ("polled_value", c_uint32),
         ("reserved", c_uint32),
         ("loop_search", c_uint64 * 12),
         ("predictions", c_uint32 * (2 * _PREDICTED_BRANCHES * 3)),

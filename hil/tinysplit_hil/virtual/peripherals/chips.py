@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from typing_extensions import override
-
 from tinysplit.boards.board import Board, Pin, Uart
 from tinysplit_hil.virtual.clock import Clock
 from tinysplit_hil.virtual.errors import NotModelledError
@@ -12,6 +10,11 @@ from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
 from tinysplit_hil.virtual.peripherals.dma.controller import Dma
 from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts, dma_of
+from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.controller import ACR, FlashController
+from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
+from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH7, FlashH743
+from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus
 from tinysplit_hil.virtual.peripherals.gpio import Gpio, Watcher
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
 from tinysplit_hil.virtual.peripherals.timer import Timer
@@ -23,6 +26,7 @@ from tinysplit_hil.virtual.peripherals.watchdog import Watchdog
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
 _ON_APB2 = ("USART1", "USART6")
+_CycleAfter = Callable[[int, int], int]  # of a cycle and picoseconds
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class _Family:
 
     rcc: Rcc
     plain: tuple[tuple[int, Peripheral], ...]  # by base address
-    flash: "_Flash"
+    flash: FlashController
     limits: Limits
     gpio_base: int
     ports: str
@@ -57,15 +61,18 @@ class Chip:
         board: Board,
         clock: Clock,
         dma_ports: DmaPorts,
+        cells: FlashCells,
         expecting: Callable[[], None],
         memory_changed: Callable[[int, int], None],
     ) -> None:
         self._clock = clock
         self._memory_changed = memory_changed
         self._expecting = expecting
-        family = _FAMILIES[board.device.family](board, self._cycle_after)
+        family = _FAMILIES[board.device.family](board, cells, self._cycle_after)
         self._family = family
         self.rcc = family.rcc
+        self.flash = family.flash
+        self.watchdog = Watchdog(clock)
         self.rcc.changed = self._clocks_changed
         family.flash.changed = self._set_memory
         self._gpio = {port: Gpio(f"GPIO{port}") for port in family.ports}
@@ -82,7 +89,7 @@ class Chip:
             *((family.gpio_base + _GPIO_STRIDE * (ord(port) - ord("A")), gpio) for port, gpio in self._gpio.items()),
             *((uart.base_address, self.uarts[uart.name]) for uart in uarts),
             *dma.peripherals,
-            (family.watchdog_base, Watchdog(clock)),
+            (family.watchdog_base, self.watchdog),
         ]
         if family.timer_base is not None:
             self.peripherals.append((family.timer_base, Timer("TIM2", lambda: self._timer_divider("apb1"))))
@@ -143,25 +150,12 @@ class Chip:
 
     def _set_memory(self) -> None:
         frequencies = self._frequencies
-        self._memory_changed(self._family.flash.words[0], frequencies.core_hz // frequencies.ahb_hz)
+        self._memory_changed(self._family.flash.words[ACR], frequencies.core_hz // frequencies.ahb_hz)
 
     def check_clock(self) -> None:
         """Raise NotModelledError when wait states or supply voltage do not allow the clock."""
-        self._family.limits.check(self._frequencies.ahb_hz, self._family.flash.words[0] & _LATENCY_BITS)
+        self._family.limits.check(self._frequencies.ahb_hz, self._family.flash.words[ACR] & _LATENCY_BITS)
         self._family.check()
-
-
-class _Flash(Registers):
-    """ACR, and other registers that the firmware of a family reads."""
-
-    def __init__(self, extra: dict[int, int] | None = None) -> None:
-        super().__init__("FLASH", {0: 0, **(extra or {})})
-        self.changed: Callable[[], None] = lambda: None
-
-    @override
-    def store(self, offset: int, value: int, now: int) -> None:
-        super().store(offset, value, now)
-        self.changed()
 
 
 def _check_hz(name: str, hz: int, limit: int) -> None:
@@ -169,8 +163,8 @@ def _check_hz(name: str, hz: int, limit: int) -> None:
         raise NotModelledError(f"{name} of {hz} Hz is more than the {limit} Hz that the supply allows (PWR)")
 
 
-def _g0(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
-    rcc, flash = stm32g0.RccG0(cycle_after, board.hse_hz), _Flash()
+def _g0(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
+    rcc, flash = stm32g0.RccG0(cycle_after, board.hse_hz), FlashG0(cells, cycle_after)
     pwr = Registers("PWR", {0x00: 0x200})
     syscfg = Registers("SYSCFG", {0x00: 0})
     return _Family(
@@ -188,8 +182,8 @@ def _g0(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     )
 
 
-def _f4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
-    rcc, flash = stm32f4.RccF4(cycle_after, board.hse_hz), _Flash()
+def _f4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
+    rcc, flash = stm32f4.RccF4(cycle_after, board.hse_hz), FlashF4(cells, cycle_after)
     pwr = stm32f4.PwrF4(has_overdrive=board.device.name.startswith("stm32f446"))
     return _Family(
         rcc=rcc,
@@ -203,9 +197,10 @@ def _f4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     )
 
 
-def _l4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
+def _l4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
     is_plus = board.device.name.startswith(("stm32l4r", "stm32l4s", "stm32l4p"))
-    rcc, flash = stm32l4.RccL4(cycle_after, board.hse_hz, is_plus=is_plus), _Flash()
+    rcc = stm32l4.RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
+    flash = FlashL4Plus(cells, cycle_after) if is_plus else FlashL4(cells, cycle_after)
     pwr = stm32l4.PwrL4(is_plus=is_plus)
     return _Family(
         rcc=rcc,
@@ -222,14 +217,18 @@ def _l4(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     )
 
 
-def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
+def _h7(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
     is_h743 = board.device.name.startswith("stm32h743")
     rcc = stm32h7.RccH7(cycle_after, board.hse_hz)
     syscfg = stm32h7.SyscfgH7(has_overdrive=is_h743)
     by_scale = stm32h7.CORE_HZ_H743 if is_h743 else stm32h7.CORE_HZ_H723
     pwr = stm32h7.PwrH7(syscfg, by_scale, stm32h7.OVERDRIVE_HZ)
     # CPUFREQ_BOOST: an option bit that must be set on boards with `boost`.
-    flash = _Flash(None if is_h743 else {0x70: dict(board.clock.settings)["boost"] << 2})
+    flash = (
+        FlashH743(cells, cycle_after)
+        if is_h743
+        else FlashH7(cells, cycle_after, {0x70: dict(board.clock.settings)["boost"] << 2})
+    )
     return _Family(
         rcc=rcc,
         plain=((0x58024400, rcc), (0x52002000, flash), (0x58024800, pwr), (0x58000400, syscfg)),
@@ -244,7 +243,7 @@ def _h7(board: Board, cycle_after: Callable[[int, int], int]) -> _Family:
     )
 
 
-_FAMILIES: dict[str, Callable[[Board, Callable[[int, int], int]], _Family]] = {
+_FAMILIES: dict[str, Callable[[Board, FlashCells, _CycleAfter], _Family]] = {
     "stm32g0": _g0,
     "stm32f4": _f4,
     "stm32l4": _l4,

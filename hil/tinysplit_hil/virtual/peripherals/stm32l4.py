@@ -22,8 +22,10 @@ from tinysplit_hil.virtual.peripherals.rcc import (
 from tinysplit_hil.virtual.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
-MSI_HZ = 4_000_000
 _MHZ = 1_000_000
+_KHZ = 1_000
+# By MSIRANGE (RM0394 and RM0432, section RCC_CR).
+_MSI_KHZ = (100, 200, 400, 800, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000)
 FLASH_LIMITS = Limits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
 FLASH_LIMITS_PLUS = Limits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
 _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
@@ -43,7 +45,7 @@ _RESET = {
 }
 _MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
-_MSI_RANGE, _MSI_RANGE_4_MHZ = 4, 6
+_MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
 _PLLREN = 24
 
 
@@ -83,9 +85,10 @@ class RccL4(Rcc):
     @override
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_MSI:
-            if self.field(_CR, _MSI_RANGE, 4) != _MSI_RANGE_4_MHZ:
-                raise NotModelledError("MSI frequencies other than 4 MHz are not modelled")
-            return MSI_HZ
+            place = (_CR, _MSIRANGE) if self.field(_CR, _MSIRGSEL, 1) else _MSISRANGE
+            if (selected := self.field(*place, 4)) >= len(_MSI_KHZ):
+                raise NotModelledError(f"MSIRANGE {selected} is reserved")
+            return _MSI_KHZ[selected] * _KHZ
         if selection == _SELECTS_HSI:
             return HSI_HZ
         m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)

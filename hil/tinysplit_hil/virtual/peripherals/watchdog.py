@@ -28,6 +28,7 @@ class Watchdog(Peripheral):
         self._values = {_PR: 0, _RLR: _LARGEST_RELOAD}
         self._updated_ps: dict[int, int | None] = {}  # by register; None until the watchdog has started LSI
         self._expires_ps = 0
+        self._held_ps: int | None = None  # since when the debugger stops it
 
     @override
     def read(self, offset: int, now: int) -> int:
@@ -78,9 +79,20 @@ class Watchdog(Peripheral):
         self._values[offset] = value & (7 if offset == _PR else _LARGEST_RELOAD)
         self._updated_ps[offset] = self._update_end(now) if self._is_running else None
 
+    def hold(self, now: int) -> None:
+        """Stop counting: the core is halted."""
+        if self._held_ps is None:
+            self._held_ps = self._clock.ps(now)
+
+    def go_on(self, now: int) -> None:
+        """Count again."""
+        if self._held_ps is not None:
+            self._expires_ps += self._clock.ps(now) - self._held_ps
+            self._held_ps = None
+
     @override
     def next_event(self) -> int | None:
-        return self._clock.cycle(self._expires_ps) if self._is_running else None
+        return self._clock.cycle(self._expires_ps) if self._is_running and self._held_ps is None else None
 
     @override
     def advance(self, now: int) -> None:

@@ -1,0 +1,1 @@
+"""Flash memories: cells, and the controllers that erase and program them."""

@@ -1,0 +1,109 @@
+"""`tinysplit flash` with the real OpenOCD on virtual boards, which boot what was flashed and measure."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import example
+from bench import build_nothing
+from command_line import TOOL, USAGE, run
+from debugged_boards import debugged, need_openocd
+from served_boards import served
+from tinysplit.cli.app import app
+from tinysplit.common.errors import InputError
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench import images
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, ProgrammerName
+from tinysplit_hil.virtual import ResetCause
+
+BOARD = "nucleo_g071rb"
+SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "2", "--json")
+
+
+@pytest.fixture(autouse=True)
+def _openocd(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_openocd()
+    monkeypatch.setattr(images, "RETRY_S", 0.01)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param((BOARD, BOARD), marks=pytest.mark.slow),
+        pytest.param(("nucleo_f401re", "nucleo_h743zi"), marks=pytest.mark.nightly),
+        pytest.param(("nucleo_l4r5zi", "nucleo_l412kb"), marks=pytest.mark.nightly),
+    ],
+    ids="+".join,
+)
+def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    _, folder = example.shared_example(*names)
+    rig = tmp_path / "rig.toml"
+    expected = json.loads(run("measure", str(folder), *SAMPLES))
+    with served(folder, "--debug", "--erased", "-o", str(rig), temporary=tmp_path):
+        boards = tomllib.loads(rig.read_text())["board"]
+        assert all("remote_bitbang" in board["openocd_adapter"] for board in boards)
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
+        assert [board["verified"] for board in report["boards"]] == [True, True]
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
+        assert [board["skipped"] for board in report["boards"]] == [True, True]
+        assert json.loads(run("measure", str(folder), *SAMPLES, "--rig", str(rig))) == expected
+
+
+@pytest.mark.slow
+def test_a_cut_of_power_is_named_and_the_same_command_repairs(tmp_path: Path) -> None:
+    project, folder = example.shared_example(BOARD, BOARD)
+    with debugged(tmp_path, BOARD, BOARD, baud=project.host_baud) as boards:
+        rig = boards.write_rig(tmp_path / "rig.toml")
+        words = iter(range(1000))
+
+        def programmed() -> None:
+            if next(words, None) == 500:
+                boards.rig.reset_board(1, ResetCause.BROWN_OUT, held_ps=10**10)
+
+        boards.rig.part(1).programmed = programmed
+        failed = CliRunner().invoke(app, ["flash", str(folder), "--rig", str(rig)])
+        assert failed.exit_code == TOOL
+        line = failed.stderr.splitlines()[-1]
+        assert "1 of 2 boards have the new image, but not board 2 (nucleo_g071rb) at probe remote_bitbang port" in line
+        assert "The same command again flashes only these" in line
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
+        assert [board["skipped"] for board in report["boards"]] == [True, False]
+        assert all(boards.has(board.elf(folder), board.number - 1) for board in project.boards)
+
+
+def test_a_locked_part_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    _, folder = build_nothing(tmp_path / "out")
+    with debugged(tmp_path, BOARD, BOARD) as boards:
+        rig = boards.write_rig(tmp_path / "rig.toml")
+        assert boards.openocd("init; reset halt; stm32l4x lock 0; shutdown", 1).exit_code == 0
+        line = run("flash", str(folder), "--rig", str(rig), expect=TOOL)
+        assert line.startswith("error: no board was flashed: board 2 (nucleo_g071rb) at probe remote_bitbang port ")
+        remedy = line.partition("read-out protection is on: remove it, which erases the flash: openocd -c ")[2]
+        assert remedy.endswith("-c 'init; reset halt; stm32l4x unlock 0; reset; shutdown'")
+        assert not any(byte != 0xFF for byte in boards.contents(0))
+        assert boards.openocd("init; reset halt; stm32l4x unlock 0; reset; shutdown", 1).exit_code == 0
+        assert boards.flash(Project.read(folder).board(2).elf(folder), 1).exit_code == 0
+
+
+def test_another_part_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    _, folder = build_nothing(tmp_path / "out")
+    with debugged(tmp_path, BOARD, "nucleo_l452re") as boards:
+        line = run("flash", str(folder), "--rig", str(boards.write_rig(tmp_path / "rig.toml")), expect=TOOL)
+        assert "board 2 (nucleo_g071rb) at probe remote_bitbang port" in line
+        assert "its device id cannot be read" in line
+        assert not any(byte != 0xFF for index in range(2) for byte in boards.contents(index))
+
+
+def test_only_openocd_takes_an_adapter() -> None:
+    programmer = PROGRAMMERS[ProgrammerName.ST_FLASH]
+    with pytest.raises(InputError, match="--programmer st-flash finds probes by serial_number"):
+        programmer.require([], [ProbeChoice(None, "adapter driver jlink")])
+
+
+def test_erased_boards_need_a_debug_port(tmp_path: Path) -> None:
+    assert "--erased needs --debug" in run("virtual", str(tmp_path), "--erased", expect=USAGE)

@@ -1,0 +1,286 @@
+"""Flash controllers of virtual boards by their registers: what they do, and what the reference manuals forbid."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from tinysplit_hil.virtual.errors import NotModelledError
+from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
+from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
+from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH743
+from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4Plus
+
+KB = 1024
+LOCKED = 1 << 31  # CR of F4, G0 and L4
+
+
+@dataclass
+class Chip:
+    """A controller of a flash whose bytes are all `fill`."""
+
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController]
+    size: int
+    fill: int = 0
+    options: dict[int, int] = field(default_factory=dict)
+    now: int = 0
+
+    def __post_init__(self) -> None:
+        self.flash = bytearray([self.fill]) * self.size
+        self.reset()
+
+    def reset(self) -> None:
+        cells = FlashCells(memoryview(self.flash), self.options, lambda _offset, _size: None)
+        self.controller = self.make(cells, lambda cycle, ps: cycle + ps // 10**6)
+
+    def write(self, offset: int, *values: int) -> None:
+        for value in values:
+            self.controller.write(offset, value, self.now)
+
+    def read(self, offset: int) -> int:
+        return self.controller.read(offset, self.now)
+
+    def wait(self) -> None:
+        """Until the operation has ended."""
+        while (event := self.controller.next_event()) is not None:
+            self.now = event
+            self.controller.advance(event)
+
+    def program(self, offset: int, *parts: bytes) -> None:
+        for part in parts:
+            self.controller.program(offset, part, self.now)
+            self.flash[offset : offset + len(part)] = part  # as the emulator does
+            offset += len(part)
+        self.wait()
+        self.controller.cells.settle()
+
+
+# STM32G0 and L4: KEYR, OPTKEYR, SR, CR, OPTR, WRP1AR
+
+KEYR, OPTKEYR, SR, CR, OPTR, WRP1AR = 0x08, 0x0C, 0x10, 0x14, 0x20, 0x2C
+PG, PER, STRT, OPTSTRT, MER1, MER2, BKER = 1, 2, 1 << 16, 1 << 17, 1 << 2, 1 << 15, 1 << 11
+PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, BSY = 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 16
+
+
+@pytest.fixture
+def g0() -> Chip:
+    chip = Chip(FlashG0, 128 * KB, fill=0xFF)
+    chip.write(KEYR, *KEYS)
+    return chip
+
+
+def test_without_keys_nothing_is_programmed_or_erased() -> None:
+    chip = Chip(FlashG0, 128 * KB)
+    assert chip.read(CR) & LOCKED
+    chip.write(CR, PER | STRT)
+    chip.wait()
+    assert chip.read(CR) & LOCKED
+    assert not any(chip.flash)
+
+
+def test_a_wrong_key_locks_until_reset() -> None:
+    chip = Chip(FlashG0, 128 * KB)
+    chip.write(KEYR, KEYS[0], 1, *KEYS)
+    assert chip.read(CR) & LOCKED
+    chip.reset()
+    chip.write(KEYR, *KEYS)
+    assert not chip.read(CR) & LOCKED
+
+
+def test_a_page_is_erased_after_its_time() -> None:
+    chip = Chip(FlashG0, 128 * KB)
+    chip.write(KEYR, *KEYS)
+    chip.write(CR, PER | 3 << 3 | STRT)
+    assert chip.read(SR) & BSY
+    assert not any(chip.flash)
+    chip.wait()
+    assert chip.now == 22_000
+    assert not chip.read(SR) & BSY
+    assert chip.flash == bytes(6 * KB) + b"\xff" * 2 * KB + bytes(120 * KB)
+
+
+def test_a_double_word_is_programmed_by_its_second_word(g0: Chip) -> None:
+    g0.write(CR, PG)
+    g0.program(8, b"abcd")
+    assert g0.flash[8:16] == b"\xff" * 8
+    g0.program(12, b"efgh")
+    assert g0.flash[8:16] == b"abcdefgh"
+    assert g0.read(SR) == 0
+
+
+@pytest.mark.parametrize(
+    ("control", "writes", "error"),
+    [
+        (0, [(8, b"abcd")], PGSERR),
+        (PG, [(8, b"ab")], SIZERR),
+        (PG, [(12, b"abcd")], PGAERR),
+        (PG, [(8, b"abcd"), (16, b"efgh")], PGAERR),
+        (PG, [(0, b"abcd"), (4, b"efgh")], PROGERR),
+    ],
+)
+def test_errors_of_programming(g0: Chip, control: int, writes: list[tuple[int, bytes]], error: int) -> None:
+    g0.flash[0:8] = b"occupied"
+    before = bytes(g0.flash)
+    g0.write(CR, control)
+    for offset, data in writes:
+        g0.program(offset, data)
+    assert g0.read(SR) == error
+    assert g0.flash == before
+    g0.write(SR, error)
+    assert g0.read(SR) == 0
+
+
+def test_nothing_is_programmed_while_an_error_is_flagged(g0: Chip) -> None:
+    g0.write(CR, PG)
+    g0.program(12, b"abcd")
+    g0.program(16, b"abcd", b"efgh")
+    assert g0.read(SR) == PGAERR | PGSERR
+    assert g0.flash[16:24] == b"\xff" * 8
+
+
+def test_zeros_may_be_written_over_anything(g0: Chip) -> None:
+    g0.flash[0:8] = b"occupied"
+    g0.write(CR, PG)
+    g0.program(0, bytes(4), bytes(4))
+    assert g0.flash[0:8] == bytes(8)
+    assert g0.read(SR) == 0
+
+
+def test_pages_with_write_protection(g0: Chip) -> None:
+    g0.write(OPTKEYR, *OPTION_KEYS)
+    g0.write(WRP1AR, 2 << 16 | 1)
+    g0.write(CR, OPTSTRT)
+    g0.wait()
+    for page, error in ((0, 0), (1, WRPERR), (2, WRPERR), (3, 0)):
+        g0.write(SR, WRPERR)
+        g0.write(CR, PER | page << 3 | STRT)
+        assert g0.read(SR) & WRPERR == error
+        g0.wait()
+
+
+def test_both_banks_of_the_l4_plus() -> None:
+    chip = Chip(FlashL4Plus, 2048 * KB)
+    chip.write(KEYR, *KEYS)
+    chip.write(CR, PER | BKER | 1 << 3 | STRT)
+    chip.wait()
+    start = 1028 * KB
+    assert set(chip.flash[start : start + 4 * KB]) == {0xFF}
+    assert not any(chip.flash[:start])
+    chip.write(CR, MER1 | STRT)
+    chip.wait()
+    assert set(chip.flash[: 1024 * KB]) == {0xFF}
+    assert not any(chip.flash[start + 4 * KB :])
+
+
+def test_removing_read_out_protection_erases_everything(g0: Chip) -> None:
+    g0.flash[0:8] = b"a secret"
+    g0.write(OPTKEYR, *OPTION_KEYS)
+    for level, is_protected, content in ((0xBB, True, b"a secret"), (0xAA, False, b"\xff" * 8)):
+        g0.write(OPTR, g0.read(OPTR) & ~0xFF | level)
+        g0.write(CR, OPTSTRT)
+        g0.wait()
+        assert g0.controller.is_protected == is_protected
+        assert g0.flash[0:8] == content
+    g0.reset()
+    assert not g0.controller.is_protected
+
+
+def test_read_out_protection_level_2_is_for_ever(g0: Chip) -> None:
+    g0.write(OPTKEYR, *OPTION_KEYS)
+    g0.write(OPTR, g0.read(OPTR) & ~0xFF | 0xCC)
+    g0.write(CR, OPTSTRT)
+    g0.wait()
+    g0.write(OPTR, g0.read(OPTR) & ~0xFF | 0xAA)
+    g0.write(CR, OPTSTRT)
+    with pytest.raises(NotModelledError, match="level 2"):
+        g0.wait()
+
+
+# STM32F4: KEYR, SR, CR, OPTCR
+
+F4_KEYR, F4_SR, F4_CR = 0x04, 0x0C, 0x10
+F4_SER, F4_MER, PSIZE_32 = 2, 4, 2 << 8
+F4_PGSERR, F4_PGPERR = 1 << 7, 1 << 6
+
+
+def f4(fill: int) -> Chip:
+    chip = Chip(FlashF4, 512 * KB, fill)
+    chip.write(F4_KEYR, *KEYS)
+    return chip
+
+
+def test_sectors_of_the_f4() -> None:
+    chip = f4(fill=0)
+    for sector, start, size in ((1, 16, 16), (4, 64, 64), (5, 128, 128), (7, 384, 128)):
+        chip.write(F4_CR, F4_SER | sector << 3 | STRT)
+        chip.wait()
+        assert set(chip.flash[start * KB : (start + size) * KB]) == {0xFF}
+    assert chip.flash.count(0xFF) == 336 * KB
+    chip.write(F4_CR, F4_MER | STRT)
+    chip.wait()
+    assert set(chip.flash) == {0xFF}
+
+
+def test_the_f4_programs_what_psize_says() -> None:
+    chip = f4(fill=0xFF)
+    chip.program(0, b"abcd")
+    assert chip.read(F4_SR) == F4_PGSERR
+    chip.write(F4_SR, F4_PGSERR)
+    chip.write(F4_CR, PG | PSIZE_32)
+    chip.program(0, b"ab")
+    assert chip.read(F4_SR) == F4_PGPERR
+    assert set(chip.flash[:4]) == {0xFF}
+    chip.program(0, b"\x0f\x0f\x0f\x0f")
+    chip.program(0, b"\xfc\xfc\xfc\xfc")  # only makes bits 0
+    assert chip.flash[:4] == b"\x0c\x0c\x0c\x0c"
+
+
+# STM32H7: KEYR, CR, SR, CCR of bank 1, and 0x100 behind them those of bank 2
+
+H7_KEYR, H7_CR, H7_SR, H7_CCR = 0x04, 0x0C, 0x10, 0x14
+H7_PG, H7_SER, H7_BER, H7_FW, H7_START = 2, 4, 8, 0x40, 0x80
+WBNE, INCERR, H7_PGSERR = 2, 1 << 21, 1 << 18
+WORDS = [bytes([i]) * 4 for i in range(8)]
+
+
+@pytest.mark.parametrize("bank", [0, 1])
+def test_a_flash_word_of_the_h7_is_programmed_when_it_is_whole(bank: int) -> None:
+    chip, registers, start = Chip(FlashH743, 2048 * KB, fill=0xFF), bank * 0x100, bank * 1024 * KB
+    chip.write(registers + H7_KEYR, *KEYS)
+    chip.write(registers + H7_CR, H7_PG)
+    chip.program(start + 32, *WORDS[:7])
+    assert chip.read(registers + H7_SR) == WBNE
+    assert set(chip.flash) == {0xFF}
+    chip.program(start + 60, WORDS[7])
+    assert chip.read(registers + H7_SR) == 0
+    assert chip.flash[start + 32 : start + 64] == b"".join(WORDS)
+
+
+def test_errors_of_the_h7() -> None:
+    chip = Chip(FlashH743, 2048 * KB, fill=0xFF)
+    chip.program(0, WORDS[0])
+    assert chip.read(H7_SR) == H7_PGSERR
+    chip.write(H7_CCR, H7_PGSERR)
+    chip.write(H7_KEYR, *KEYS)
+    chip.write(H7_CR, H7_PG)
+    chip.program(0, WORDS[0])
+    chip.program(64, WORDS[0])
+    assert chip.read(H7_SR) == INCERR | WBNE
+    chip.write(H7_CCR, INCERR)
+    chip.write(H7_CR, H7_PG | H7_FW)
+    chip.wait()
+    assert chip.flash[:32] == WORDS[0] + b"\xff" * 28
+
+
+def test_sectors_and_banks_of_the_h7() -> None:
+    chip = Chip(FlashH743, 2048 * KB)
+    chip.write(0x100 + H7_KEYR, *KEYS)
+    chip.write(0x100 + H7_CR, H7_SER | 2 << 8 | H7_START)
+    chip.wait()
+    start = (1024 + 256) * KB
+    assert set(chip.flash[start : start + 128 * KB]) == {0xFF}
+    assert chip.flash.count(0xFF) == 128 * KB
+    chip.write(0x100 + H7_CR, H7_BER | H7_START)
+    chip.wait()
+    assert chip.flash.count(0xFF) == 1024 * KB
