@@ -83,7 +83,7 @@ def test_a_board_may_have_a_port_of_its_own(rig: Path) -> None:
         (("environment", "config"), "is not a valid rig file (labgrid.environment: Field required)"),
         (
             ('target = "second"', 'target = "second"\nserial_number = "FF"'),
-            "a serial_number or a target of labgrid",
+            "a probe of its own or a target of labgrid",
         ),
     ],
 )
