@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tinysplit.common.units import MS
 from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.results.times import What
 from tinysplit_hil.stream import Stream
 
 TIMES = ("est. ms", "meas. ms", "diff.")
@@ -35,6 +36,7 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
     if report.failures:
         console.print(_failure_table(report), "")
     _print_outputs(report, console)
+    console.print(_statistics_table(report), "")
     console.print(_latency_table(report))
     if report.stream:
         console.print("", _period_table(report, report.stream))
@@ -50,7 +52,7 @@ def _layer_table(report: MeasureReport) -> Table:
         table.add_row(
             *(str(layer.number), layer.name, layer.kind, str(layer.board)),
             *_cycles(time.cycles.mean, layer.macc),
-            *_times(layer.estimated_s, time.seconds),
+            *_times(layer.estimated_s, time.seconds.mean),
         )
     table.add_section()
     for board in project.boards:
@@ -118,6 +120,22 @@ def _latency_table(report: MeasureReport) -> Table:
     return table
 
 
+def _statistics_table(report: MeasureReport) -> Table:
+    """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
+    table = _table(report, "Over all samples, in ms; the interval is that of the median, at 95 %")
+    table.caption = None
+    _columns(table, "", "n", "median", "interval", "5 %", "95 %", "min", "max", labels=("",))
+    for time in report.times:
+        own = time.seconds
+        if time.number == 0:
+            median, low, high, *others = (
+                f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
+            )
+            what = "I, from START to DONE" if time.what is What.I else time.what.value
+            table.add_row(what, str(len(own.values)), median, f"{low} .. {high}", *others)
+    return table
+
+
 def _of_slowest(report: MeasureReport) -> str:
     """Return, for copies of the network, on which boards the latency was measured."""
     if len(report.project.copies) == 1:
@@ -177,12 +195,11 @@ def _rig(report: MeasureReport) -> str:
 
 
 def _table(report: MeasureReport, title: str) -> Table:
-    rig = report.measurement.rig
     return Table(
         title=title,
         title_justify="left",
         title_style="bold",
-        caption=f"Measured on {rig.note}.",
+        caption=f"Measured on {report.measurement.rig.note}.",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,

@@ -57,8 +57,8 @@ def test_measurement(project: Project, folder: Path) -> None:
     )
     (cut,) = project.cuts
     line_s = (cut.payload_bytes + 15 + 11) * 10 / project.baud  # a DATA frame and the ACK
-    assert measurement.t_s == pytest.approx(line_s, rel=0.05)
-    assert measurement.i_s.mean == pytest.approx(measurement.l_s + measurement.t_s, rel=0.02)
+    assert measurement.t_s.mean == pytest.approx(line_s, rel=0.05)
+    assert measurement.i_s.mean == pytest.approx(measurement.l_s.mean + measurement.t_s.mean, rel=0.02)
     assert measurement.cuts[0].repeats == 0
 
 
@@ -88,7 +88,7 @@ def test_stream(project: Project, folder: Path) -> None:
         alone = measure(project, rig, inputs[:1])
     assert np.array_equal(streamed.outputs, expected)
     assert streamed.period_s is not None
-    busiest_s = max(sum(t.seconds for t in alone.layers if t.board == board.number) for board in project.boards)
+    busiest_s = max(sum(t.seconds.mean for t in alone.layers if t.board == board.number) for board in project.boards)
     assert busiest_s < streamed.period_s < alone.i_s.mean
 
 

@@ -176,6 +176,20 @@ IdealMemory = Annotated[
         help="Virtual boards whose memory never makes the core wait: no flash wait states, no cache misses.",
     ),
 ]
+SaveFile = Annotated[
+    Path | None,
+    typer.Option("--save", help="Write the measurement to a JSON file, which `tinysplit compare` reads."),
+]
+CsvFile = Annotated[
+    Path | None, typer.Option("--csv", help="Write all times and their statistics over samples to a CSV file.")
+]
+JunitFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        help="Write JUnit XML for continuous integration: a test case for each sample, and the median of each time.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 

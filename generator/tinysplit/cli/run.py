@@ -22,6 +22,7 @@ from tinysplit.cli.options import (
     CodeMemoryChoice,
     CodeMemoryOfSplit,
     CodeMemoryOption,
+    CsvFile,
     FailFast,
     Folder,
     HostBaud,
@@ -29,6 +30,7 @@ from tinysplit.cli.options import (
     HostProtocolOption,
     IdealMemory,
     Json,
+    JunitFile,
     KernelOption,
     MaxAccuracyDrop,
     MinSqnr,
@@ -42,6 +44,7 @@ from tinysplit.cli.options import (
     Rig,
     SampleCount,
     SamplesFile,
+    SaveFile,
     SplitPath,
     bits_or_goal,
     emit,
@@ -62,6 +65,7 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit_hil.results.files import ResultFiles
 from tinysplit_hil.tables import print_measurement
 from tinysplit_hil.wiring import run_wiring_test
 
@@ -79,6 +83,9 @@ class MeasureOptions:
     pipelined: Pipelined = False
     fail_fast: FailFast = False
     ideal_memory: IdealMemory = False
+    save: SaveFile = None
+    csv: CsvFile = None
+    junit: JunitFile = None
 
     @property
     def settings(self) -> pipeline.MeasureSettings:
@@ -92,6 +99,11 @@ class MeasureOptions:
             fail_fast=self.fail_fast,
             has_ideal_memory=self.ideal_memory,
         )
+
+    @property
+    def files(self) -> ResultFiles:
+        """The files to write."""
+        return ResultFiles(json=self.save, csv=self.csv, junit=self.junit)
 
 
 def generate(
@@ -167,6 +179,7 @@ def measure(
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     project = Project.read(folder)
     report = pipeline.measure_folder(project, folder, samples, measuring.settings, messages)
+    measuring.files.write(report)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
@@ -209,11 +222,12 @@ def run(
         programmer=programmer,
         goal=goal,
     )
-    _report(pipeline.run(request, messages), as_json)
+    _report(pipeline.run(request, messages), measuring.files, as_json)
 
 
-def _report(report: pipeline.RunReport, as_json: bool) -> None:
+def _report(report: pipeline.RunReport, files: ResultFiles, as_json: bool) -> None:
     """Show the results of all stages. Raises CheckFailedError unless all outputs are bit-exact."""
+    files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()
 

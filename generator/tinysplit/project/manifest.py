@@ -277,6 +277,11 @@ class Project(FileModel):
         return self.slowest.estimated_t_s
 
     @property
+    def estimated_i_s(self) -> float:
+        """I of the slowest copy in seconds: L + T, less what streamed hand-offs save."""
+        return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
+
+    @property
     def has_streamed_cuts(self) -> bool:
         """Whether I is less than L + T, as boards compute while a tensor crosses."""
         return any(cut.is_sent_by_rows or cut.is_taken_by_rows for cut in self.cuts)
