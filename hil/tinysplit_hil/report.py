@@ -76,7 +76,7 @@ class MeasureReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, times in seconds."""
-        rig, outputs = self.measurement.rig, self.outputs
+        rig = self.measurement.rig
         return {
             "schema_version": SCHEMA_VERSION,
             "tinysplit_version": self.project.tinysplit_version,
@@ -103,19 +103,22 @@ class MeasureReport:
             "times": [time.to_json() for time in self.times],
             "layers": self._layers_json(),
             "cuts": self._cuts_json(),
-            "output": {
-                "bit_exact": outputs.bit_exact,
-                "samples": outputs.samples,
-                "differing": list(outputs.differing),
-                "crc32": self._output_crcs(),
-                "reference_samples": outputs.reference_samples,
-                "top1": outputs.top1,
-                "float_top1": outputs.float_top1,
-                "agreement": outputs.agreement,
-                "rmse": outputs.rmse,
-                "mae": outputs.mae,
-                "l2r": outputs.l2r,
-            },
+            "output": self._output_json(),
+        }
+
+    def _output_json(self) -> dict[str, Any]:
+        outputs = self.outputs
+        return {
+            "bit_exact": outputs.bit_exact,
+            "samples": outputs.samples,
+            "differing": list(outputs.differing),
+            "crc32": self._output_crcs(),
+            "reference_samples": outputs.reference_samples,
+            "top1": outputs.top1,
+            "float_top1": outputs.float_top1,
+            "agreement": outputs.agreement,
+            "rmse": outputs.rmse,
+            "mae": outputs.mae,
         }
 
     @property
