@@ -119,6 +119,7 @@ class MeasureReport:
             "agreement": outputs.agreement,
             "rmse": outputs.rmse,
             "mae": outputs.mae,
+            "l2r": outputs.l2r,
         }
 
     @property
