@@ -126,6 +126,11 @@ uint32_t transfers_repeats(void) {
   return sum;
 }
 
+uint32_t transfers_stamps(const void **stamps) {
+  *stamps = network_sendings;
+  return network_transfer_count * (uint32_t)sizeof network_sendings[0];
+}
+
 /* Events of the links */
 
 static network_sending_t *sending_of(const network_transfer_t *transfer) {

@@ -57,6 +57,8 @@ from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import check_rig, open_rig
 from tinysplit_hil.stream import Stream, check_stream_count, stream
+from tinysplit_hil.timeline.recording import record_inferences
+from tinysplit_hil.timeline.report import TimelineReport
 
 VIRTUAL_RIG = "virtual"
 DEFAULT_CALIBRATION_COUNT = 100
@@ -109,7 +111,7 @@ class MeasureSettings:
     """How boards are measured: where, how many samples, and whether these are streamed.
 
     Virtual boards have the memory of the boards, or an ideal one without wait states. With `fail_fast` the first sample
-    that fails ends the measurement.
+    that fails ends the measurement. For a timeline, some inferences are recorded beside the samples.
     """
 
     rig: str = VIRTUAL_RIG
@@ -117,6 +119,7 @@ class MeasureSettings:
     is_pipelined: bool = False
     fail_fast: bool = False
     has_ideal_memory: bool = False
+    has_timeline: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,21 +347,24 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
+    timeline: TimelineReport | None = None
     with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory) as boards:
         with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
             measurement = measure(project, boards, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:
             with steps(messages, f"streaming through {boards.kind} boards", len(inputs)) as advance:
                 streamed = stream(project, boards, inputs, advance, fail_fast=settings.fail_fast)
+        if settings.has_timeline:
+            with steps(messages, "recording a timeline"):
+                timeline = TimelineReport(project, record_inferences(project, boards, inputs))
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
     indices, outputs = measurement.samples, measurement.outputs
     if streamed:
         indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
-    return MeasureReport(
-        project, measurement, check_outputs(quantized, indices, outputs, integers, floats, samples.y), streamed
-    )
+    check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
+    return MeasureReport(project, measurement, check, streamed, timeline)
 
 
 def _check_sample_count(project: Project, samples: Samples, settings: MeasureSettings) -> None:

@@ -206,15 +206,16 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
-        output, i_s = _infer(boards, pipeline, data)
-        records = _read_times(boards, pipeline)
+        output, i_s = infer(boards, pipeline, data)
+        records = read_times(boards, pipeline)
         boards.check_flash()
         return _Inference(output, i_s, records)
     except ToolError as error:
         raise boards.explain(error) from None
 
 
-def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+def infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+    """Run one inference of a run that has begun; return its output, and I in seconds."""
     timeout_s = boards.timeout_s
     last = boards.clients[pipeline.output_board]
     first = [boards.clients[number] for number in pipeline.input_boards]
@@ -228,7 +229,7 @@ def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, floa
     return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
 
 
-def _read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:
+def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:
     """Return the time records of each board, which must be exactly those of its layers and cuts.
 
     Waits for a sender whose last acknowledgement was lost: it still sends when the output is complete.

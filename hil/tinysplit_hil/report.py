@@ -10,6 +10,7 @@ from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
 from tinysplit_hil.results.times import MeasuredTime, times_of
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.report import TimelineReport
 
 SCHEMA_VERSION = 3
 
@@ -35,12 +36,16 @@ class Latency:
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """A project, its measurement sample by sample, the check of all outputs, and the stream of a pipelined one."""
+    """A project, its measurement sample by sample, and the check of all outputs.
+
+    `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples.
+    """
 
     project: Project
     measurement: Measurement
     outputs: OutputCheck
     stream: Stream | None = None
+    timeline: TimelineReport | None = None
 
     @property
     def estimated(self) -> Latency:
@@ -100,6 +105,7 @@ class MeasureReport:
                 "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
                 "measured": dict(zip("LTI", self.measured.values, strict=True)),
             },
+            "timeline": self.timeline.to_json() if self.timeline else None,
             "times": [time.to_json() for time in self.times],
             "layers": self._layers_json(),
             "cuts": self._cuts_json(),

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tinysplit.common.units import MS
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.results.times import What
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.report import print_timeline_report
 
 TIMES = ("est. ms", "meas. ms", "diff.")
 
@@ -33,6 +33,9 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
     console.print(_layer_table(report), "")
     if report.project.cuts:
         console.print(_cut_table(report), "")
+    if report.timeline:
+        print_timeline_report(report.timeline, console)
+        console.print()
     if report.failures:
         console.print(_failure_table(report), "")
     _print_outputs(report, console)
@@ -122,7 +125,7 @@ def _latency_table(report: MeasureReport) -> Table:
 
 def _statistics_table(report: MeasureReport) -> Table:
     """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
-    table = _table(report, "Over all samples, in ms; the interval is that of the median, at 95 %")
+    table = _table(report, "Over all samples, in ms: the interval is that of the median, at 95 %; I from START to DONE")
     table.caption = None
     _columns(table, "", "n", "median", "interval", "5 %", "95 %", "min", "max", labels=("",))
     for time in report.times:
@@ -131,8 +134,7 @@ def _statistics_table(report: MeasureReport) -> Table:
             median, low, high, *others = (
                 f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
             )
-            what = "I, from START to DONE" if time.what is What.I else time.what.value
-            table.add_row(what, str(len(own.values)), median, f"{low} .. {high}", *others)
+            table.add_row(time.title, str(len(own.values)), median, f"{low} .. {high}", *others)
     return table
 
 

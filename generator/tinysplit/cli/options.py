@@ -190,6 +190,19 @@ JunitFile = Annotated[
         help="Write JUnit XML for continuous integration: a test case for each sample, and the median of each time.",
     ),
 ]
+TimelineOption = Annotated[
+    bool,
+    typer.Option(
+        "--timeline",
+        help="Run up to three more inferences with aligned clocks, and print what boards and links do when, estimated "
+        "above measured, and T as wire, driver and waiting time.",
+    ),
+]
+TimelineSvg = Annotated[Path | None, typer.Option("--timeline-svg", help="Write this timeline as a picture.")]
+TimelineTrace = Annotated[
+    Path | None,
+    typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 

@@ -46,6 +46,9 @@ from tinysplit.cli.options import (
     SamplesFile,
     SaveFile,
     SplitPath,
+    TimelineOption,
+    TimelineSvg,
+    TimelineTrace,
     bits_or_goal,
     emit,
     messages,
@@ -86,6 +89,9 @@ class MeasureOptions:
     save: SaveFile = None
     csv: CsvFile = None
     junit: JunitFile = None
+    timeline: TimelineOption = False
+    timeline_svg: TimelineSvg = None
+    timeline_trace: TimelineTrace = None
 
     @property
     def settings(self) -> pipeline.MeasureSettings:
@@ -98,12 +104,15 @@ class MeasureOptions:
             is_pipelined=self.pipelined,
             fail_fast=self.fail_fast,
             has_ideal_memory=self.ideal_memory,
+            has_timeline=bool(self.timeline or self.timeline_svg or self.timeline_trace),
         )
 
     @property
     def files(self) -> ResultFiles:
         """The files to write."""
-        return ResultFiles(json=self.save, csv=self.csv, junit=self.junit)
+        return ResultFiles(
+            json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
+        )
 
 
 def generate(

@@ -20,6 +20,8 @@ class ResultFiles:
     json: Path | None = None
     csv: Path | None = None
     junit: Path | None = None
+    svg: Path | None = None
+    trace: Path | None = None
 
     def write(self, report: MeasureReport) -> None:
         """Write the files. Raises OSError where one cannot be written."""
@@ -29,6 +31,8 @@ class ResultFiles:
             _write_csv(report, self.csv)
         if self.junit:
             _junit(report).write(self.junit, encoding="utf-8", xml_declaration=True)
+        if report.timeline:
+            report.timeline.write(self.svg, self.trace)
 
 
 def _write_csv(report: MeasureReport, path: Path) -> None:
