@@ -21,5 +21,5 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
 }
 
 void times_note_end(uint32_t step) {
-  if (times_keep_clock) network_ended[step] = cycle_counter_now();
+  if (times_keep_clock) network_ended[step] = (uint32_t)cycle_counter_now();
 }

@@ -108,8 +108,7 @@ void transfers_tick(void) {
 static bool is_sending(void) {
   for (uint32_t i = 0; i < network_transfer_count; i++) {
     const network_transfer_t *transfer = &network_transfers[i];
-    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
-    if (transfer->take == transfers_send && is_moving) return true;
+    if (link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING) return true;
   }
   return false;
 }

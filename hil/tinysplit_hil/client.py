@@ -25,7 +25,8 @@ from tinysplit_hil.protocol import (
     pack_read_times,
     pack_reset,
     pack_start,
-    unpack_clocks,
+    unpack_clock,
+    unpack_ends,
     unpack_taken,
 )
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
@@ -166,14 +167,14 @@ class BoardClient:
         payload = yield from self._port.ask(MessageType.READ_CLOCK, request)
         before_s = self.clock.now_s() - self._port.line_s(len(payload))
         try:
-            (ticks,) = unpack_clocks(payload)
-        except (struct.error, ValueError):
+            ticks = unpack_clock(payload)
+        except struct.error:
             raise self._port.error("sent an invalid time: build and flash the board again") from None
         return ticks, after_s, before_s
 
-    def read_ends(self) -> Task[list[int]]:
-        """Return when the steps of the newest inference ended, in ticks, in the order of the time records."""
-        return unpack_clocks((yield from self._read_stamps(Stamps.ENDS)))
+    def read_ends(self, now: int) -> Task[list[int]]:
+        """Return when the steps of the newest inference ended, in ticks up to `now`, in the order of the records."""
+        return unpack_ends((yield from self._read_stamps(Stamps.ENDS)), now)
 
     def read_sendings(self) -> Task[list[Sending]]:
         """Return a Sending for each transfer, received ones included, in the order of the time records."""

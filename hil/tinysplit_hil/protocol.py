@@ -22,6 +22,7 @@ _START = struct.Struct("<II")
 _READ_OUTPUT = struct.Struct("<IIH")
 _READ_TIMES = struct.Struct("<H")
 _CLOCK = struct.Struct("<Q")
+_END = struct.Struct("<I")
 _READ_STAMPS = struct.Struct("<BH")
 _SENDING = struct.Struct("<QI4x")
 _RECORD = struct.Struct("<BBHI")
@@ -297,11 +298,21 @@ def pack_read_stamps(what: Stamps, first_byte: int) -> bytes:
     return _READ_STAMPS.pack(what, first_byte)
 
 
-def pack_clocks(ticks: Sequence[int]) -> bytes:
-    """Return the payload of a reply to READ_CLOCK, or of one to READ_STAMPS for ends."""
-    return b"".join(map(_CLOCK.pack, ticks))
+def pack_clock(ticks: int) -> bytes:
+    """Return the payload of a reply to READ_CLOCK."""
+    return _CLOCK.pack(ticks)
 
 
-def unpack_clocks(payload: bytes) -> list[int]:
-    """Return the ticks in a reply to READ_CLOCK, or in one to READ_STAMPS for ends. Raises struct.error."""
-    return [ticks for (ticks,) in _CLOCK.iter_unpack(payload)]
+def unpack_clock(payload: bytes) -> int:
+    """Return the ticks in a reply to READ_CLOCK. Raises struct.error for a wrong length."""
+    return int(_CLOCK.unpack(payload)[0])
+
+
+def pack_ends(ticks: Sequence[int]) -> bytes:
+    """Return the reply to READ_STAMPS for ends: of each the low half."""
+    return b"".join(_END.pack(each % (1 << 32)) for each in ticks)
+
+
+def unpack_ends(payload: bytes, now: int) -> list[int]:
+    """Return the ticks at which steps ended, the last 2^32 of which count up to `now`. Raises struct.error."""
+    return [now - (now - low) % (1 << 32) for (low,) in _END.iter_unpack(payload)]

@@ -125,9 +125,9 @@ def _latency_table(report: MeasureReport) -> Table:
 
 def _statistics_table(report: MeasureReport) -> Table:
     """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
-    table = _table(report, "Over all samples, in ms: the interval is that of the median, at 95 %; I from START to DONE")
+    table = _table(report, "Over all samples, in ms; I from START to DONE")
     table.caption = None
-    _columns(table, "", "n", "median", "interval", "5 %", "95 %", "min", "max", labels=("",))
+    _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
     for time in report.times:
         own = time.seconds
         if time.number == 0:

@@ -18,6 +18,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind
 from tinysplit_hil.timeline.estimated import estimated_spans
+from tinysplit_hil.timeline.measured import measured_spans
 from tinysplit_hil.timeline.parts import parts_of
 from tinysplit_hil.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
 from tinysplit_hil.timeline.report import TimelineReport, print_timeline_report
@@ -103,7 +104,11 @@ def test_clocks_are_kept_while_they_are_needed_only() -> None:
     fake = make_fake()
     recordings = record_inferences(make_small_project(), fake.rig, make_inputs(MOST_RECORDINGS + 1))
     assert len(recordings) == MOST_RECORDINGS
-    assert not any(board.keeps_clock for board in fake.boards)
+    for board in fake.boards:
+        asked = [request.payload for request in board.requests if request.type == MessageType.READ_CLOCK]
+        assert asked[0] == asked[-2] == b"\1"
+        assert asked[-1] == b"\0"
+        assert not board.keeps_clock
 
 
 def test_t_in_parts(recording: Recording) -> None:
@@ -157,6 +162,17 @@ def test_layers_that_run_together_share_their_time(recording: Recording) -> None
     assert first.end_s == second.start_s
     assert (first.start_s, second.end_s) == (steps[1].begin_s, steps[2].end_s)
     assert first.seconds / second.seconds == pytest.approx(LAYER_TICKS[0] / LAYER_TICKS[1])
+
+
+def test_a_board_that_waits_for_rows_in_its_layer() -> None:
+    """Its RECEIVE does not wait, and so belongs to the next inference already."""
+    fake, project = make_fake(), make_small_project(is_taken_by_rows=True)
+    fake.boards[1].ends_s = (LAST_S + 0.001, LAST_S)
+    (recording,) = record_inferences(project, fake.rig, make_inputs(1))
+    (layer,) = (s for s in measured_spans(project, recording) if s.row.name == "board 2")
+    assert layer.kind is Kind.LAYER
+    assert layer.start_s == pytest.approx(STARTED_S - BEGIN_S, abs=CLOSE_S)
+    assert layer.end_s == pytest.approx(LAST_S - BEGIN_S, abs=CLOSE_S)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

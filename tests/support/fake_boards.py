@@ -21,7 +21,8 @@ from tinysplit_hil.protocol import (
     Sending,
     Stamps,
     TimeRecord,
-    pack_clocks,
+    pack_clock,
+    pack_ends,
     pack_taken,
 )
 
@@ -187,13 +188,13 @@ class FakeBoard:
 
     def on_read_clock(self, payload: bytes) -> bytes:
         self.keeps_clock = payload == b"\1"
-        return pack_clocks([self.ticks(self.time.s)])
+        return pack_clock(self.ticks(self.time.s))
 
     def on_read_stamps(self, payload: bytes) -> bytes:
         what, first = struct.unpack("<BH", payload)
         begin_s = self.time.began_s
         if what == Stamps.ENDS:
-            stamps = pack_clocks([self.ticks(begin_s + seconds) * self.keeps_clock for seconds in self.ends_s])
+            stamps = pack_ends([self.ticks(begin_s + seconds) for seconds in self.ends_s])
         else:
             stamps = b"".join(Sending(self.ticks(begin_s + s), self.copied).pack() for s in self.started_s)
         return stamps[first : first + HOST_PAYLOAD_BYTES]

@@ -43,10 +43,14 @@ class _BoardSpans:
         return Span(self._row, kind, label, title, start_s, end_s)
 
     def _layer(self, step: Step) -> Span:
+        """Return a layer; one that takes a tensor by rows begins with its first bit at the earliest."""
         layer = self._layers[step.number]
         start_s, end_s = step.begin_s, step.end_s
         if layer.memory.fused_with:
             start_s, end_s = self._share(step, self._recording.step(self._board, step.kind, layer.memory.fused_with))
+        for cut in self._cuts.values():
+            if cut.is_taken_by_rows and cut.to_board == self._board and cut.after_layer in layer.inputs:
+                start_s = max(start_s, self._recording.sent[cut.number].started_s)
         return self._span(Kind.LAYER, str(step.number), f"layer {step.number} {layer.name}", start_s, end_s)
 
     def _share(self, step: Step, other: Step) -> tuple[float, float]:

@@ -95,9 +95,9 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
 
     def read() -> Task[None]:
         records = yield from client.read_times()
-        ends = yield from client.read_ends()
         sendings = yield from client.read_sendings()
-        yield from client.read_clock(keep=False)
+        now, _, _ = yield from client.read_clock(keep=False)
+        ends = yield from client.read_ends(now)
         found.append(_Stamps(records, ends, sendings))
 
     boards.run([read()])
@@ -132,9 +132,11 @@ class _Aligned:
 
     def _steps(self, number: int) -> list[Step]:
         stamps, steps = self._stamps[number], list[Step]()
-        for record, end in zip(stamps.records, stamps.ends, strict=True):
+        for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
             own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
             begin_s = steps[-1].end_s if steps else max(0.0, end_s - own_s) if _is_input(record) else 0.0
+            if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
+                end_s = begin_s
             is_cut = record.kind in (RecordKind.TRANSFER, RecordKind.COPY)
             steps.append(Step(record.kind, record.index + is_cut, begin_s, end_s, own_s))
         return steps
