@@ -57,8 +57,7 @@ from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import check_rig, open_rig
 from tinysplit_hil.stream import Stream, check_stream_count, stream
-from tinysplit_hil.timeline.recording import record_inferences
-from tinysplit_hil.timeline.report import TimelineReport
+from tinysplit_hil.timeline.report import record_timeline
 
 VIRTUAL_RIG = "virtual"
 DEFAULT_CALIBRATION_COUNT = 100
@@ -347,16 +346,13 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
-    timeline: TimelineReport | None = None
     with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory) as boards:
         with steps(messages, f"running on {boards.kind} boards", len(alone)) as advance:
             measurement = measure(project, boards, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:
             with steps(messages, f"streaming through {boards.kind} boards", len(inputs)) as advance:
                 streamed = stream(project, boards, inputs, advance, fail_fast=settings.fail_fast)
-        if settings.has_timeline:
-            with steps(messages, "recording a timeline"):
-                timeline = TimelineReport(project, record_inferences(project, boards, inputs))
+        timeline = record_timeline(project, boards, inputs, messages) if settings.has_timeline else None
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)

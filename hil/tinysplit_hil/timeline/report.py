@@ -8,14 +8,17 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
+from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.manifest import Project
+from tinysplit_hil.rig import Rig
 from tinysplit_hil.timeline.estimated import estimated_spans
 from tinysplit_hil.timeline.measured import measured_spans
 from tinysplit_hil.timeline.parts import TransferParts, parts_of
 from tinysplit_hil.timeline.picture import timeline_svg
-from tinysplit_hil.timeline.recording import Recording
+from tinysplit_hil.timeline.recording import Recording, record_inferences
 from tinysplit_hil.timeline.spans import Timeline, rows_of
 from tinysplit_hil.timeline.terminal import print_timeline
 from tinysplit_hil.timeline.trace import trace_of
@@ -66,6 +69,12 @@ class TimelineReport:
             svg.write_text(timeline_svg(self.timeline), encoding="utf-8")
         if trace:
             trace.write_text(json.dumps(trace_of(self.timeline), indent=1) + "\n", encoding="utf-8")
+
+
+def record_timeline(project: Project, rig: Rig, inputs: IntArray, messages: Console) -> TimelineReport:
+    """Record inferences of the first inputs; see `record_inferences`."""
+    with steps(messages, "recording a timeline"):
+        return TimelineReport(project, record_inferences(project, rig, inputs))
 
 
 def print_timeline_report(report: TimelineReport, console: Console) -> None:
