@@ -109,10 +109,12 @@ class MeasureOptions:
 
     @property
     def files(self) -> ResultFiles:
-        """The files to write."""
-        return ResultFiles(
+        """The files to write. Raises UsageError where one cannot be."""
+        files = ResultFiles(
             json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
         )
+        files.check()
+        return files
 
 
 def generate(
@@ -186,9 +188,9 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
-    project = Project.read(folder)
+    project, files = Project.read(folder), measuring.files
     report = pipeline.measure_folder(project, folder, samples, measuring.settings, messages)
-    measuring.files.write(report)
+    files.write(report)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
@@ -215,6 +217,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
+    files = measuring.files
     goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
     costs = _costs(options, clock, measuring.rig, kernel, code_memory)
     request = pipeline.RunRequest(
@@ -231,7 +234,7 @@ def run(
         programmer=programmer,
         goal=goal,
     )
-    _report(pipeline.run(request, messages), measuring.files, as_json)
+    _report(pipeline.run(request, messages), files, as_json)
 
 
 def _report(report: pipeline.RunReport, files: ResultFiles, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from tinysplit.common.errors import UsageError
 from tinysplit_hil.report import MeasureReport
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -22,6 +23,13 @@ class ResultFiles:
     junit: Path | None = None
     svg: Path | None = None
     trace: Path | None = None
+
+    def check(self) -> None:
+        """Raise UsageError where a file has no folder to be in, before anything is measured for it."""
+        for path in (self.json, self.csv, self.junit, self.svg, self.trace):
+            if path and (path.is_dir() or not path.parent.is_dir()):
+                what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+                raise UsageError(f"{path} {what}: name a file in a folder that there is")
 
     def write(self, report: MeasureReport) -> None:
         """Write the files. Raises OSError where one cannot be written."""
