@@ -116,13 +116,13 @@ def test_t_in_parts(recording: Recording) -> None:
     assert part.wire_s == pytest.approx(127 * 10 / 115_200, rel=0.01)
     assert part.t_s == pytest.approx((CUT_TICKS + COPY_TICKS) / CORE_HZ)
     assert part.waiting_s == pytest.approx(STARTED_S - ENDS_S[2] - COPIED_TICKS / CORE_HZ, abs=CLOSE_S)
-    assert part.between_s == pytest.approx(TAKEN_S - ENDS_S[2], abs=2 * CLOSE_S)
+    assert part.hand_off_s == pytest.approx(TAKEN_S - ENDS_S[2], abs=2 * CLOSE_S)
     assert part.uncertainty_s == sum(recording.uncertainty_s.values())
 
 
 def test_a_streamed_transfer_has_no_waiting_time_of_its_own(recording: Recording) -> None:
     (part,) = parts_of(make_small_project(is_sent_by_rows=True), recording)
-    assert (part.waiting_s, part.between_s) == (None, None)
+    assert (part.waiting_s, part.hand_off_s) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,16 @@ def test_the_terminal_shows_estimated_above_measured(report: TimelineReport, wid
     assert lanes[5].rstrip().endswith("3")
     assert "cut 1" in lanes[2]
     assert "Clocks aligned" in stream.getvalue()
+
+
+def test_t_in_parts_is_narrow(report: TimelineReport) -> None:
+    stream = StringIO()
+    print_timeline_report(report, Console(file=stream, width=80))
+    head, row = stream.getvalue().splitlines()[9:11]
+    assert head.split() == ["T", "in", "ms", "wire", "driver", "est.", "T", "est.", "waiting", "hand-off", "+-"]
+    (part,) = report.parts
+    assert row.split()[:4] == ["cut", "1", "(1->2)", f"{1000 * part.wire_s:.3f}"]
+    assert float(row.split()[-2]) == pytest.approx(1000 * (part.hand_off_s or 0), abs=0.001)
 
 
 def test_the_trace_has_a_process_each_for_estimated_and_measured(report: TimelineReport) -> None:

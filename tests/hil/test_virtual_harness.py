@@ -84,10 +84,10 @@ def test_a_timeline(project: Project, folder: Path) -> None:
     assert layers[-1].start_s == pytest.approx(taken.end_s, abs=10e-6)
     assert part.t_s == pytest.approx(measurement.t_s.mean, rel=0.002)
     assert part.waiting_s is not None
-    assert part.between_s is not None
+    assert part.hand_off_s is not None
     assert 0 < part.waiting_s < 100e-6
     assert 0 < part.driver_s < 0.1 * part.wire_s
-    assert part.between_s == pytest.approx(part.t_s, rel=0.2)
+    assert part.hand_off_s == pytest.approx(part.t_s, rel=0.2)
 
 
 def test_boards_sleep_between_runs(project: Project, folder: Path) -> None:

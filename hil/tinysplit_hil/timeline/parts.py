@@ -15,16 +15,16 @@ class TransferParts:
     """A transfer, in seconds: T = wire + driver.
 
     `driver_s`: copies, checks and interrupts, by the clocks of both boards. `waiting_s`: of the whole tensor, for room
-    at the receiver before it leaves, and for a receiver that is busy. `between_s`: from the end of the layer (or of the
-    step before) on the sender to the step behind it on the receiver, on aligned clocks, within `uncertainty_s`. A
-    transfer that is streamed overlaps with layers: None.
+    at the receiver before it leaves, and for a receiver that is busy. `hand_off_s`: from the end of the step before on
+    the sender to the begin of the step behind on the receiver, on aligned clocks, within `uncertainty_s`. A transfer
+    that is streamed overlaps with layers: None.
     """
 
     cut: ProjectCut
     wire_s: float
     driver_s: float
     waiting_s: float | None
-    between_s: float | None
+    hand_off_s: float | None
     uncertainty_s: float
 
     @property
@@ -39,7 +39,7 @@ class TransferParts:
             "wire_s": self.wire_s,
             "driver_s": self.driver_s,
             "waiting_s": self.waiting_s,
-            "between_layers_s": self.between_s,
+            "hand_off_s": self.hand_off_s,
             "uncertainty_s": self.uncertainty_s,
         }
 
@@ -52,10 +52,10 @@ def parts_of(project: Project, recording: Recording) -> Iterator[TransferParts]:
         received = recording.step(cut.to_board, RecordKind.COPY, cut.number)
         wire_s = wire_of(project, cut).seconds
         t_s = sending.own_s + received.own_s
-        waiting_s = between_s = None
+        waiting_s = hand_off_s = None
         if not cut.is_streamed:
             room_s = max(0.0, sent.started_s - sending.begin_s - sent.copied_s)
             busy_s = max(0.0, received.begin_s - sent.acknowledged_s)
-            waiting_s, between_s = room_s + busy_s, received.end_s - sending.begin_s
+            waiting_s, hand_off_s = room_s + busy_s, received.end_s - sending.begin_s
         uncertainty_s = recording.uncertainty_s[cut.from_board] + recording.uncertainty_s[cut.to_board]
-        yield TransferParts(cut, wire_s, t_s - wire_s, waiting_s, between_s, uncertainty_s)
+        yield TransferParts(cut, wire_s, t_s - wire_s, waiting_s, hand_off_s, uncertainty_s)

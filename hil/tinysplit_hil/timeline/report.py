@@ -94,13 +94,15 @@ def print_timeline_report(report: TimelineReport, console: Console) -> None:
 
 def _print_parts(project: Project, parts: Sequence[TransferParts], console: Console) -> None:
     """Print a row for each transfer; what is streamed overlaps with layers and has no waiting time of its own."""
-    numbers = ("wire", "driver", "est.", "T", "est.", "waiting", "layer to layer", "+-")
+    numbers = ("wire", "driver", "est.", "T", "est.", "waiting", "hand-off", "+-")
     table = plain_table("T in ms", numbers=numbers)
     for part in parts:
         cut = part.cut
         estimated_s = cut.estimated_s - wire_of(project, cut).seconds
-        seconds = (part.wire_s, part.driver_s, estimated_s, part.t_s, cut.estimated_s, part.waiting_s, part.between_s)
-        cells = ["streamed" if each is None else f"{MS * each:.3f}" for each in seconds]
+        seconds = (part.wire_s, part.driver_s, estimated_s, part.t_s, cut.estimated_s, part.waiting_s, part.hand_off_s)
+        cells = ["-" if each is None else f"{MS * each:.3f}" for each in seconds]
         table.add_row(f"cut {cut.number} ({cut.from_board}->{cut.to_board})", *cells, f"{MS * part.uncertainty_s:.3f}")
     console.print(table)
+    if any(part.cut.is_streamed for part in parts):
+        console.print("-: streamed, so that it overlaps with layers")
     console.print()
