@@ -22,9 +22,10 @@ from rich.console import Console
 from tinysplit.common.errors import TinysplitError, ToolError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import MeasureSettings, RunReport, RunRequest, run
+from tinysplit.pipeline import RunReport, RunRequest, run
 from tinysplit.split.evaluate.firmware import firmware_program
 from tinysplit.split.problem import Objective
+from tinysplit_hil.measure_folder import MeasureSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT.parent / "shared" / "models"

@@ -9,8 +9,10 @@
 /* The counter itself: 32 bits, which wrap around. */
 #ifdef DWT
 static inline uint32_t cycle_counter_low(void) { return DWT->CYCCNT; }
+enum { CYCLE_COUNTER_SLEEPS = 1 };
 #else
 static inline uint32_t cycle_counter_low(void) { return TIM2->CNT; }
+enum { CYCLE_COUNTER_SLEEPS = 0 };
 #endif
 
 void cycle_counter_begin(void);

@@ -25,6 +25,8 @@ enum {
   FRAME_STOP = 0x07,
   FRAME_CHECK = 0x08,
   FRAME_REBOOT = 0x09,
+  FRAME_READ_CLOCK = 0x0A,
+  FRAME_READ_STAMPS = 0x0B,
   FRAME_REPLY = 0x80, /* added to the type of a request */
   FRAME_DONE = 0xE0,
   FRAME_TAKEN = 0xE1,

@@ -14,9 +14,11 @@
 #include "run.h"
 #include "schedule.h"
 #include "ticker.h"
+#include "times.h"
 #include "transfers.h"
 
 enum { IDENTIFY_STATE, IDENTIFY_NOTE }; /* what IDENTIFY asks for */
+enum { STAMPS_ENDS, STAMPS_SENDINGS };  /* what READ_STAMPS asks for */
 
 enum {
   PROTOCOL_VERSION = 2,
@@ -229,6 +231,28 @@ static void read_times(const frame_header_t *header) {
   send_reply(header, network_times + first, count * sizeof network_times[0]);
 }
 
+static void read_clock(const frame_header_t *header) {
+  times_keep_clock = request[0];
+  uint64_t now = cycle_counter_now();
+  outgoing_t outgoing =
+      two_words(FRAME_READ_CLOCK | FRAME_REPLY, header->sequence, (uint32_t)now, (uint32_t)(now >> 32));
+  send(&outgoing);
+}
+
+/* From the byte that is asked for. */
+static void read_stamps(const frame_header_t *header) {
+  const void *stamps = network_ended;
+  uint32_t bytes = network_step_count * (uint32_t)sizeof network_ended[0];
+  if (request[0] == STAMPS_SENDINGS) bytes = transfers_stamps(&stamps);
+  uint32_t first = read_u16(request + 1);
+  if (request[0] > STAMPS_SENDINGS || first > bytes) {
+    refuse(header, ERROR_BAD_RANGE);
+    return;
+  }
+  bytes -= first;
+  send_reply(header, (const uint8_t *)stamps + first, bytes < FRAME_MAX_PAYLOAD ? bytes : FRAME_MAX_PAYLOAD);
+}
+
 static void reboot(const frame_header_t *header) {
   send_reply(header, NULL, 0);
   reboot_ms = REBOOT_MS;
@@ -245,17 +269,19 @@ static void obey(const frame_header_t *header) {
     case FRAME_READ_OUTPUT: read_output(header); break;
     case FRAME_READ_TIMES: read_times(header); break;
     case FRAME_CHECK: schedule_check(header->sequence); break;
+    case FRAME_READ_CLOCK: read_clock(header); break;
+    case FRAME_READ_STAMPS: read_stamps(header); break;
     default: reboot(header);
   }
 }
 
 /* Receiving */
 
-static bool is_known(uint8_t type) { return type >= FRAME_IDENTIFY && type <= FRAME_REBOOT; }
+static bool is_known(uint8_t type) { return type >= FRAME_IDENTIFY && type <= FRAME_READ_STAMPS; }
 
 static bool has_right_length(const frame_header_t *header) {
-  static const uint8_t lengths[] = {
-      [FRAME_RESET] = 4, [FRAME_START] = 8, [FRAME_READ_OUTPUT] = 10, [FRAME_READ_TIMES] = 2, [FRAME_REBOOT] = 0};
+  static const uint8_t lengths[] = {[FRAME_RESET] = 4,      [FRAME_START] = 8,      [FRAME_READ_OUTPUT] = 10,
+                                    [FRAME_READ_TIMES] = 2, [FRAME_READ_CLOCK] = 1, [FRAME_READ_STAMPS] = 3};
   if (header->type == FRAME_LOAD) return header->length >= LOAD_HEAD_BYTES;
   if (header->type == FRAME_IDENTIFY) return header->length <= 1;
   return is_known(header->type) && header->length == lengths[header->type];

@@ -83,6 +83,9 @@ extern uint8_t network_arena[];
 /* One record per step, in the order of the steps. */
 extern network_time_t network_times[];
 
+/* When each step ended, by the low half of the cycle counter; noted while times_keep_clock. */
+extern uint32_t network_ended[];
+
 static inline bool network_is_staged(const network_tensor_t *tensor) { return tensor->stage != tensor->offset; }
 
 #endif

@@ -11,10 +11,13 @@ extern const link_settings_t network_link_settings[];
 extern const network_transfer_t network_transfers[];
 extern const uint16_t network_transfer_count;
 
-/* Of a tensor that is sent, by its index in network_transfers: when it began to leave, and the ticks of its copy. */
+/* Of a tensor that is sent, by its index in network_transfers: when it began to leave, and the ticks of its copy;
+ * READ_STAMPS has it in this format.
+ */
 typedef struct {
   uint64_t started;
   uint32_t copied;
+  uint32_t unused;
 } network_sending_t;
 
 extern network_sending_t network_sendings[];

@@ -17,4 +17,9 @@ uint32_t transfers_repeats(void) { return 0; }
 
 uint32_t transfers_line_errors(void) { return 0; }
 
+uint32_t transfers_stamps(const void **stamps) {
+  *stamps = NULL;
+  return 0;
+}
+
 uint8_t transfers_driver(void) { return TRANSFERS_NONE; }

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
 #include "network.h"
@@ -73,6 +74,7 @@ void run_begin(uint32_t number) {
   run_error = ERROR_NONE;
   run_error_detail = 0;
   run_state = RUN_READY;
+  times_keep_clock = false;
 }
 
 void run_stop(void) { run_state = RUN_STOPPED; }
@@ -88,6 +90,20 @@ static void sleep_unless(bool (*is_over)(const void *), const void *what) {
   }
   interrupts_unlock(lock);
   __ISB();
+}
+
+/* As long as a sleep at most, which the ticker ends. */
+static void stay_awake(bool (*is_over)(const void *), const void *what) {
+  uint32_t start = ticker_ms;
+  while (ticker_ms == start && !is_over(what) && !run_has_ended()) continue;
+}
+
+static void rest_until(bool (*is_over)(const void *), const void *what) {
+  if (CYCLE_COUNTER_SLEEPS && times_keep_clock) {
+    stay_awake(is_over, what);
+  } else {
+    sleep_unless(is_over, what);
+  }
 }
 
 /* Once a millisecond: the ticker interrupts every wait, so a wait that does not come here hangs. */
@@ -115,7 +131,7 @@ bool run_wait(bool (*is_over)(const void *), const void *what) {
   while (!run_has_ended() && !is_over(what)) {
     bool may_sleep = run_on_wait() && run_state != RUN_RUNNING;
     keep_alive();
-    if (may_sleep) sleep_unless(is_over, what);
+    if (may_sleep) rest_until(is_over, what);
   }
   is_waiting = false;
   if (run_has_ended()) return false;

@@ -69,6 +69,7 @@ static void infer(void) {
     stack_check();
     answer_check();
     if (run_has_ended() || !take_step(&network_steps[i], i)) return;
+    times_note_end(i);
   }
   exchange_end();
   run_inference++;

@@ -1,6 +1,9 @@
 #include "times.h"
 
+#include "cycle_counter.h"
 #include "network.h"
+
+volatile bool times_keep_clock;
 
 void times_clear(void) {
   for (uint32_t i = 0; i < network_step_count; i++) {
@@ -15,4 +18,8 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
   time->kind = (uint8_t)(network_steps[record].kind | shift << NETWORK_SHIFT_POS);
   time->repeats = (uint8_t)(repeats < UINT8_MAX ? repeats : UINT8_MAX);
   time->ticks = (uint32_t)ticks;
+}
+
+void times_note_end(uint32_t step) {
+  if (times_keep_clock) network_ended[step] = (uint32_t)cycle_counter_now();
 }

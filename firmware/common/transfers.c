@@ -109,8 +109,7 @@ void transfers_tick(void) {
 static bool is_sending(void) {
   for (uint32_t i = 0; i < network_transfer_count; i++) {
     const network_transfer_t *transfer = &network_transfers[i];
-    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
-    if (transfer->take == transfers_send && is_moving) return true;
+    if (link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING) return true;
   }
   return false;
 }
@@ -125,6 +124,11 @@ uint32_t transfers_repeats(void) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < board_link_count; i++) sum += board_links[i].counters.repeated;
   return sum;
+}
+
+uint32_t transfers_stamps(const void **stamps) {
+  *stamps = network_sendings;
+  return network_transfer_count * (uint32_t)sizeof network_sendings[0];
 }
 
 /* Events of the links */

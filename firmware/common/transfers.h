@@ -37,6 +37,9 @@ uint32_t transfers_line_errors(void);
 
 uint8_t transfers_driver(void);
 
+/* When tensors began to leave, a network_sending_t for each transfer; returns the number of bytes. */
+uint32_t transfers_stamps(const void **stamps);
+
 /* Steps. */
 bool transfers_receive(const network_transfer_t *transfer);
 bool transfers_send(const network_transfer_t *transfer);

@@ -160,6 +160,11 @@ void transfers_interrupt(uint32_t link) { uart_link_interrupt(&board_link_uarts[
 
 bool transfers_are_busy(void) { return is_testing || request.keeps_time; }
 
+uint32_t transfers_stamps(const void **stamps) {
+  *stamps = NULL;
+  return 0;
+}
+
 void transfers_tick(void) { (void)transfers_poll(); }
 
 bool transfers_poll(void) {
@@ -277,3 +282,4 @@ const network_step_t network_steps[] = {
 };
 const uint16_t network_step_count = sizeof network_steps / sizeof network_steps[0];
 network_time_t network_times[sizeof network_steps / sizeof network_steps[0]];
+uint32_t network_ended[sizeof network_steps / sizeof network_steps[0]];

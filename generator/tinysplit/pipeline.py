@@ -1,11 +1,10 @@
 """The stages in their order, each one function of what the stages before it returned; `run` calls them all."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import onnx
 from rich.console import Console
 
@@ -18,20 +17,17 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.project_files import MODEL_NAME, SPLIT_NAME
+from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.float_reference import run_float
 from tinysplit.network.graph import Graph
-from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
-from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
 from tinysplit.quantize.calibrate import Calibration
@@ -52,16 +48,10 @@ from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.bench.flash_report import FlashReport
 from tinysplit_hil.bench.programmers import ProgrammerName
-from tinysplit_hil.measure import check_sample_count, measure
-from tinysplit_hil.outputs import check_outputs
+from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.rig import check_rig, open_rig
-from tinysplit_hil.stream import Stream, check_stream_count, stream
 
-VIRTUAL_RIG = "virtual"
 DEFAULT_CALIBRATION_COUNT = 100
-DEFAULT_SAMPLE_COUNT = 20
-SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,22 +96,6 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureSettings:
-    """How boards are measured: where, how many samples, and whether these are streamed.
-
-    Virtual boards have the memory of the boards, or an ideal one without wait states. With `fail_fast` the first sample
-    that fails ends the measurement.
-    """
-
-    rig: str = VIRTUAL_RIG
-    sample_count: int = DEFAULT_SAMPLE_COUNT
-    is_pipelined: bool = False
-    fail_fast: bool = False
-    has_ideal_memory: bool = False
-    vcd: Path | None = None  # file for the levels of the virtual boards' markers
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """Arguments of `run`. Without `calibration`, the first of `samples` are used for calibration.
 
@@ -137,7 +111,7 @@ class RunRequest:
     clock: ClockSource = ClockSource.HSI
     calibration: Path | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
-    measuring: MeasureSettings = MeasureSettings()
+    measuring: MeasureSettings = field(default_factory=MeasureSettings)
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
     has_markers: bool = False
@@ -191,7 +165,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     split_file = describe_split(context, split, joint.widths if joint else None)
     plans = plan_boards(context, quantized, split.problem, split.assignments)
     project = write_projects(context, quantized, plans, split_file, len(calibration.x), request.out)
-    _check_sample_count(project, samples, request.measuring)
+    check_samples(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()
     flash = flash_rig(project, request.out, request.measuring.rig, request.programmer, messages)
@@ -316,59 +290,6 @@ def generate_folder(
     problem = make_problem(context.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
     plans = plan_boards(context, quantized, problem, split.assignments)
     return write_projects(context, quantized, plans, split, len(samples.x), out)
-
-
-def measure_folder(
-    project: Project, folder: Path, samples: Path, settings: MeasureSettings, messages: Console
-) -> MeasureReport:
-    """Measure a folder that was generated and built before.
-
-    Raises InputError where it is not as `measure` needs it or the rig file cannot be used, ToolError where virtual
-    boards cannot run.
-    """
-    check_rig(settings.rig)
-    project.check_measurable(folder)
-    quantized = read_quantized(folder, project)
-    return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
-
-
-def measure_boards(
-    project: Project,
-    folder: Path,
-    quantized: QuantizedGraph,
-    samples: Samples,
-    settings: MeasureSettings,
-    messages: Console,
-) -> MeasureReport:
-    """Run the first samples on the boards and compare every output with the integer reference.
-
-    Raises InputError for a rig file that cannot be used, ToolError when a board or its port fails for good, UsageError
-    for too few samples to stream.
-    """
-    inputs = quantize_input(quantized, samples.x[: settings.sample_count])
-    alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
-    streamed: Stream | None = None
-    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory, vcd=settings.vcd) as rig:
-        with steps(messages, f"running on {rig.kind} boards", len(alone)) as advance:
-            measurement = measure(project, rig, alone, advance, fail_fast=settings.fail_fast)
-        if settings.is_pipelined:
-            with steps(messages, f"streaming through {rig.kind} boards", len(inputs)) as advance:
-                streamed = stream(project, rig, inputs, advance, fail_fast=settings.fail_fast)
-    with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
-        integers = run_integer(quantized, samples.x)
-        floats = run_float(folder / MODEL_NAME, samples.x)
-    indices, outputs = measurement.samples, measurement.outputs
-    if streamed:
-        indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
-    return MeasureReport(
-        project, measurement, check_outputs(quantized, indices, outputs, integers, floats, samples.y), streamed
-    )
-
-
-def _check_sample_count(project: Project, samples: Samples, settings: MeasureSettings) -> None:
-    """Raise UsageError if there are too few samples to measure, before the projects are built for it."""
-    check = check_stream_count if settings.is_pipelined else check_sample_count
-    check(project, min(settings.sample_count, len(samples.x)))
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

@@ -8,6 +8,7 @@ from zlib import crc32
 from tinysplit.common.protocol_limits import LOAD_BYTES, READ_BYTES
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import (
+    HOST_PAYLOAD_BYTES,
     IDENTIFY_NOTE,
     RECORDS_PER_REPLY,
     BoardError,
@@ -15,12 +16,17 @@ from tinysplit_hil.protocol import (
     ErrorCode,
     Identity,
     MessageType,
+    Sending,
+    Stamps,
     TimeRecord,
     pack_load,
     pack_read_output,
+    pack_read_stamps,
     pack_read_times,
     pack_reset,
     pack_start,
+    unpack_clock,
+    unpack_ends,
     unpack_taken,
 )
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
@@ -150,6 +156,37 @@ class BoardClient:
             records += part
             if len(part) < RECORDS_PER_REPLY:
                 return tuple(records)
+
+    def read_clock(self, *, keep: bool) -> Task[tuple[int, float, float]]:
+        """Return the board's clock in ticks, and the times of the rig's clock between which it was read.
+
+        With `keep` the board's clock does not stop until its next run, and the board notes when steps end.
+        """
+        request = bytes([keep])
+        after_s = self.clock.now_s() + self._port.line_s(len(request))
+        payload = yield from self._port.ask(MessageType.READ_CLOCK, request)
+        before_s = self.clock.now_s() - self._port.line_s(len(payload))
+        try:
+            ticks = unpack_clock(payload)
+        except struct.error:
+            raise self._port.error("sent an invalid time: build and flash the board again") from None
+        return ticks, after_s, before_s
+
+    def read_ends(self, now: int) -> Task[list[int]]:
+        """Return when the steps of the newest inference ended, in ticks up to `now`, in the order of the records."""
+        return unpack_ends((yield from self._read_stamps(Stamps.ENDS)), now)
+
+    def read_sendings(self) -> Task[list[Sending]]:
+        """Return a Sending for each transfer, received ones included, in the order of the time records."""
+        return Sending.unpack_all((yield from self._read_stamps(Stamps.SENDINGS)))
+
+    def _read_stamps(self, what: Stamps) -> Task[bytes]:
+        stamps = b""
+        while True:
+            part = yield from self._port.ask(MessageType.READ_STAMPS, pack_read_stamps(what, len(stamps)))
+            stamps += part
+            if len(part) < HOST_PAYLOAD_BYTES:
+                return stamps
 
     def note_progress(self, identity: Identity) -> None:
         """Make up for events that were lost."""

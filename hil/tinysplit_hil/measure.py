@@ -1,10 +1,9 @@
 """Runs samples on the boards of a rig and reads the times of all layers and cuts, on the boards' own clocks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Self
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
+from tinysplit_hil.statistics import Statistics
 from tinysplit_hil.tasks import Task, pause
 
 FAILURES_IN_A_ROW = 5  # after which the boards are taken for broken
@@ -24,27 +24,13 @@ Records = dict[tuple[int, RecordKind, int], list[TimeRecord]]  # by board, kind 
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Mean, minimum and maximum over all samples."""
-
-    mean: float
-    smallest: float
-    largest: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Self:
-        """Return the spread of `values`; there must be at least one."""
-        return cls(sum(values) / len(values), min(values), max(values))
-
-
-@dataclass(frozen=True)
 class LayerTime:
     """Cycles and seconds of layer `number` (from 1) on board `board` (from 1), by that board's clock."""
 
     number: int
     board: int
-    cycles: Spread
-    seconds: float
+    cycles: Statistics
+    seconds: Statistics
 
 
 @dataclass(frozen=True)
@@ -55,7 +41,7 @@ class CutTime:
     """
 
     number: int
-    seconds: Spread
+    seconds: Statistics
     repeats: int  # retransmissions over all samples
 
 
@@ -72,8 +58,8 @@ class Measurement:
     """Times and outputs of the samples that succeeded.
 
     `samples`: their indices from 0; `outputs`: their outputs, samples x elements, integers in HWC order. L, T and I
-    are those of the slowest copy of the network, L and T in seconds as means over samples (Santamaria 2021, formulas 2
-    and 4); `i_s`: from the end of START to DONE by the clock of the host's ports.
+    are those of the slowest copy of the network, in seconds (Santamaria 2021, formulas 2 and 4); `i_s`: from the end of
+    START to DONE by the clock of the host's ports.
     """
 
     rig: Rig
@@ -82,9 +68,9 @@ class Measurement:
     cuts: tuple[CutTime, ...]
     samples: tuple[int, ...]
     outputs: IntArray
-    l_s: float
-    t_s: float
-    i_s: Spread
+    l_s: Statistics
+    t_s: Statistics
+    i_s: Statistics
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
 
@@ -184,11 +170,21 @@ def _measurement(
         cuts=cuts,
         samples=tuple(done),
         outputs=outputs_of(project, [inference.output for inference in done.values()]),
-        l_s=sum(layer.seconds for layer in layers if layer.board in slowest),
-        t_s=sum(time.seconds.mean for cut, time in zip(project.cuts, cuts, strict=True) if cut.from_board in slowest),
-        i_s=Spread.of([inference.i_s for inference in of_copies[slowest]]),
+        l_s=_sums(len(of_copies[slowest]), (layer.seconds for layer in layers if layer.board in slowest)),
+        t_s=_sums(
+            len(of_copies[slowest]),
+            (time.seconds for cut, time in zip(project.cuts, cuts, strict=True) if cut.from_board in slowest),
+        ),
+        i_s=Statistics.of([inference.i_s for inference in of_copies[slowest]]),
         failures=tuple(failures),
         not_run=n_samples - len(done) - len(failures),
+    )
+
+
+def _sums(n_samples: int, parts: Iterable[Statistics]) -> Statistics:
+    """Return the sum of the parts sample by sample; 0 where there are none."""
+    return Statistics.of(
+        [sum(values) for values in zip([0.0] * n_samples, *(part.values for part in parts), strict=True)]
     )
 
 
@@ -210,15 +206,16 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
-        output, i_s = _infer(boards, pipeline, data)
-        records = _read_times(boards, pipeline)
+        output, i_s = infer(boards, pipeline, data)
+        records = read_times(boards, pipeline)
         boards.check_flash()
         return _Inference(output, i_s, records)
     except ToolError as error:
         raise boards.explain(error) from None
 
 
-def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+def infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+    """Run one inference of a run that has begun; return its output, and I in seconds."""
     timeout_s = boards.timeout_s
     last = boards.clients[pipeline.output_board]
     first = [boards.clients[number] for number in pipeline.input_boards]
@@ -232,7 +229,7 @@ def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, floa
     return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
 
 
-def _read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:
+def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:
     """Return the time records of each board, which must be exactly those of its layers and cuts.
 
     Waits for a sender whose last acknowledgement was lost: it still sends when the output is complete.
@@ -272,9 +269,9 @@ def _expected_records(project: Project, number: int) -> Iterator[tuple[RecordKin
 def _layer_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[LayerTime]:
     for layer in project.layers:
         identity = identities[layer.board]
-        cycles_per_tick = identity.core_hz / identity.timer_hz
-        cycles = Spread.of([r.ticks * cycles_per_tick for r in records[layer.board, RecordKind.LAYER, layer.number]])
-        yield LayerTime(layer.number, layer.board, cycles, cycles.mean / identity.core_hz)
+        ticks = [record.ticks for record in records[layer.board, RecordKind.LAYER, layer.number]]
+        cycles = Statistics.of([each * identity.core_hz / identity.timer_hz for each in ticks])
+        yield LayerTime(layer.number, layer.board, cycles, Statistics.of([each / identity.timer_hz for each in ticks]))
 
 
 def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[CutTime]:
@@ -285,4 +282,4 @@ def _cut_times(project: Project, identities: Mapping[int, Identity], records: Re
         if copied:
             copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]
             seconds = [transfer_s + copy_s for transfer_s, copy_s in zip(seconds, copies_s, strict=True)]
-        yield CutTime(cut.number, Spread.of(seconds), sum(record.repeats for record in sent))
+        yield CutTime(cut.number, Statistics.of(seconds), sum(record.repeats for record in sent))

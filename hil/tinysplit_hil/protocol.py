@@ -1,6 +1,7 @@
 """Frame types, error codes and payloads on a host port (docs/protocol.md, version 2), all little endian."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
@@ -20,6 +21,10 @@ _LOAD = struct.Struct("<II")
 _START = struct.Struct("<II")
 _READ_OUTPUT = struct.Struct("<IIH")
 _READ_TIMES = struct.Struct("<H")
+_CLOCK = struct.Struct("<Q")
+_END = struct.Struct("<I")
+_READ_STAMPS = struct.Struct("<BH")
+_SENDING = struct.Struct("<QI4x")
 _RECORD = struct.Struct("<BBHI")
 _DONE = struct.Struct("<II")
 _TAKEN = struct.Struct("<I")
@@ -38,6 +43,8 @@ class MessageType(IntEnum):
     STOP = 0x07
     CHECK = 0x08
     REBOOT = 0x09
+    READ_CLOCK = 0x0A
+    READ_STAMPS = 0x0B
     DONE = 0xE0
     TAKEN = 0xE1
     ERROR = 0xEE
@@ -76,6 +83,13 @@ class RecordKind(IntEnum):
     COPY = 2
     INPUT = 3
     OUTPUT = 4
+
+
+class Stamps(IntEnum):
+    """What READ_STAMPS asks for."""
+
+    ENDS = 0
+    SENDINGS = 1
 
 
 class BoardState(IntEnum):
@@ -187,6 +201,23 @@ class TimeRecord:
 
 
 @dataclass(frozen=True)
+class Sending:
+    """When the first byte of a tensor left, in ticks of the board's clock, and the ticks of the copy before it."""
+
+    started: int
+    copied: int
+
+    @classmethod
+    def unpack_all(cls, payload: bytes) -> list[Self]:
+        """Return the sendings of a reply. Raises struct.error when they are malformed."""
+        return [cls(*values) for values in _SENDING.iter_unpack(payload)]
+
+    def pack(self) -> bytes:
+        """Return its bytes in a reply."""
+        return _SENDING.pack(self.started, self.copied)
+
+
+@dataclass(frozen=True)
 class Done:
     """DONE: the output of inference `number` is complete and has this CRC-32."""
 
@@ -260,3 +291,28 @@ def pack_taken(number: int) -> bytes:
 def unpack_taken(payload: bytes) -> int:
     """Return the number in the payload of TAKEN. Raises struct.error for a wrong length."""
     return int(_TAKEN.unpack(payload)[0])
+
+
+def pack_read_stamps(what: Stamps, first_byte: int) -> bytes:
+    """Return the payload of READ_STAMPS."""
+    return _READ_STAMPS.pack(what, first_byte)
+
+
+def pack_clock(ticks: int) -> bytes:
+    """Return the payload of a reply to READ_CLOCK."""
+    return _CLOCK.pack(ticks)
+
+
+def unpack_clock(payload: bytes) -> int:
+    """Return the ticks in a reply to READ_CLOCK. Raises struct.error for a wrong length."""
+    return int(_CLOCK.unpack(payload)[0])
+
+
+def pack_ends(ticks: Sequence[int]) -> bytes:
+    """Return the reply to READ_STAMPS for ends: of each the low half."""
+    return b"".join(_END.pack(each % (1 << 32)) for each in ticks)
+
+
+def unpack_ends(payload: bytes, now: int) -> list[int]:
+    """Return the ticks at which steps ended, the last 2^32 of which count up to `now`. Raises struct.error."""
+    return [now - (now - low) % (1 << 32) for (low,) in _END.iter_unpack(payload)]

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
+from tinysplit_hil.results.times import MeasuredTime, times_of
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.report import TimelineReport
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,16 @@ class Latency:
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """A project, its measurement sample by sample, the check of all outputs, and the stream of a pipelined one."""
+    """A project, its measurement sample by sample, and the check of all outputs.
+
+    `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples.
+    """
 
     project: Project
     measurement: Measurement
     outputs: OutputCheck
     stream: Stream | None = None
+    timeline: TimelineReport | None = None
 
     @property
     def estimated(self) -> Latency:
@@ -50,8 +57,8 @@ class MeasureReport:
     def measured(self) -> Latency:
         """Latency on the boards, mean over samples."""
         own = self.measurement
-        overlap_s = own.l_s + own.t_s - own.i_s.mean if self.project.has_streamed_cuts else 0.0
-        return Latency(own.l_s, own.t_s, overlap_s)
+        l_s, t_s = own.l_s.mean, own.t_s.mean
+        return Latency(l_s, t_s, l_s + t_s - own.i_s.mean if self.project.has_streamed_cuts else 0.0)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -74,9 +81,10 @@ class MeasureReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, times in seconds."""
-        rig, outputs = self.measurement.rig, self.outputs
+        rig = self.measurement.rig
         return {
             "schema_version": SCHEMA_VERSION,
+            "tinysplit_version": self.project.tinysplit_version,
             "model": self.project.model.model_dump(),
             "bits": self.project.bits,
             "baud": self.project.baud,
@@ -97,20 +105,42 @@ class MeasureReport:
                 "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
                 "measured": dict(zip("LTI", self.measured.values, strict=True)),
             },
+            "timeline": self.timeline.to_json() if self.timeline else None,
+            "times": [time.to_json() for time in self.times],
             "layers": self._layers_json(),
             "cuts": self._cuts_json(),
-            "output": {
-                "bit_exact": outputs.bit_exact,
-                "samples": outputs.samples,
-                "differing": list(outputs.differing),
-                "reference_samples": outputs.reference_samples,
-                "top1": outputs.top1,
-                "float_top1": outputs.float_top1,
-                "agreement": outputs.agreement,
-                "rmse": outputs.rmse,
-                "mae": outputs.mae,
-                "l2r": outputs.l2r,
-            },
+            "output": self._output_json(),
+        }
+
+    def _output_json(self) -> dict[str, Any]:
+        outputs = self.outputs
+        return {
+            "bit_exact": outputs.bit_exact,
+            "samples": outputs.samples,
+            "differing": list(outputs.differing),
+            "crc32": self._output_crcs(),
+            "reference_samples": outputs.reference_samples,
+            "top1": outputs.top1,
+            "float_top1": outputs.float_top1,
+            "agreement": outputs.agreement,
+            "rmse": outputs.rmse,
+            "mae": outputs.mae,
+            "l2r": outputs.l2r,
+        }
+
+    @property
+    def times(self) -> tuple[MeasuredTime, ...]:
+        """All times with their statistics: L, T, I, the period, layers and cuts."""
+        return tuple(times_of(self.project, self.measurement, self.stream))
+
+    def _output_crcs(self) -> dict[str, str]:
+        """Return the CRC-32 of each output by the number of its sample, from 1."""
+        parts = [(self.measurement.samples, self.measurement.outputs)]
+        parts += [(self.stream.samples, self.stream.outputs)] if self.stream else []
+        return {
+            str(sample + 1): f"{crc32(output.tobytes()):08x}"
+            for samples, outputs in parts
+            for sample, output in zip(samples, outputs, strict=True)
         }
 
     def _stream_json(self, stream: Stream) -> dict[str, Any]:
@@ -135,7 +165,7 @@ class MeasureReport:
 
     def board_l_s(self, number: int) -> float:
         """Return the seconds of all layers of board `number` (from 1), mean over samples."""
-        return sum(layer.seconds for layer in self.measurement.layers if layer.board == number)
+        return sum(layer.seconds.mean for layer in self.measurement.layers if layer.board == number)
 
     def _layers_json(self) -> list[dict[str, Any]]:
         return [
@@ -150,7 +180,7 @@ class MeasureReport:
                 "cycles_max": time.cycles.largest,
                 "estimated_cycles": layer.estimated_cycles,
                 "estimated_s": layer.estimated_s,
-                "measured_s": time.seconds,
+                "measured_s": time.seconds.mean,
             }
             for layer, time in zip(self.project.layers, self.measurement.layers, strict=True)
         ]

@@ -8,6 +8,7 @@ boards the delays of the host's ports are divided by the number of outputs, too.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 
 from tinysplit.common.errors import ToolError, UsageError
@@ -17,6 +18,7 @@ from tinysplit_hil.boards import Boards, NoRunError
 from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
 from tinysplit_hil.request_port import ClientError
 from tinysplit_hil.rig import Rig
+from tinysplit_hil.statistics import Statistics
 from tinysplit_hil.tasks import Task
 
 ROUNDING = 1e-9  # relative error of sums
@@ -28,13 +30,15 @@ class Stream:
     """Outputs of a stream of inputs and their period.
 
     `samples`: indices from 0 of those that succeeded; `outputs`: samples x elements, integers in HWC order.
-    `period_s` is None where failures have left too few outputs in a row. `host_port_share`: part of the period in which
-    the host sends an input, None where that is unknown; near 1 the host's port limits the boards.
+    `period_s` is None where failures have left too few outputs in a row. `intervals`: seconds between two outputs, None
+    for several copies of the network, which take turns. `host_port_share`: part of the period in which the host sends
+    an input, None where that is unknown; near 1 the host's port limits the boards.
     """
 
     samples: tuple[int, ...]
     outputs: IntArray
     period_s: float | None
+    intervals: Statistics | None
     host_port_share: float | None
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
@@ -124,11 +128,13 @@ class _Results:
         samples = sorted(self.outputs)
         copies = project.pipelines
         periods = [period for pipeline in copies if (period := self._period_s(pipeline))]
+        intervals_s = [seconds for run in self.runs for seconds in run.intervals_s()]
         shares = [share for run in self.runs for share in run.host_port_shares()]
         return Stream(
             samples=tuple(samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
             period_s=1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None,
+            intervals=Statistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
             host_port_share=sum(shares) / len(shares) if shares else None,
             failures=tuple(self.failures),
             not_run=len(self.missing),
@@ -200,17 +206,24 @@ class _Copy:
         self._waits_s += [min(waits)] if waits else []
 
     def span(self) -> tuple[float, int] | None:
-        """Return seconds and number of periods between the first and the last output after the start.
+        """Return seconds and number of periods between the first and the last output after the start."""
+        numbers = self._steady()
+        return (self._done_s[numbers[-1]] - self._done_s[numbers[0]], numbers[-1] - numbers[0]) if numbers else None
+
+    def intervals_s(self) -> Sequence[float]:
+        """Return the seconds between each two outputs of `span`; those with a lost event between them are missing."""
+        pairs = pairwise(self._steady())
+        return [self._done_s[later] - self._done_s[number] for number, later in pairs if later == number + 1]
+
+    def _steady(self) -> Sequence[int]:
+        """Return the numbers of the outputs after the start, at least two, or none.
 
         The last ones are left out if there are enough: no inputs follow that the boards would receive meanwhile.
         """
-        if not self._done_s:
-            return None
         numbers = sorted(self._done_s)
         steady = numbers[: -len(self.pipeline.boards)]
         numbers = steady if len(steady) > 1 else numbers
-        first, last = numbers[0], numbers[-1]
-        return (self._done_s[last] - self._done_s[first], last - first) if last > first else None
+        return numbers if len(numbers) > 1 else []
 
     def host_port_shares(self) -> Sequence[float]:
         """Return for each input the part of the period in which it was not waiting on the boards."""

@@ -10,6 +10,7 @@ from rich.text import Text
 from tinysplit.common.units import MS
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.report import print_timeline_report
 
 TIMES = ("est. ms", "meas. ms", "diff.")
 
@@ -32,9 +33,13 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
     console.print(_layer_table(report), "")
     if report.project.cuts:
         console.print(_cut_table(report), "")
+    if report.timeline:
+        print_timeline_report(report.timeline, console)
+        console.print()
     if report.failures:
         console.print(_failure_table(report), "")
     _print_outputs(report, console)
+    console.print(_statistics_table(report), "")
     console.print(_latency_table(report))
     if report.stream:
         console.print("", _period_table(report, report.stream))
@@ -50,7 +55,7 @@ def _layer_table(report: MeasureReport) -> Table:
         table.add_row(
             *(str(layer.number), layer.name, layer.kind, str(layer.board)),
             *_cycles(time.cycles.mean, layer.macc),
-            *_times(layer.estimated_s, time.seconds),
+            *_times(layer.estimated_s, time.seconds.mean),
         )
     table.add_section()
     for board in project.boards:
@@ -118,6 +123,21 @@ def _latency_table(report: MeasureReport) -> Table:
     return table
 
 
+def _statistics_table(report: MeasureReport) -> Table:
+    """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
+    table = _table(report, "Over all samples, in ms; I from START to DONE")
+    table.caption = None
+    _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
+    for time in report.times:
+        own = time.seconds
+        if time.number == 0:
+            median, low, high, *others = (
+                f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
+            )
+            table.add_row(time.title, str(len(own.values)), median, f"{low} .. {high}", *others)
+    return table
+
+
 def _of_slowest(report: MeasureReport) -> str:
     """Return, for copies of the network, on which boards the latency was measured."""
     if len(report.project.copies) == 1:
@@ -177,12 +197,11 @@ def _rig(report: MeasureReport) -> str:
 
 
 def _table(report: MeasureReport, title: str) -> Table:
-    rig = report.measurement.rig
     return Table(
         title=title,
         title_justify="left",
         title_style="bold",
-        caption=f"Measured on {rig.note}.",
+        caption=f"Measured on {report.measurement.rig.note}.",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from fake_reports import GOOD, make_report
 from fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure import measure
@@ -14,23 +15,6 @@ from tinysplit_hil.protocol import BoardError, ErrorCode
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import stream
 from tinysplit_hil.tables import PUBLISHED_MACC, print_measurement
-
-GOOD = OutputCheck(
-    samples=3,
-    differing=(),
-    reference_samples=360,
-    top1=0.975,
-    float_top1=0.9778,
-    agreement=0.99,
-    rmse=0.1,
-    mae=0.05,
-    l2r=0.02,
-)
-
-
-def make_report(outputs: OutputCheck = GOOD, macc: int = 100_000) -> MeasureReport:
-    project = make_project(macc=macc)
-    return MeasureReport(project, measure(project, FakeRig.make().rig, make_inputs()), outputs)
 
 
 def text_of(report: MeasureReport) -> str:

@@ -10,12 +10,23 @@ import pytest
 
 from firmware_on_host import compile_host, frame
 from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import BoardError, BoardState, ErrorCode, Identity, MessageType
+from tinysplit_hil.protocol import (
+    BoardError,
+    BoardState,
+    ErrorCode,
+    Identity,
+    MessageType,
+    Sending,
+    Stamps,
+    unpack_clock,
+)
+from tinysplit_hil.protocol import pack_read_stamps as pack_stamps
 
 REPLY = 0x80
 RESET, STOP, CHECK, REBOOT = MessageType.RESET, MessageType.STOP, MessageType.CHECK, MessageType.REBOOT
 IDENTIFY, LOAD, START = MessageType.IDENTIFY, MessageType.LOAD, MessageType.START
 READ_OUTPUT, READ_TIMES = MessageType.READ_OUTPUT, MessageType.READ_TIMES
+READ_CLOCK, READ_STAMPS = MessageType.READ_CLOCK, MessageType.READ_STAMPS
 DONE, TAKEN, ERROR = MessageType.DONE, MessageType.TAKEN, MessageType.ERROR
 INPUT = bytes(i % 199 for i in range(300))
 OUTPUT = bytes((x + 1) % 256 for x in INPUT[:260])
@@ -213,6 +224,41 @@ def test_times_of_more_than_32_bits_are_not_cut_off(staged: Path) -> None:
     assert refused == error(6, ErrorCode.BAD_RANGE, READ_TIMES)
 
 
+def clock(keep: int) -> Request:
+    return READ_CLOCK, bytes([keep])
+
+
+def stamps(what: Stamps, first_byte: int = 0) -> Request:
+    return READ_STAMPS, pack_stamps(what, first_byte)
+
+
+def test_steps_end_one_after_the_other_while_the_clock_is_kept(staged: Path) -> None:
+    _, before, *_, after, ends = ask(staged, reset(), clock(1), *inference(0), clock(1), stamps(Stamps.ENDS))
+    first, last = (unpack_clock(reply.payload) for reply in (before, after))
+    times = [low for (low,) in struct.iter_unpack("<I", ends.payload)]
+    assert len(times) == 3
+    assert [first % 2**32, *times, last % 2**32] == sorted({first % 2**32, *times, last % 2**32})
+    assert last > first + 2**32
+
+
+@pytest.mark.parametrize("requests", [(), (clock(1), clock(0)), (clock(1), reset(6))])
+def test_ends_are_noted_on_demand_only(staged: Path, requests: tuple[Request, ...]) -> None:
+    *_, ends = ask(staged, reset(), *requests, *inference(0), stamps(Stamps.ENDS))
+    assert ends.payload == bytes(12)
+
+
+def test_parts_of_the_stamps(staged: Path) -> None:
+    whole, rest, none = ask(staged, *(stamps(Stamps.SENDINGS, first) for first in (0, 16, 32)))
+    assert Sending.unpack_all(whole.payload) == [Sending(1 | 2 << 32, 3), Sending(5 | 6 << 32, 7)]
+    assert (rest.payload, none.payload) == (whole.payload[16:], b"")
+
+
+@pytest.mark.parametrize(("what", "first_byte"), [(0, 13), (1, 33), (2, 0)])
+def test_stamps_that_there_are_not(staged: Path, what: int, first_byte: int) -> None:
+    request = READ_STAMPS, struct.pack("<BH", what, first_byte)
+    assert ask(staged, request) == [error(1, ErrorCode.BAD_RANGE, READ_STAMPS)]
+
+
 @pytest.mark.parametrize(("offset", "size"), [(53, 248), (300, 1), (301, 0), (2**32 - 4, 8)])
 def test_a_load_beyond_the_input_is_refused(port: Path, offset: int, size: int) -> None:
     assert ask(port, reset(), load(0, offset, bytes(size)))[1] == error(2, ErrorCode.BAD_RANGE, LOAD)
@@ -234,6 +280,7 @@ def test_other_lengths_than_a_type_has_are_refused(port: Path, kind: MessageType
         assert ask(port, (kind, b"")) == [error(1, ErrorCode.UNKNOWN_TYPE, kind)]
         return
     right = {IDENTIFY: [0, 1], LOAD: range(8, 1025), READ_OUTPUT: [10], READ_TIMES: [2], RESET: [4], START: [8]}
+    right |= {READ_CLOCK: [1], READ_STAMPS: [3]}
     for size in sorted({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 252, 1024} - set(right.get(kind, [0]))):
         assert ask(port, (kind, bytes(size))) == [error(1, ErrorCode.BAD_LENGTH, kind)]
 

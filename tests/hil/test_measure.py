@@ -9,7 +9,7 @@ from fake_boards import ALL, CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.frames import Frame
-from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, Spread, measure
+from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, measure
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind, TimeRecord
 
 CUT_S = (CUT_TICKS + COPY_TICKS) / CORE_HZ
@@ -40,10 +40,10 @@ def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
         4 * LAYER_TICKS[1],
         LAYER_TICKS[2],
     ]
-    assert [layer.seconds for layer in measurement.layers] == pytest.approx([0.04, 0.004, 0.0001])
+    assert [layer.seconds.mean for layer in measurement.layers] == pytest.approx([0.04, 0.004, 0.0001])
     assert measurement.cuts[0].seconds.mean == pytest.approx((4 * CUT_TICKS + COPY_TICKS) / CORE_HZ)
-    assert measurement.l_s == pytest.approx(0.0441)
-    assert measurement.t_s == pytest.approx(0.07997)
+    assert measurement.l_s.mean == pytest.approx(0.0441)
+    assert measurement.t_s.mean == pytest.approx(0.07997)
 
 
 def test_an_inference_lasts_from_start_to_done(fake: FakeRig) -> None:
@@ -62,12 +62,12 @@ def test_copies_take_turns() -> None:
         *((1, 1), (1, 2), (2, 3)),
         *((3, 1), (3, 2), (4, 3)),
     ]
-    seconds = [layer.seconds for layer in measurement.layers]
+    seconds = [layer.seconds.mean for layer in measurement.layers]
     assert seconds[3:] == pytest.approx([3 * seconds[0], 3 * seconds[1], seconds[2]])
     assert len(measurement.cuts) == 2
     # Both are estimated alike, so that the first counts as the slowest.
-    assert measurement.l_s == pytest.approx(sum(seconds[:3]))
-    assert measurement.t_s == pytest.approx(CUT_S)
+    assert measurement.l_s.mean == pytest.approx(sum(seconds[:3]))
+    assert measurement.t_s.mean == pytest.approx(CUT_S)
     assert (measurement.i_s.smallest, measurement.i_s.largest) == pytest.approx((FIRST_S + LAST_S,) * 2, rel=1e-6)
 
 
@@ -92,7 +92,7 @@ def test_spread_over_samples(fake: FakeRig) -> None:
 
     last.on_request = slow_down
     cycles = measure(make_project(), fake.rig, make_inputs()).layers[2].cycles
-    assert cycles == Spread(LAYER_TICKS[2] + 200, LAYER_TICKS[2] + 100, LAYER_TICKS[2] + 300)
+    assert cycles.values == tuple(LAYER_TICKS[2] + more for more in (100, 200, 300))
 
 
 def test_every_sample_has_a_run_of_its_own(fake: FakeRig) -> None:

@@ -18,6 +18,9 @@ from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.stream import stream
+from tinysplit_hil.timeline.recording import record_inferences
+from tinysplit_hil.timeline.report import TimelineReport
+from tinysplit_hil.timeline.spans import Kind
 from tinysplit_hil.virtual import ResetCause, VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.clock import PS_PER_S
 from tinysplit_hil.virtual.registry import find
@@ -57,9 +60,34 @@ def test_measurement(project: Project, folder: Path) -> None:
     )
     (cut,) = project.cuts
     line_s = (cut.payload_bytes + 15 + 11) * 10 / project.baud  # a DATA frame and the ACK
-    assert measurement.t_s == pytest.approx(line_s, rel=0.05)
-    assert measurement.i_s.mean == pytest.approx(measurement.l_s + measurement.t_s, rel=0.02)
+    assert measurement.t_s.mean == pytest.approx(line_s, rel=0.05)
+    assert measurement.i_s.mean == pytest.approx(measurement.l_s.mean + measurement.t_s.mean, rel=0.02)
     assert measurement.cuts[0].repeats == 0
+
+
+def test_a_timeline(project: Project, folder: Path) -> None:
+    inputs, _ = make_inputs(project, folder, 1)
+    with open_rig("virtual", project, folder) as rig:
+        measurement = measure(project, rig, inputs)
+        report = TimelineReport(project, record_inferences(project, rig, inputs))
+    timeline, (part,) = report.timeline, report.parts
+    assert timeline.uncertainty_s < 20e-6
+    layers = [span for span in timeline.measured if span.kind is Kind.LAYER]
+    own_s = [layer.seconds.mean for layer in measurement.layers]
+    assert [span.seconds for span in layers] == pytest.approx(own_s, rel=0.02, abs=10e-6)
+    assert max(span.end_s for span in timeline.measured if span.row.name == "board 2") == pytest.approx(
+        measurement.i_s.mean, rel=0.01
+    )
+    wire = next(span for span in timeline.measured if span.kind is Kind.WIRE)
+    taken = next(span for span in timeline.measured if span.kind is Kind.COPY and span.row.name == "board 2")
+    assert wire.start_s >= layers[-2].end_s
+    assert layers[-1].start_s == pytest.approx(taken.end_s, abs=10e-6)
+    assert part.t_s == pytest.approx(measurement.t_s.mean, rel=0.002)
+    assert part.waiting_s is not None
+    assert part.hand_off_s is not None
+    assert 0 < part.waiting_s < 100e-6
+    assert 0 < part.driver_s < 0.1 * part.wire_s
+    assert part.hand_off_s == pytest.approx(part.t_s, rel=0.2)
 
 
 def test_boards_sleep_between_runs(project: Project, folder: Path) -> None:
@@ -88,7 +116,7 @@ def test_stream(project: Project, folder: Path) -> None:
         alone = measure(project, rig, inputs[:1])
     assert np.array_equal(streamed.outputs, expected)
     assert streamed.period_s is not None
-    busiest_s = max(sum(t.seconds for t in alone.layers if t.board == board.number) for board in project.boards)
+    busiest_s = max(sum(t.seconds.mean for t in alone.layers if t.board == board.number) for board in project.boards)
     assert busiest_s < streamed.period_s < alone.i_s.mean
 
 

@@ -13,7 +13,6 @@ from example import MODEL, SAMPLES
 from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from qdq import Reader
-from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -23,6 +22,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -53,9 +53,7 @@ def run(
     project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
-    report = pipeline.measure_folder(
-        project, out, folder / "samples.npz", pipeline.MeasureSettings(sample_count=len(x)), QUIET
-    )
+    report = measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
     return plan.boards[0].memory, report
 
 

@@ -11,7 +11,6 @@ from rich.console import Console
 from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from shared_models import RESNET, shared_model
-from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
@@ -20,6 +19,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -47,9 +47,7 @@ def run(
     project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
-    return pipeline.measure_folder(
-        project, out, folder / "samples.npz", pipeline.MeasureSettings(sample_count=len(x)), QUIET
-    )
+    return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
 
 
 def branches(folder: Path) -> tuple[Path, NDArray[np.float32]]:

@@ -17,6 +17,7 @@ from tinysplit.build.folder import build_folder as build_by_platformio
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.virtual.symbols import load_program
 
 QUIET = Console(quiet=True)
@@ -49,7 +50,7 @@ def test_each_board_decides_for_itself(tmp_path: Path) -> None:
         assert addresses
         assert {address >> 16 == 0x1000 for address in addresses} == {is_in_ram}
         assert (0 < built.sizes.ram_code_bytes <= built.board.ram_code_bytes) is is_in_ram
-    measured = pipeline.measure_folder(project, out, SAMPLES, pipeline.MeasureSettings(sample_count=3), QUIET)
+    measured = measure_folder(project, out, SAMPLES, MeasureSettings(sample_count=3), QUIET)
     assert measured.outputs.bit_exact
 
 
@@ -92,8 +93,8 @@ def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
     first = 0x10000000 + data_bytes - 48 * 1024
     in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]
     assert first <= min(in_ram) < first + 16
-    measuring = pipeline.MeasureSettings(sample_count=3)
-    assert pipeline.measure_folder(project, tmp_path / "out", SAMPLES, measuring, QUIET).outputs.bit_exact
+    measuring = MeasureSettings(sample_count=3)
+    assert measure_folder(project, tmp_path / "out", SAMPLES, measuring, QUIET).outputs.bit_exact
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.split.copies import Copies
 from tinysplit.split.problem import Objective
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 
 pytestmark = pytest.mark.slow
 
 QUIET = Console(quiet=True)
 SETTINGS = CostSettings(objective=Objective.THROUGHPUT)
-STREAM = pipeline.MeasureSettings(is_pipelined=True, sample_count=16)
+STREAM = MeasureSettings(is_pipelined=True, sample_count=16)
 
 
 def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> pipeline.RunRequest:
@@ -51,12 +52,12 @@ def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
     assert measured.measurement.i_s.mean == pytest.approx(measured.measured.i_s, rel=0.03)
     assert {board["number"] for board in report.build.to_json()["boards"]} == {1, 2, 3}
 
-    alone = pipeline.MeasureSettings(sample_count=4)
-    again = pipeline.measure_folder(Project.read(out), out, SAMPLES, alone, QUIET)
+    alone = MeasureSettings(sample_count=4)
+    again = measure_folder(Project.read(out), out, SAMPLES, alone, QUIET)
     assert (again.outputs.bit_exact, again.measurement.samples) == (True, (0, 1, 2, 3))
     assert np.array_equal(again.measurement.outputs, streamed.outputs[:4])
     with pytest.raises(UsageError, match="2 samples for 3 copies of the network: at least 3"):
-        pipeline.measure_folder(Project.read(out), out, SAMPLES, pipeline.MeasureSettings(sample_count=2), QUIET)
+        measure_folder(Project.read(out), out, SAMPLES, MeasureSettings(sample_count=2), QUIET)
 
 
 def test_too_few_samples_are_said_before_the_build(tmp_path: Path) -> None:

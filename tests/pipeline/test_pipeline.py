@@ -13,6 +13,7 @@ from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -29,9 +30,9 @@ PAIRS = [
 ]
 
 
-def measure_folder(project: Project, folder: Path, samples: Path, sample_count: int) -> MeasureReport:
-    settings = pipeline.MeasureSettings(sample_count=sample_count)
-    return pipeline.measure_folder(project, folder, samples, settings, QUIET)
+def measured(project: Project, folder: Path, samples: Path, sample_count: int) -> MeasureReport:
+    settings = MeasureSettings(sample_count=sample_count)
+    return measure_folder(project, folder, samples, settings, QUIET)
 
 
 def assert_as_estimated(report: MeasureReport) -> None:
@@ -51,7 +52,7 @@ def assert_as_estimated(report: MeasureReport) -> None:
 )
 def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None:
     project, out = shared_example(*boards, bits=bits)
-    report = measure_folder(project, out, SAMPLES, 2)
+    report = measured(project, out, SAMPLES, 2)
     assert_as_estimated(report)
     assert report.outputs.samples == 2
     assert report.outputs.reference_samples == 360
@@ -59,7 +60,7 @@ def test_the_example_on_every_family(boards: tuple[str, str], bits: int) -> None
 
 def test_two_measurements_agree_to_the_cycle() -> None:
     project, out = shared_example("nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
-    first, second = (measure_folder(project, out, SAMPLES, 2).to_json() for _ in range(2))
+    first, second = (measured(project, out, SAMPLES, 2).to_json() for _ in range(2))
     assert first == second
 
 
@@ -74,7 +75,7 @@ def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
         samples=SAMPLES,
         calibration=CALIBRATION,
         out=out,
-        measuring=pipeline.MeasureSettings(sample_count=1),
+        measuring=MeasureSettings(sample_count=1),
     )
     assert_as_estimated(pipeline.run(request, QUIET).measurement)
 
@@ -88,7 +89,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     split_file = pipeline.describe_split(context, replace(split, assignment=(0, 0, 1, 1, 0, 1, 1)))
     project = pipeline.generate_folder(context, split_file, CALIBRATION, out)
     build_folder(project, out).check()
-    report = measure_folder(project, out, SAMPLES, 2)
+    report = measured(project, out, SAMPLES, 2)
     assert len(report.project.cuts) == 3
     assert len(report.project.links) == 1
     assert_as_estimated(report)

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
-from tinysplit import pipeline
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode
@@ -19,6 +18,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.report import MeasureReport
 
 pytestmark = pytest.mark.slow
@@ -57,8 +57,8 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
-    asked = pipeline.MeasureSettings(sample_count=len(x), is_pipelined=True)
-    return pipeline.measure_folder(project, out, folder / "samples.npz", asked, QUIET)
+    asked = MeasureSettings(sample_count=len(x), is_pipelined=True)
+    return measure_folder(project, out, folder / "samples.npz", asked, QUIET)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,8 @@ def test_streamed_hand_offs_are_right_and_as_fast_as_estimated(boards: str, cut:
     (hand_off,) = streamed.project.cuts
     assert hand_off.is_taken_by_rows
     saved_s = whole.measurement.i_s.mean - streamed.measurement.i_s.mean
+    line_s = hand_off.payload_bytes * 10 / streamed.project.baud
+    assert streamed.measured.t_s > line_s  # the sender's counter does not stop while rows leave
     consumer_s = streamed.project.layers[cut].estimated_s
     assert saved_s > 0.6 * min(hand_off.estimated_s, consumer_s)
     errors = [each.estimated.i_s / each.measurement.i_s.mean for each in (whole, streamed)]

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import (
+    HOST_PAYLOAD_BYTES,
     RECORDS_PER_REPLY,
     REPLY_BIT,
     BoardError,
@@ -17,7 +18,11 @@ from tinysplit_hil.protocol import (
     ErrorCode,
     Identity,
     MessageType,
+    Sending,
+    Stamps,
     TimeRecord,
+    pack_clock,
+    pack_ends,
     pack_taken,
 )
 
@@ -32,6 +37,7 @@ class FakeTime:
 
     def __init__(self) -> None:
         self.s = 0.0
+        self.began_s = 0.0  # when the newest input was complete
         self.ports: list[FakePort] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
@@ -71,6 +77,12 @@ class FakeBoard:
     takes_input: bool = True
     on_request: Callable[[Frame], None] = lambda _: None
     records: list[TimeRecord] = field(default_factory=list)
+    ends_s: tuple[float, ...] = ()  # of the steps, and when tensors began to leave, from the begin of an inference
+    started_s: tuple[float, ...] = ()
+    copied: int = 0  # ticks
+    clock_rate: float = 1.0
+    clock_offset_s: float = 0.0
+    keeps_clock: bool = False
     frames_to_lose: int = 0  # of the next frames that it sends
     wrong_reply: bytes | None = None  # payload of every reply
     lost_events: set[int] = field(default_factory=set)  # types that never arrive
@@ -146,6 +158,7 @@ class FakeBoard:
             self.event(MessageType.ERROR, BoardError(ErrorCode.INPUT_CORRUPT, number).pack())
             return b""
         self.place = number, bytes(self.input)
+        self.time.began_s = self.time.s
         self.time.after(0, self.step)
         return b""
 
@@ -172,6 +185,22 @@ class FakeBoard:
     def on_read_times(self, payload: bytes) -> bytes:
         (first,) = struct.unpack("<H", payload)
         return b"".join(record.pack() for record in self.records[first : first + RECORDS_PER_REPLY])
+
+    def on_read_clock(self, payload: bytes) -> bytes:
+        self.keeps_clock = payload == b"\1"
+        return pack_clock(self.ticks(self.time.s))
+
+    def on_read_stamps(self, payload: bytes) -> bytes:
+        what, first = struct.unpack("<BH", payload)
+        begin_s = self.time.began_s
+        if what == Stamps.ENDS:
+            stamps = pack_ends([self.ticks(begin_s + seconds) for seconds in self.ends_s])
+        else:
+            stamps = b"".join(Sending(self.ticks(begin_s + s), self.copied).pack() for s in self.started_s)
+        return stamps[first : first + HOST_PAYLOAD_BYTES]
+
+    def ticks(self, time_s: float) -> int:
+        return round((time_s * self.clock_rate + self.clock_offset_s) * self.identity.timer_hz)
 
     def event(self, kind: MessageType, payload: bytes) -> None:
         if kind not in self.lost_events:

@@ -63,6 +63,7 @@ const network_tensor_t network_output = {{.offset = 0, .stage = 0, .bytes = {out
 const uint16_t network_watchdog_ms = 0;
 const bool network_has_long_layers = false;
 network_time_t network_times[{count}];
+uint32_t network_ended[{count}];
 """
 LINK_INCLUDES = """
 #include "board.h"

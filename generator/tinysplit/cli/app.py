@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
 from tinysplit.cli.bench import bench, flash
+from tinysplit.cli.compare import compare
 from tinysplit.cli.explore import explore
 from tinysplit.cli.info import info
 from tinysplit.cli.library import library
@@ -147,6 +148,7 @@ app.command()(flash)
 app.command()(info)
 app.command()(library)
 app.command()(measure)
+app.command()(compare)
 app.command()(virtual)
 app.command("import-trace")(import_trace)
 app.command()(run)

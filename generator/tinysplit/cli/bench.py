@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.options import WIRING_TEST, Clock, Folder, HostBaud, Json, ProgrammerOption, emit, messages
@@ -29,6 +28,7 @@ from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_power, re
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
+from tinysplit_hil.rig import VIRTUAL
 
 bench = typer.Typer(help="Real boards on a desk: find them, test their wires, and let users open their ports.")
 
@@ -69,10 +69,10 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
-    if rig == pipeline.VIRTUAL_RIG and out:
+    if rig == VIRTUAL and out:
         raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    text = "" if rig == pipeline.VIRTUAL_RIG else Path(rig).read_text(encoding="utf-8")
+    text = "" if rig == VIRTUAL else Path(rig).read_text(encoding="utf-8")
     found = check_bench(boards, rig, folder, programmer, messages)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
@@ -83,7 +83,7 @@ def check(
 
 def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
     """Return the names of the boards. Raises UsageError or InputError where they are not known, or too few."""
-    if rig == pipeline.VIRTUAL_RIG and not names:
+    if rig == VIRTUAL and not names:
         raise UsageError(f"--rig {rig}: repeat --board for each board of the test")
     names = names or names_in(Path(rig))
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
@@ -109,7 +109,7 @@ def reset(
     as_json: Json = False,
 ) -> None:
     """Reset the boards of a rig: by their probes, by the host or by their power."""
-    if str(rig) == pipeline.VIRTUAL_RIG:
+    if str(rig) == VIRTUAL:
         raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
     found = {
@@ -144,7 +144,7 @@ def flash(
     as_json: Json = False,
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
-    if str(rig) == pipeline.VIRTUAL_RIG:
+    if str(rig) == VIRTUAL:
         raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:

@@ -187,6 +187,33 @@ Vcd = Annotated[
     Path | None,
     typer.Option("--vcd", help="VCD file to write: the markers of virtual boards (`generate --markers`)."),
 ]
+SaveFile = Annotated[
+    Path | None,
+    typer.Option("--save", help="Write the measurement to a JSON file, which `tinysplit compare` reads."),
+]
+CsvFile = Annotated[
+    Path | None, typer.Option("--csv", help="Write all times and their statistics over samples to a CSV file.")
+]
+JunitFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        help="Write JUnit XML for continuous integration: a test case for each sample, and the median of each time.",
+    ),
+]
+TimelineOption = Annotated[
+    bool,
+    typer.Option(
+        "--timeline",
+        help="Run up to three more inferences with aligned clocks, and print what boards and links do when, estimated "
+        "above measured, and T as wire, driver and waiting time.",
+    ),
+]
+TimelineSvg = Annotated[Path | None, typer.Option("--timeline-svg", help="Write this timeline as a picture.")]
+TimelineTrace = Annotated[
+    Path | None,
+    typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 

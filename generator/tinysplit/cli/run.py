@@ -22,6 +22,7 @@ from tinysplit.cli.options import (
     CodeMemoryChoice,
     CodeMemoryOfSplit,
     CodeMemoryOption,
+    CsvFile,
     FailFast,
     Folder,
     HostBaud,
@@ -29,6 +30,7 @@ from tinysplit.cli.options import (
     HostProtocolOption,
     IdealMemory,
     Json,
+    JunitFile,
     KernelOption,
     Markers,
     MaxAccuracyDrop,
@@ -43,7 +45,11 @@ from tinysplit.cli.options import (
     Rig,
     SampleCount,
     SamplesFile,
+    SaveFile,
     SplitPath,
+    TimelineOption,
+    TimelineSvg,
+    TimelineTrace,
     Vcd,
     bits_or_goal,
     emit,
@@ -64,6 +70,9 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit_hil.measure_folder import DEFAULT_SAMPLE_COUNT, MeasureSettings, measure_folder
+from tinysplit_hil.results.files import ResultFiles
+from tinysplit_hil.rig import VIRTUAL
 from tinysplit_hil.tables import print_measurement
 from tinysplit_hil.wiring import run_wiring_test
 
@@ -76,28 +85,44 @@ Calibration = Annotated[
 class MeasureOptions:
     """Options of `measure` and `run`."""
 
-    rig: Rig = pipeline.VIRTUAL_RIG
-    sample_count: SampleCount = pipeline.DEFAULT_SAMPLE_COUNT
+    rig: Rig = VIRTUAL
+    sample_count: SampleCount = DEFAULT_SAMPLE_COUNT
     pipelined: Pipelined = False
     fail_fast: FailFast = False
     ideal_memory: IdealMemory = False
     vcd: Vcd = None
+    save: SaveFile = None
+    csv: CsvFile = None
+    junit: JunitFile = None
+    timeline: TimelineOption = False
+    timeline_svg: TimelineSvg = None
+    timeline_trace: TimelineTrace = None
 
     @property
-    def settings(self) -> pipeline.MeasureSettings:
+    def settings(self) -> MeasureSettings:
         """The settings. Raises UsageError for real boards with ideal memory."""
-        if self.ideal_memory and self.rig != pipeline.VIRTUAL_RIG:
+        if self.ideal_memory and self.rig != VIRTUAL:
             raise UsageError(f"--ideal-memory is for virtual boards: leave it out with --rig {self.rig}")
-        if self.vcd and self.rig != pipeline.VIRTUAL_RIG:
+        if self.vcd and self.rig != VIRTUAL:
             raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
-        return pipeline.MeasureSettings(
+        return MeasureSettings(
             rig=self.rig,
             sample_count=self.sample_count,
             is_pipelined=self.pipelined,
             fail_fast=self.fail_fast,
             has_ideal_memory=self.ideal_memory,
             vcd=self.vcd,
+            has_timeline=bool(self.timeline or self.timeline_svg or self.timeline_trace),
         )
+
+    @property
+    def files(self) -> ResultFiles:
+        """The files to write. Raises UsageError where one cannot be."""
+        files = ResultFiles(
+            json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
+        )
+        files.check()
+        return files
 
 
 def generate(
@@ -172,8 +197,9 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
-    project = Project.read(folder)
-    report = pipeline.measure_folder(project, folder, samples, measuring.settings, messages)
+    project, files = Project.read(folder), measuring.files
+    report = measure_folder(project, folder, samples, measuring.settings, messages)
+    files.write(report)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
     report.check()
 
@@ -218,11 +244,12 @@ def run(
         goal=goal,
         has_markers=markers,
     )
-    _report(pipeline.run(request, messages), as_json)
+    _report(measuring.files, pipeline.run(request, messages), as_json)
 
 
-def _report(report: pipeline.RunReport, as_json: bool) -> None:
+def _report(files: ResultFiles, report: pipeline.RunReport, as_json: bool) -> None:
     """Show the results of all stages. Raises CheckFailedError unless all outputs are bit-exact."""
+    files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()
 
@@ -241,7 +268,7 @@ def _costs(
     Real boards have to be flashed for that, so there --wiring names the result.
     """
     tested = None
-    if options.is_auto and rig == pipeline.VIRTUAL_RIG:
+    if options.is_auto and rig == VIRTUAL:
         request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
         with TemporaryDirectory() as folder:
             tested = run_wiring_test(request, rig, Path(folder), messages)

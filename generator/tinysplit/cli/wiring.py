@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
@@ -33,6 +32,7 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
 from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit_hil.rig import VIRTUAL
 from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.wiring_report import print_wiring
 
@@ -52,7 +52,7 @@ def wiring(
     link: LinkOption = None,
     link_driver: LinkDriverOption = None,
     clock: Clock = ClockSource.HSI,
-    rig: Rig = pipeline.VIRTUAL_RIG,
+    rig: Rig = VIRTUAL,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     test_bytes: Annotated[
         int | None,

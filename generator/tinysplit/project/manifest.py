@@ -151,6 +151,11 @@ class ProjectCut(FileModel):
     is_taken_by_rows: bool = False
     why_whole: str = ""  # why it is not streamed at both ends
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether a board computes while it sends or takes the tensor."""
+        return self.is_sent_by_rows or self.is_taken_by_rows
+
 
 class ProjectLink(FileModel):
     """A UART connection between two boards; all pairs are in the order of `boards`."""
@@ -278,9 +283,14 @@ class Project(FileModel):
         return self.slowest.estimated_t_s
 
     @property
+    def estimated_i_s(self) -> float:
+        """I of the slowest copy in seconds: L + T, less what streamed hand-offs save."""
+        return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
+
+    @property
     def has_streamed_cuts(self) -> bool:
         """Whether I is less than L + T, as boards compute while a tensor crosses."""
-        return any(cut.is_sent_by_rows or cut.is_taken_by_rows for cut in self.cuts)
+        return any(cut.is_streamed for cut in self.cuts)
 
     @property
     def has_markers(self) -> bool:
@@ -300,6 +310,10 @@ class Project(FileModel):
     def board(self, number: int) -> ProjectBoard:
         """Return the board with this number."""
         return next(board for board in self.boards if board.number == number)
+
+    def link(self, first: int, second: int) -> ProjectLink:
+        """Return the link of two boards, which have one."""
+        return next(link for link in self.links if set(link.boards) == {first, second})
 
     def speaks_mlperf(self, number: int) -> bool:
         """Return whether the host port of board `number` speaks MLPerf Tiny's protocol."""

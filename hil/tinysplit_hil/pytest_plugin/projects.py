@@ -20,6 +20,7 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.flash import flash_rig
+from tinysplit_hil.measure_folder import DEFAULT_SAMPLE_COUNT, MeasureSettings, measure_boards
 from tinysplit_hil.pytest_plugin.rig import RigOfTests
 from tinysplit_hil.report import MeasureReport
 
@@ -94,7 +95,7 @@ class ProjectOnRig:
 
     @_without_our_frames
     def measure(
-        self, samples: SampleSource, count: int = pipeline.DEFAULT_SAMPLE_COUNT, *, is_pipelined: bool = False
+        self, samples: SampleSource, count: int = DEFAULT_SAMPLE_COUNT, *, is_pipelined: bool = False
     ) -> Measured:
         """Run the first `count` samples on the boards and return what came out.
 
@@ -105,8 +106,8 @@ class ProjectOnRig:
         quantized = read_quantized(self.folder, self.project)
         loaded = load_samples(self._files.path(samples), quantized.graph).first(count)
         flash_rig(self.project, self.folder, self.rig.spec, self.rig.programmer, console)
-        settings = pipeline.MeasureSettings(rig=self.rig.spec, sample_count=count, is_pipelined=is_pipelined)
-        report = pipeline.measure_boards(self.project, self.folder, quantized, loaded, settings, console)
+        settings = MeasureSettings(rig=self.rig.spec, sample_count=count, is_pipelined=is_pipelined)
+        report = measure_boards(self.project, self.folder, quantized, loaded, settings, console)
         integers = report.measurement.outputs[:, quantized.graph.output_order]
         integers = integers.reshape(len(integers), *quantized.graph.output_shape)
         return Measured(report, quantized.output_format.dequantize(integers), integers, *report.measured.values)

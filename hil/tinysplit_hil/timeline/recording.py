@@ -1,0 +1,159 @@
+"""Records inferences with the begin and end of every step of every board, in the time of the host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tinysplit.common.errors import ToolError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.manifest import Project
+from tinysplit_hil.boards import Boards
+from tinysplit_hil.measure import infer, read_times
+from tinysplit_hil.protocol import RecordKind, Sending, TimeRecord
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import Task
+from tinysplit_hil.timeline.clocks import AlignedClock, read_clocks
+
+MOST_RECORDINGS = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a board: a layer, from 1, a transfer, by its cut from 1, or the network's input or output.
+
+    `begin_s` and `end_s` include waits, `own_s` does not; all are in seconds, and the first two begin with the
+    inference. The first step of a board begins when the inference does, or with the input.
+    """
+
+    kind: RecordKind
+    number: int
+    begin_s: float
+    end_s: float
+    own_s: float
+
+
+@dataclass(frozen=True)
+class SentTensor:
+    """A transfer on its sender: first bit and acknowledgement in seconds from the begin, and the copy before it."""
+
+    started_s: float
+    acknowledged_s: float
+    copied_s: float
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One inference: steps of the boards by number, tensors by the numbers of their cuts.
+
+    `uncertainty_s`: of the alignment of each board's clock with the host's.
+    """
+
+    steps: Mapping[int, Sequence[Step]]
+    sent: Mapping[int, SentTensor]
+    uncertainty_s: Mapping[int, float]
+
+    def step(self, board: int, kind: RecordKind, number: int) -> Step:
+        """Return a step of a board."""
+        return next(step for step in self.steps[board] if (step.kind, step.number) == (kind, number))
+
+
+@dataclass(frozen=True)
+class _Stamps:
+    """What a board has noted: records and ends in the order of its steps, and its sendings."""
+
+    records: Sequence[TimeRecord]
+    ends: Sequence[int]
+    sendings: Sequence[Sending]
+
+
+def record_inferences(project: Project, rig: Rig, inputs: IntArray) -> tuple[Recording, ...]:
+    """Run the first inputs (N x H x W x C, integers) on the slowest copy, and record what its boards do.
+
+    The boards poll where they would sleep, as in sleep the clocks of most cores stop. Raises ToolError when a board
+    fails or runs firmware of before.
+    """
+    boards = Boards(project, rig)
+    boards.check()
+    return tuple(_record(boards, sample.tobytes()) for sample in inputs[:MOST_RECORDINGS])
+
+
+def _record(boards: Boards, data: bytes) -> Recording:
+    boards.start_run()
+    try:
+        first = read_clocks(boards)
+        infer(boards, boards.project.slowest, data)
+        read_times(boards, boards.project.slowest)  # once these are complete
+        last = read_clocks(boards)
+        stamps = {number: _read_stamps(boards, number) for number in boards.project.slowest.boards}
+    except ToolError as error:
+        raise boards.explain(error) from None
+    clocks = {number: AlignedClock(first[number], last[number]) for number in stamps}
+    return _Aligned(boards, clocks, stamps).recording()
+
+
+def _read_stamps(boards: Boards, number: int) -> _Stamps:
+    client, found = boards.clients[number], []
+
+    def read() -> Task[None]:
+        records = yield from client.read_times()
+        sendings = yield from client.read_sendings()
+        now, _, _ = yield from client.read_clock(keep=False)
+        ends = yield from client.read_ends(now)
+        found.append(_Stamps(records, ends, sendings))
+
+    boards.run([read()])
+    stamps = found[0]
+    if len(stamps.ends) != len(stamps.records):
+        raise ToolError(f"{client.name} sent {len(stamps.ends)} ends of {len(stamps.records)} steps: flash it again")
+    return stamps
+
+
+class _Aligned:
+    """The stamps of all boards in the time of the host, from the begin of the inference."""
+
+    def __init__(self, boards: Boards, clocks: Mapping[int, AlignedClock], stamps: Mapping[int, _Stamps]) -> None:
+        self._boards = boards
+        self._clocks = clocks
+        self._stamps = stamps
+        inputs = boards.project.slowest.input_boards
+        begins = (self._host_s(n, stamps[n].ends[0] - stamps[n].records[0].ticks) for n in inputs)
+        self._begin_s = 0.0
+        self._begin_s = min(begins)
+
+    def recording(self) -> Recording:
+        steps = {number: tuple(self._steps(number)) for number in self._stamps}
+        sent = {cut: tensor for number in self._stamps for cut, tensor in self._sent(number).items()}
+        return Recording(steps, sent, {number: clock.uncertainty_s for number, clock in self._clocks.items()})
+
+    def _seconds(self, number: int, ticks: int) -> float:
+        return ticks / self._boards.identities[number].timer_hz
+
+    def _host_s(self, number: int, ticks: int) -> float:
+        return self._clocks[number].host_s(self._seconds(number, ticks)) - self._begin_s
+
+    def _steps(self, number: int) -> list[Step]:
+        stamps, steps = self._stamps[number], list[Step]()
+        for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
+            own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
+            begin_s = steps[-1].end_s if steps else max(0.0, end_s - own_s) if _is_input(record) else 0.0
+            if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
+                end_s = begin_s
+            is_cut = record.kind in (RecordKind.TRANSFER, RecordKind.COPY)
+            steps.append(Step(record.kind, record.index + is_cut, begin_s, end_s, own_s))
+        return steps
+
+    def _sent(self, number: int) -> dict[int, SentTensor]:
+        """Return the tensors that a board sent; its sendings are those of all its transfers, in their order."""
+        stamps = self._stamps[number]
+        transfers = [record for record in stamps.records if record.kind in (RecordKind.TRANSFER, RecordKind.COPY)]
+        tensors = {}
+        for record, sending in zip(transfers, stamps.sendings, strict=True):
+            if record.kind is RecordKind.TRANSFER:
+                acknowledged_s = self._host_s(number, sending.started + record.ticks - sending.copied)
+                copied_s = self._seconds(number, sending.copied)
+                started_s = self._host_s(number, sending.started)
+                tensors[record.index + 1] = SentTensor(started_s, acknowledged_s, copied_s)
+        return tensors
+
+
+def _is_input(record: TimeRecord) -> bool:
+    return record.kind is RecordKind.INPUT

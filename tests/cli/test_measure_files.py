@@ -1,0 +1,39 @@
+"""`measure` with all of its files, and `compare` with one of them."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import example
+from command_line import USAGE, run
+
+BOARD = "nucleo_g071rb"
+SAMPLES = ("-s", str(example.SAMPLES), "--sample-count", "1")
+OPTIONS = ("--save", "--csv", "--junit", "--timeline-svg", "--timeline-trace")
+
+
+@pytest.mark.slow
+def test_all_files(tmp_path: Path) -> None:
+    folder = example.shared_example(BOARD, BOARD)[1]
+    paths = [tmp_path / option for option in OPTIONS]
+    options = [text for option, path in zip(OPTIONS, paths, strict=True) for text in (option, str(path))]
+    printed = json.loads(run("measure", str(folder), *SAMPLES, *options, "--json"))
+    save, csv, junit, svg, trace = paths
+    assert json.loads(save.read_text(encoding="utf-8")) == printed
+    assert csv.read_text(encoding="utf-8").count("\n") == len(printed["times"]) + 1
+    roots = [ET.parse(path).getroot().tag for path in (junit, svg)]  # noqa: S314 (our own files)
+    assert roots == ["testsuite", "{http://www.w3.org/2000/svg}svg"]
+    spans = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
+    assert len(spans) == len(printed["timeline"]["estimated"]) + len(printed["timeline"]["measured"])
+    assert "same" in run("compare", str(save), str(save))
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_file_without_a_folder_is_refused_before_anything_is_measured(option: str, tmp_path: Path) -> None:
+    arguments = (str(example.MODEL), "-b", BOARD, *SAMPLES, "-o", str(tmp_path / "out"))
+    missing = tmp_path / "missing" / "file"
+    assert "cannot be written: there is no folder" in run("run", *arguments, option, str(missing), expect=USAGE)
+    assert "is a folder" in run("run", *arguments, option, str(tmp_path), expect=USAGE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,140 @@
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from command_line import BAD_INPUT
+from fake_reports import GOOD, make_report, with_first_layer
+from tinysplit.cli.app import app
+from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.results.files import ResultFiles
+
+CHECK_FAILED = 1
+N = 9
+
+
+@pytest.fixture(scope="module")
+def report() -> MeasureReport:
+    return make_report(n_samples=N)
+
+
+def save(report: MeasureReport, path: Path, changes: Mapping[str, Any] | None = None) -> str:
+    ResultFiles(json=path).write(report)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**data, **(changes or {})}), encoding="utf-8")
+    return str(path)
+
+
+def compare(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, ["compare", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_same_measurement_twice(report: MeasureReport, tmp_path: Path) -> None:
+    path = save(report, tmp_path / "a.json")
+    code, out, err = compare(path, path)
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[1:4]] == ["L", "T", "I"]
+    assert "4 other times are the same." in out
+    assert "note:" not in out
+
+
+def test_a_slower_layer_is_named_and_fails(report: MeasureReport, tmp_path: Path) -> None:
+    before, after = save(report, tmp_path / "a.json"), save(with_first_layer(report, 1.05), tmp_path / "b.json")
+    code, out, err = compare(before, after)
+    assert (code, err) == (CHECK_FAILED, "error: slower: layer 1 layer_1 (board 1) +5.0 %\n")
+    assert next(line for line in out.splitlines() if "layer_1" in line).endswith("slower")
+    assert compare(before, after, "--threshold", "6")[0] == 0
+    code, out, _ = compare(after, before)
+    assert code == 0
+    assert next(line for line in out.splitlines() if "layer_1" in line).endswith("faster")
+
+
+def test_noise_is_no_change(report: MeasureReport, tmp_path: Path) -> None:
+    before = save(with_first_layer(report, 1.0, noise=0.1), tmp_path / "a.json")
+    after = save(with_first_layer(report, 1.05, noise=0.1), tmp_path / "b.json")
+    assert compare(before, after)[0] == 0
+
+
+def test_json_has_the_verdicts(report: MeasureReport, tmp_path: Path) -> None:
+    before, after = save(report, tmp_path / "a.json"), save(with_first_layer(report, 1.05), tmp_path / "b.json")
+    code, out, _ = compare(before, after, "--json")
+    times = {(time["what"], time["number"]): time for time in json.loads(out)["times"]}
+    assert code == CHECK_FAILED
+    assert times["layer", 1]["verdict"] == "slower"
+    assert times["layer", 1]["percent"] == pytest.approx(5)
+    assert times["I", 0]["verdict"] == "same"
+
+
+def test_what_became_different_in_the_outputs(report: MeasureReport, tmp_path: Path) -> None:
+    before = save(report, tmp_path / "a.json")
+    outputs = report.measurement.outputs.copy()
+    outputs[4] ^= 1
+    measurement = replace(report.measurement, outputs=outputs)
+    worse = replace(report, measurement=measurement, outputs=replace(GOOD, differing=(4,), top1=0.95))
+    code, _, err = compare(before, save(worse, tmp_path / "b.json"))
+    assert code == CHECK_FAILED
+    assert err == (
+        f"error: outputs differ in 1 of {N} samples, first in 5; 1 output not bit-exact any more, first of sample 5; "
+        "top-1 0.9750 became 0.9500\n"
+    )
+
+
+def test_samples_that_fail_now(report: MeasureReport, tmp_path: Path) -> None:
+    before = save(report, tmp_path / "a.json")
+    after = save(report, tmp_path / "b.json", {"failures": [{"sample": 3, "reason": "no power"}], "not_run": 2})
+    code, _, err = compare(before, after)
+    assert (code, err) == (CHECK_FAILED, "error: 1 sample failed that did not before, first 3: no power\n")
+    assert compare(after, before)[0] == 0
+
+
+def test_what_explains_a_change_is_noted(report: MeasureReport, tmp_path: Path) -> None:
+    before = save(report, tmp_path / "a.json")
+    after = save(make_report(n_samples=3), tmp_path / "b.json", {"project_hash": 1, "rig": "real", "baud": 9600})
+    code, out, _ = compare(before, after)
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("note: ")] == [
+        "note: project: 12345678 became 00000001",
+        "note: baud rate: 115200 became 9600",
+        "note: rig: virtual became real",
+        "note: 3 samples only: too few for an interval, so noise may count as a change",
+    ]
+
+
+def test_times_of_one_file_only_are_noted(report: MeasureReport, tmp_path: Path) -> None:
+    before = save(report, tmp_path / "a.json")
+    times = [time for time in report.to_json()["times"] if time["what"] != "cut"]
+    code, out, _ = compare(before, save(report, tmp_path / "b.json", {"times": times}))
+    assert code == 0
+    assert "note: only before: cut 1 (1->2)" in out
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"bits": 16}, "(reversal, 16 bits) are of different networks: measure the same model and bits twice"),
+        ({"boards": [{"name": "nucleo_g071rb"}]}, "are of 2 boards and 1 board: compare splits over as many boards"),
+        ({"schema_version": 2}, "has version 2 of the measurement file, not 3: measure again"),
+        ({"times": []}, "times: Tuple should have at least 1 item"),
+    ],
+)
+def test_what_cannot_be_compared(report: MeasureReport, tmp_path: Path, changes: Mapping[str, Any], says: str) -> None:
+    before, after = save(report, tmp_path / "a.json"), save(report, tmp_path / "b.json", changes)
+    code, _, err = compare(before, after)
+    assert code == BAD_INPUT
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("content", "says"), [("{}", "is no measurement"), ("[1", "is not JSON"), ("3", "is no meas")])
+def test_files_that_are_no_measurements(report: MeasureReport, tmp_path: Path, content: str, says: str) -> None:
+    before, other = save(report, tmp_path / "a.json"), tmp_path / "b.json"
+    other.write_text(content, encoding="utf-8")
+    code, _, err = compare(before, str(other))
+    assert code == BAD_INPUT
+    assert says in err
+    assert "measure again with `tinysplit measure --save FILE`" in err
