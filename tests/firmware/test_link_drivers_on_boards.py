@@ -6,7 +6,7 @@ from faulty_boards import build_small_network, faulty_boards
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.stream import stream
 
-SAMPLES = 3
+SAMPLES = 5
 
 
 def test_boards_that_poll_receive_into_their_arenas_and_compute_right(tmp_path: Path) -> None:
