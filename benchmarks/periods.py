@@ -23,7 +23,7 @@ from tinysplit.common.errors import TinysplitError, ToolError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunReport, RunRequest, run
-from tinysplit.split.evaluate.firmware import firmware_program
+from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure_folder import MeasureSettings
 
@@ -111,7 +111,7 @@ class Row:
             baud=case.baud,
             split=tuple(layer.board for layer in project.layers),
             l_s={number: (seconds, found.board_l_s(number)) for number, seconds in estimated.items()},
-            blocking=len(firmware_program(split.problem, split.assignment).blocking),
+            blocking=len(Firmware.of(split.problem, split.assignment).program.blocking),
             estimated_period_s=project.estimated_period_s,
             measured_period_s=stream.period_s,
             one_board_period_s=project.one_board_period_s,

@@ -76,7 +76,7 @@ def test_auto_is_all_short_where_that_does() -> None:
 @pytest.mark.slow
 def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
-        np.savez(tmp_path / "unlabelled.npz", x=file["x"][:40])
+        np.savez(tmp_path / "unlabelled.npz", x=file["x"][:10])
     samples = str(tmp_path / "unlabelled.npz")
     options = ("quantize", MODEL, "--samples", samples, "--json", "--bits")
     short = json.loads(run(*options, "8"))["accuracy"]["sqnr_db"]
@@ -92,17 +92,10 @@ def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_of_mixed_widths_is_bit_exact(tmp_path: Path) -> None:
-    with np.load(example.CALIBRATION) as file:
-        np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
-    folder = str(tmp_path / "out")
-    boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "2")
-    samples = ("--samples", SAMPLES, "--calibration", str(tmp_path / "calibration.npz"))
-    report = json.loads(
-        run("run", MODEL, *boards, *samples, "-o", folder, "--bits", "auto", "--min-sqnr", "45", "--json")
-    )
+def test_a_folder_of_mixed_widths_is_bit_exact() -> None:
+    report, folder = example.shared_mixed_run()
     assert report["output"]["bit_exact"]
-    layers = json.loads((tmp_path / "out" / "tinysplit.json").read_text())["layers"]
+    layers = json.loads((folder / "tinysplit.json").read_text())["layers"]
     assert {layer["formats"]["output"]["bits"] for layer in layers} == {8, 16}
 
 

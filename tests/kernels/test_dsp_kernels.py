@@ -32,7 +32,7 @@ from tinysplit.network.layers import (
 )
 
 CORTEX_M4 = "cortex-m4"
-CASES = cases(quick=3, full=8, nightly=64)
+CASES = cases(quick=3, full=5, nightly=64)
 
 
 @pytest.mark.parametrize(

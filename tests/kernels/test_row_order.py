@@ -24,7 +24,7 @@ from tinysplit.kernels.row_order import keeps_lead, may_arrive_in_place, rows_ne
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Conv, Dense, DepthwiseConv, MaxPool, Pads, Permute, Shape, Softmax, Window
 
-CASES = cases(quick=4, full=12, nightly=64)
+CASES = cases(quick=4, full=8, nightly=64)
 WHOLE = {"dense", "upsample", "pad", "permute", "conv_transpose"}  # kinds that no kernel computes row after row
 BYTES = Widths.all(8)
 

@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
 import pytest
 
 import example
@@ -126,15 +125,7 @@ def test_a_value_that_crosses_costs_its_time_on_the_link() -> None:
 
 
 def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
-    with np.load(example.CALIBRATION) as file:
-        np.savez(tmp_path / "calibration.npz", x=file["x"][:30])
-    folder = tmp_path / "out"
-    options = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "1", "--json")
-    samples = ("--samples", str(example.SAMPLES), "--calibration", str(tmp_path / "calibration.npz"))
-    model = str(example.MODEL)
-    report: dict[str, Any] = json.loads(
-        run("run", model, *options, *samples, "-o", str(folder), "--bits", "auto", "--min-sqnr", "45")
-    )
+    report, folder = example.shared_mixed_run()
     assert report["mixed_precision"]["rounds"][-1]["after"] == report["split"]["assignment"]
     split = read_split(folder / "split.json")
     assert split.bit_widths
@@ -146,10 +137,11 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     assert total_s == pytest.approx(split.figures.L, rel=0.05)  # formats are known, and layers run fused
     error = run(
         "generate",
-        model,
+        str(example.MODEL),
         "--split",
         str(folder / "split.json"),
-        *samples[:2],
+        "--samples",
+        str(example.SAMPLES),
         "--bits",
         "16",
         "-o",

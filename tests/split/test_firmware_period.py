@@ -27,7 +27,7 @@ from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.split.topology import NETWORK_INPUT
 
 FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
-N_PROBLEMS = cases(quick=20, full=200, nightly=3000)
+N_PROBLEMS = cases(quick=20, full=100, nightly=3000)
 ROOMY, TIGHT = 1000, 40
 
 

@@ -20,7 +20,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
 from tinysplit.split.topology import Links
 
-N_PROBLEMS = cases(quick=60, full=240, nightly=3000)
+N_PROBLEMS = cases(quick=60, full=160, nightly=3000)
 KINDS = Kinds(periods=(Period.LOAD,))
 
 

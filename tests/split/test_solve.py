@@ -20,7 +20,7 @@ from tinysplit.split.solve import solve
 from tinysplit.split.solvers import dispatch
 from tinysplit.split.solvers.dispatch import SOLVERS
 
-N_PROBLEMS = cases(quick=20, full=200, nightly=3000)
+N_PROBLEMS = cases(quick=20, full=100, nightly=3000)
 
 
 def with_branches(problem: Problem) -> Problem:

@@ -271,7 +271,7 @@ class _Player:
                 lines[frozenset((event.device, event.peer))] += event.seconds
         span = {device: last[device] - first[device] for device in busy}
         return {
-            Period.FIRMWARE: lambda: 0.0,  # `firmware_period_s`
+            Period.FIRMWARE: lambda: 0.0,  # `Firmware.period_s`
             Period.LOAD: lambda: max(*busy.values(), *lines.values(), 0.0),
             Period.SPAN: lambda: max(span.values()),
             Period.PAPER: lambda: max(span[device] for device in _largest(busy)),

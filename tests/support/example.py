@@ -1,9 +1,13 @@
 """The example network, generated and built for some boards."""
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from rich.console import Console
 
+from command_line import run
 from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
@@ -36,3 +40,22 @@ def shared_example(*board_names: str, bits: int = 8, baud: int = 115200) -> tupl
     name = "-".join((*board_names, str(bits), str(baud)))
     folder = made_once(name, lambda out: build_example(out, *board_names, bits=bits, baud=baud))
     return Project.read(folder), folder
+
+
+def shared_mixed_run() -> tuple[dict[str, Any], Path]:
+    """Return the report of `run --bits auto` on two boards and its folder, made once for all tests."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        calibration, out = folder / "calibration.npz", folder / "out"
+        with np.load(CALIBRATION) as file:
+            np.savez(calibration, x=file["x"][:10])
+        boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "2")
+        samples = ("--samples", str(SAMPLES), "--calibration", str(calibration))
+        report = run(
+            "run", str(MODEL), *boards, *samples, "-o", str(out), "--bits", "auto", "--min-sqnr", "45", "--json"
+        )
+        (folder / "report.json").write_text(report)
+
+    folder = made_once("mixed-run", make)
+    return json.loads((folder / "report.json").read_text()), folder / "out"

@@ -24,7 +24,7 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-CASES = range(cases(quick=2, full=8, nightly=64))
+CASES = range(cases(quick=2, full=5, nightly=64))
 
 
 def floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:

@@ -7,6 +7,8 @@ The heuristic here is first-fit over several orders of the buffers, then first-f
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from math import inf, lcm
 from typing import Generic, NamedTuple, TypeVar
 
@@ -140,16 +142,25 @@ def allocate(buffers: Sequence[Buffer[Key]]) -> Arena[Key]:
     Then bisects for a smaller arena, with backtracking. The result is not always optimal, since the problem is NP-hard;
     `tests/memory/test_arena.py` bounds the gap to the largest sum of live sizes.
     """
-    if not buffers:
-        return Arena({}, 0)
+    return _allocated(tuple(buffers)) if buffers else Arena({}, 0)
+
+
+@lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many splits, share their buffers
+def _allocated(buffers: tuple[Buffer[Key], ...]) -> Arena[Key]:
     words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.leads) for b in buffers]
     bound_bytes = max(live_bytes(words, buffer.first) for buffer in words)
     orders = _first_orders(words)
-    best = min(
-        (arena for order in orders for arena in _reordered(order, bound_bytes)), key=lambda arena: arena.size_bytes
-    )
+    best = _smallest((arena for order in orders for arena in _reordered(order, bound_bytes)), bound_bytes)
     bisected = (_bisected(order, bound_bytes, best) for order in map(FirstFit, orders[2:]))
-    return min((best, *bisected), key=lambda arena: arena.size_bytes)
+    return _smallest(chain((best,), bisected), bound_bytes)
+
+
+def _smallest(arenas: Iterator[Arena[Key]], bound_bytes: int) -> Arena[Key]:
+    """Return the first of the smallest arenas; those after one that meets the lower bound are not computed."""
+    best = next(arenas)
+    while best.size_bytes > bound_bytes and (arena := next(arenas, None)):
+        best = min(best, arena, key=lambda each: each.size_bytes)
+    return best
 
 
 def live_bytes(buffers: Sequence[Buffer[Key]], step: int) -> int:

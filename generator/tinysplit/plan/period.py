@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tinysplit.plan.plan import Plan
-from tinysplit.split.evaluate.firmware import firmware_program, program_period_s
+from tinysplit.split.evaluate.firmware import Firmware, program_period_s
 from tinysplit.split.evaluate.steps import BoardStep, Kind
 from tinysplit.split.problem import Problem
 
@@ -20,6 +20,6 @@ def planned_period_s(plan: Plan, problem: Problem) -> float:
             return own.output is not None
         return step.transfer in own.cuts
 
-    found = firmware_program(problem, plan.assignment)
+    found = Firmware.of(problem, plan.assignment).program
     steps = (step if step.kind is Kind.RUN else step._replace(is_staged=is_staged(step)) for step in found.steps)
     return program_period_s(problem, replace(found, steps=tuple(steps)))

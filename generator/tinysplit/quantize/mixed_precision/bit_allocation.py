@@ -6,7 +6,7 @@ the most noise per second that its 16 bits cost, of those that fit the boards, g
 out not to be needed get 8 bits again, the least noisy first. The search is deterministic.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -103,8 +103,8 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
     alone = {part: _sqnr_alone(search, part) for part in parts}
     longer: list[TensorName] = []
     while not search.accepts(widths):
-        short = [part for part in parts if part not in longer]
-        short.sort(key=lambda part: -_worth(search, widths, part, alone[part]))
+        extra_s = search.extra_s(widths, [part for part in parts if part not in longer])
+        short = sorted(extra_s, key=lambda part: -_worth(alone[part], extra_s[part]))
         best = next((part for part in short if search.costs.fits(search.longer(widths, part))), None)
         if best is None:
             raise CheckFailedError(search.refusal(widths))
@@ -114,17 +114,8 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
         shorter = search.with_bits(widths, part, SHORT)
         if search.accepts(shorter) and search.costs.fits(shorter):
             widths = shorter
-    short_everywhere = BitWidths.all(graph, SHORT)
-    base = search.costs.seconds(short_everywhere)
-    choices = (
-        Choice(
-            part,
-            search.bits(widths, part),
-            alone[part],
-            search.costs.seconds(search.longer(short_everywhere, part)) - base,
-        )
-        for part in parts
-    )
+    extra_s = search.extra_s(BitWidths.all(graph, SHORT), parts)
+    choices = (Choice(part, search.bits(widths, part), alone[part], extra_s[part]) for part in parts)
     return search.result(widths, tuple(choices))
 
 
@@ -134,9 +125,8 @@ def _sqnr_alone(search: "_Search", part: TensorName) -> float:
     return Accuracy.of(calibration.nearest(alone), calibration.float_scores).sqnr_db
 
 
-def _worth(search: "_Search", widths: BitWidths, part: TensorName, sqnr_db: float) -> float:
+def _worth(sqnr_db: float, extra_s: float) -> float:
     """Return the quantization noise that 16 bits remove per second that they cost."""
-    extra_s = search.costs.seconds(search.longer(widths, part)) - search.costs.seconds(widths)
     return float(10 ** (-sqnr_db / 10) / max(extra_s, LEAST_S))
 
 
@@ -166,6 +156,11 @@ class _Search:
 
     def longer(self, widths: BitWidths, part: TensorName) -> BitWidths:
         return self.with_bits(widths, part, LONG)
+
+    def extra_s(self, widths: BitWidths, parts: Iterable[TensorName]) -> dict[TensorName, float]:
+        """Return for each of the tensors the seconds by which its 16 bits alone make `widths` slower."""
+        now_s = self.costs.seconds(widths)
+        return {part: self.costs.seconds(self.longer(widths, part)) - now_s for part in parts}
 
     def accuracy(self, widths: BitWidths) -> Accuracy:
         return Accuracy.of(self.calibration.best(widths), self.calibration.float_scores)

@@ -6,13 +6,11 @@ power add up. The other devices are switched off.
 """
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers, powered_devices
-from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.problem import Assignment, Problem
 
 
-def energy_j(problem: Problem, assignment: Assignment) -> float:
-    """Return joules per inference, with an input every `frame_period_s`, or every period if that is 0."""
-    interval_s = problem.frame_period_s or period_s(problem, assignment)
+def energy_j(problem: Problem, assignment: Assignment, interval_s: float) -> float:
+    """Return joules per inference, with an input every `interval_s`."""
     powered = powered_devices(problem, assignment)
     computing_j = sum(
         (problem.devices[device].run_w - problem.devices[device].idle_w) * layer.seconds[device]

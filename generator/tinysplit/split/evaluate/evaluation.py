@@ -6,12 +6,12 @@ from math import isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.firmware import firmware_program
+from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
-from tinysplit.split.evaluate.steps import BoardStep, Program
-from tinysplit.split.problem import Assignment, Objective, Problem, within
+from tinysplit.split.evaluate.steps import BoardStep
+from tinysplit.split.problem import Assignment, Objective, Period, Problem, within
 from tinysplit.split.topology import Cut
 
 
@@ -34,22 +34,22 @@ class Evaluation:
     def layer_seconds(self) -> tuple[float, ...]:
         """Seconds of each layer on its device: more where the firmware's buffers take the RAM for its constants.
 
-        They do so for throughput only, see `firmware_program`.
+        They do so for throughput only, see `Firmware`.
         """
         own = [layer.seconds[device] for layer, device in zip(self.problem.layers, self.assignment, strict=True)]
         if self.problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, own)):
             return tuple(own)
-        lost = self._program.lost_seconds
+        lost = self._firmware.program.lost_seconds
         return tuple(seconds + lost.get(layer, 0.0) for layer, seconds in enumerate(own))
 
     @property
     def constants_bytes(self) -> tuple[int, ...]:
         """Bytes of RAM that each device keeps for its arena with copies of constants, before buffers get any."""
-        return self._program.constants_bytes
+        return self._firmware.program.constants_bytes
 
     @cached_property
-    def _program(self) -> Program:
-        return firmware_program(self.problem, self.assignment)
+    def _firmware(self) -> Firmware:
+        return Firmware.of(self.problem, self.assignment)
 
     @cached_property
     def l_s(self) -> float:
@@ -80,17 +80,19 @@ class Evaluation:
     @cached_property
     def period_s(self) -> float:
         """Period in seconds, as the problem's `period_definition` has it; throughput is its inverse."""
+        if self.problem.period_definition is Period.FIRMWARE:
+            return self._firmware.period_s
         return period_s(self.problem, self.assignment)
 
     @cached_property
     def blocking(self) -> tuple[BoardStep, ...]:
         """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
-        return self._program.blocking
+        return self._firmware.program.blocking
 
     @cached_property
     def energy_j(self) -> float:
         """Energy of one inference in joules."""
-        return energy_j(self.problem, self.assignment)
+        return energy_j(self.problem, self.assignment, self.problem.frame_period_s or self.period_s)
 
     @property
     def value(self) -> float:

@@ -1,7 +1,11 @@
 """The generated firmware: its steps, its period, and when it processes each of many inputs."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from math import inf, isfinite
+from typing import Self
 
 from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
@@ -12,27 +16,38 @@ from tinysplit.split.problem import Assignment, Objective, Problem
 Beginnings = tuple[float, ...]  # of every node of the event graph, in one inference
 
 
-def firmware_period_s(problem: Problem, assignment: Assignment) -> float:
-    """Return the seconds between two outputs while inputs wait, infinite if a layer or a cut takes for ever."""
-    layers_s = (layer.seconds[device] for layer, device in zip(problem.layers, assignment, strict=True))
-    if not all(map(isfinite, layers_s)) or not all(isfinite(cut.seconds) for cut in cuts(problem, assignment)):
-        return inf
-    return program_period_s(problem, firmware_program(problem, assignment))
+@dataclass(frozen=True, eq=False)
+class Firmware:
+    """The program that the boards of an assignment repeat, and its period, computed when it is first read."""
 
+    problem: Problem
+    assignment: Assignment
+    program: Program
 
-def firmware_program(problem: Problem, assignment: Assignment) -> Program:
-    """Return the steps of the generated firmware.
+    @classmethod
+    def of(cls, problem: Problem, assignment: Assignment) -> Self:
+        """Return the generated firmware.
 
-    For throughput, RAM goes to buffers or to constants first, as gives the shorter period; else to constants, which
-    make an inference faster, while buffers do not.
-    """
-    if problem.objective is not Objective.THROUGHPUT:
-        return program(problem, assignment, constants_first=True)
-    with_buffers = program(problem, assignment, constants_first=False)
-    if not with_buffers.lost_seconds:
-        return with_buffers
-    with_constants = program(problem, assignment, constants_first=True)
-    return min((with_buffers, with_constants), key=lambda steps: program_period_s(problem, steps))
+        For throughput, RAM goes to buffers or to constants first, as gives the shorter period; else to constants,
+        which make an inference faster, while buffers do not.
+        """
+        if problem.objective is not Objective.THROUGHPUT:
+            return cls(problem, assignment, program(problem, assignment, constants_first=True))
+        with_buffers = cls(problem, assignment, program(problem, assignment, constants_first=False))
+        if not with_buffers.program.lost_seconds:
+            return with_buffers
+        with_constants = cls(problem, assignment, program(problem, assignment, constants_first=True))
+        return min(with_buffers, with_constants, key=lambda firmware: firmware.period_s)
+
+    @cached_property
+    def period_s(self) -> float:
+        """Seconds between two outputs while inputs wait, infinite if a layer or a cut takes for ever."""
+        layers = zip(self.problem.layers, self.assignment, strict=True)
+        layers_s = (layer.seconds[device] for layer, device in layers)
+        cuts_s = (cut.seconds for cut in cuts(self.problem, self.assignment))
+        if not all(map(isfinite, chain(layers_s, cuts_s))):
+            return inf
+        return program_period_s(self.problem, self.program)
 
 
 def program_period_s(problem: Problem, steps: Program) -> float:
@@ -45,7 +60,7 @@ class FirmwareSimulation:
     """Inferences one after the other, each step as early as the event graph allows."""
 
     def __init__(self, problem: Problem, assignment: Assignment) -> None:
-        self.graph: EventGraph = event_graph(problem, firmware_program(problem, assignment))
+        self.graph: EventGraph = event_graph(problem, Firmware.of(problem, assignment).program)
         self.at_rest: Beginnings = (-inf,) * self.graph.n_nodes
 
     def after(self, before: Beginnings, arrival_s: float) -> Beginnings:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from tinysplit.split.evaluate.cuts import powered_devices
-from tinysplit.split.evaluate.firmware import firmware_period_s
+from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.topology import Pair, pair_of
@@ -24,7 +24,7 @@ def period_s(problem: Problem, assignment: Assignment, definition: Period | None
     """
     chosen = definition or problem.period_definition
     if chosen is Period.FIRMWARE:
-        return firmware_period_s(problem, assignment)
+        return Firmware.of(problem, assignment).period_s
     return _DEFINITIONS[chosen](_Timeline(problem, assignment))
 
 

@@ -1,6 +1,6 @@
 """Thumb instructions, decoded by capstone, with the properties that the cycle models use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import capstone
@@ -63,6 +63,7 @@ _DIRECT = frozenset((arm.ARM_INS_B, arm.ARM_INS_BL, arm.ARM_INS_BLX))
 _COMPARE_BRANCHES = frozenset((arm.ARM_INS_CBZ, arm.ARM_INS_CBNZ))
 _NOT_MODELLED = frozenset(("wfe", "sev", "svc"))
 _ALWAYS = (arm.ARM_CC_AL, arm.ARM_CC_INVALID)
+_SPECIAL = frozenset((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS))
 _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
 _SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask"))
 
@@ -75,7 +76,7 @@ class Instruction:
     size: int
     id: int
     name: str  # without condition and suffixes
-    text: str
+    text: str  # with the target of a direct branch as in `immediate`
     is_conditional: bool  # a conditional branch, or inside an IT block
     writes_pc: bool
     is_store: bool
@@ -85,7 +86,7 @@ class Instruction:
     register_count: int  # of a load or store multiple, in words
     target: int  # register that a single load writes, 0 for none
     registers: tuple[int, ...]  # operands in order, without those of addresses
-    immediate: int  # the last one, 0 for none
+    immediate: int  # the last one, 0 for none; of a direct branch, the target from the start of its block
     has_shift: bool  # a shifted register operand; not a shift itself
     base: int  # of an address, 0 for none
     index: int
@@ -128,7 +129,9 @@ def _decoder() -> capstone.Cs:
 
 def decode(code: bytes, address: int) -> list[Instruction]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = [_instruction(each) for each in _decoder().disasm(code, address)]
+    instructions = [replace(each, address=address + each.address) for each in _decoded(code)]
+    for each in instructions:
+        _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address
     if end != address + len(code):
         word = code[end - address : end - address + 4].hex()
@@ -136,9 +139,13 @@ def decode(code: bytes, address: int) -> list[Instruction]:
     return instructions
 
 
+@lru_cache(maxsize=1 << 13)  # boards share most of their firmware, wherever it lies
+def _decoded(code: bytes) -> tuple[Instruction, ...]:
+    """Return the instructions that capstone knows before the first that it does not, as if they began at 0."""
+    return tuple(map(_instruction, _decoder().disasm(code, 0)))
+
+
 def _instruction(each: capstone.CsInsn) -> Instruction:
-    text = f"{each.mnemonic} {each.op_str}".strip()
-    _check_special(each, text)
     operands = each.operands
     memory = next((op for op in operands if op.type == arm.ARM_OP_MEM), None)
     immediates = [op.imm for op in operands if op.type == arm.ARM_OP_IMM]
@@ -152,7 +159,7 @@ def _instruction(each: capstone.CsInsn) -> Instruction:
         size=each.size,
         id=each.id,
         name=each.insn_name(),
-        text=text,
+        text=f"{each.mnemonic} {each.op_str}".strip(),
         is_conditional=is_conditional,
         writes_pc=is_compare_branch or each.id in _BRANCHES or arm.ARM_REG_PC in writes,
         is_store=each.id in SINGLE_STORES or each.id in MULTIPLE_STORES or each.id in _OTHER_STORES,
@@ -210,11 +217,13 @@ def _multiple_base(each: Instruction) -> int:
     return each.registers[0] if each.id in _WITH_BASE else int(arm.ARM_REG_SP)
 
 
-def _check_special(each: capstone.CsInsn, text: str) -> None:
-    names = [part.strip() for part in each.op_str.lower().split(",")]
-    is_bad = each.mnemonic in _NOT_MODELLED
-    is_bad |= each.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
-    is_bad |= each.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
-    is_bad |= each.id == arm.ARM_INS_CPS and not each.op_str.endswith("i")
+def _check_special(each: Instruction) -> None:
+    mnemonic, _, operands = each.text.lower().partition(" ")
+    is_bad = mnemonic in _NOT_MODELLED
+    if each.id in _SPECIAL:
+        names = [part.strip() for part in operands.split(",")]
+        is_bad |= each.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
+        is_bad |= each.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
+        is_bad |= each.id == arm.ARM_INS_CPS and not operands.endswith("i")
     if is_bad:
-        raise NotModelledError(f"the instruction `{text}` at 0x{each.address:08x} is not modelled")
+        raise NotModelledError(f"the instruction `{each.text}` at 0x{each.address:08x} is not modelled")

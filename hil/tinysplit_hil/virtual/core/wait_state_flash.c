@@ -8,19 +8,22 @@
 
 #include "memory_model.h"
 
-enum { LINES_MOST = 64, NOWHERE = 0xFFFFFFFF };
+enum { LINES_MOST = 64, RING = LINES_MOST, NOWHERE = 0xFFFFFFFF };
 
 #define FIRST_SYSTEM_ADDRESS 0x20000000u
 
-/* Fully associative. */
+/* Fully associative. The lines are in a ring in the order of their use, in which RING is before the oldest and after the
+ * newest one.
+ */
 typedef struct {
   uint32_t lines; /* 0 without a cache */
   uint32_t accesses; /* in a line */
   bool is_on;
   uint32_t line[LINES_MOST];
   uint32_t parts[LINES_MOST]; /* bits of the accesses that are filled */
-  uint64_t used[LINES_MOST];
-  uint64_t uses;
+  uint32_t count; /* of the lines that are in use */
+  uint8_t older[LINES_MOST + 1];
+  uint8_t newer[LINES_MOST + 1];
   uint8_t *places; /* index + 1 of each line of the flash, 0 if it is not in the cache */
 } lines_t;
 
@@ -47,34 +50,52 @@ static bool is_held(const lines_t *cache, uint32_t access) {
   return place && cache->parts[place - 1] >> access % cache->accesses & 1u;
 }
 
+static void take_out(lines_t *cache, uint32_t place) {
+  cache->newer[cache->older[place]] = cache->newer[place];
+  cache->older[cache->newer[place]] = cache->older[place];
+}
+
+static void put_newest(lines_t *cache, uint32_t place) {
+  cache->older[place] = cache->older[RING];
+  cache->newer[place] = RING;
+  cache->newer[cache->older[RING]] = (uint8_t)place;
+  cache->older[RING] = (uint8_t)place;
+}
+
+static void use(lines_t *cache, uint32_t place) {
+  take_out(cache, place);
+  put_newest(cache, place);
+}
+
 /* As is_held, for an access that uses the line. */
 static bool holds(lines_t *cache, uint32_t access) {
   if (!is_held(cache, access)) return false;
-  cache->used[cache->places[access / cache->accesses] - 1] = ++cache->uses;
+  use(cache, cache->places[access / cache->accesses] - 1u);
   return true;
 }
 
-static uint32_t least_used(const lines_t *cache) {
-  uint32_t least = 0;
-  for (uint32_t i = 1; i < cache->lines; i++) {
-    if (cache->used[i] < cache->used[least]) least = i;
-  }
-  return least;
+/* Returns a place without a line, that of the oldest line where all are in use. */
+static uint32_t free_place(lines_t *cache) {
+  if (cache->count < cache->lines) return cache->count++;
+  uint32_t oldest = cache->newer[RING];
+  cache->places[cache->line[oldest]] = 0;
+  take_out(cache, oldest);
+  return oldest;
 }
 
 static void fill(lines_t *cache, uint32_t access) {
   if (!cache->is_on) return;
   uint32_t line = access / cache->accesses;
-  uint32_t place = cache->places[line];
-  if (!place) {
-    place = least_used(cache) + 1;
-    if (cache->used[place - 1]) cache->places[cache->line[place - 1]] = 0;
-    cache->line[place - 1] = line;
-    cache->parts[place - 1] = 0;
-    cache->places[line] = (uint8_t)place;
+  if (cache->places[line]) {
+    use(cache, cache->places[line] - 1u);
+  } else {
+    uint32_t place = free_place(cache);
+    cache->line[place] = line;
+    cache->parts[place] = 0;
+    cache->places[line] = (uint8_t)(place + 1);
+    put_newest(cache, place);
   }
-  cache->parts[place - 1] |= 1u << access % cache->accesses;
-  cache->used[place - 1] = ++cache->uses;
+  cache->parts[cache->places[line] - 1] |= 1u << access % cache->accesses;
 }
 
 /* Returns the cycle in which a read that begins at `cycle` or later gives its data. */
@@ -140,18 +161,9 @@ static uint32_t remaining(uint64_t at, uint64_t cycle) { return at > cycle ? (ui
 
 /* The lines in the order of their use. */
 static size_t order(const lines_t *cache, uint32_t *words) {
-  uint64_t before = ~0ull;
   size_t count = 0;
-  for (uint32_t i = 0; cache->is_on && i < cache->lines; i++) {
-    uint32_t next = LINES_MOST;
-    for (uint32_t k = 0; k < cache->lines; k++) {
-      if (cache->used[k] && cache->used[k] < before && (next == LINES_MOST || cache->used[k] > cache->used[next])) {
-        next = k;
-      }
-    }
-    if (next == LINES_MOST) break;
-    before = cache->used[next];
-    words[count++] = cache->line[next] << 8 | cache->parts[next];
+  for (uint32_t place = cache->older[RING]; place != RING; place = cache->older[place]) {
+    words[count++] = cache->line[place] << 8 | cache->parts[place];
   }
   return count;
 }
@@ -169,10 +181,9 @@ static size_t state(const memory_t *memory, uint64_t cycle, uint32_t words[STATE
 }
 
 static void forget(lines_t *cache) {
-  for (uint32_t i = 0; i < cache->lines; i++) {
-    if (cache->used[i]) cache->places[cache->line[i]] = 0;
-    cache->used[i] = 0;
-  }
+  for (uint32_t place = 0; place < cache->count; place++) cache->places[cache->line[place]] = 0;
+  cache->count = 0;
+  cache->older[RING] = cache->newer[RING] = RING;
 }
 
 /* Called from Python */
@@ -194,6 +205,8 @@ void flash_begin(flash_t *flash, uint32_t start, uint32_t size, uint32_t access_
   flash->code.places = places;
   flash->data.places = places + size / line_bytes;
   flash->current = flash->prefetched = NOWHERE;
+  forget(&flash->code);
+  forget(&flash->data);
 }
 
 /* What FLASH_ACR sets. A cache that is off is empty when it is switched on again. */
