@@ -170,6 +170,7 @@
     "add r11, r10\n\t" \
     "push {r1, r2}\n\t" /* the weights; room for the end of a row */ \
     "push {r0, r2, r3, r4-r12}\n" \
+    ".balign 8\n" \
     "1:\n\t" /* a block */ \
     "ldm r1!, {r2-r5}\n\t" \
     sums \
@@ -289,8 +290,8 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   DSP_CONV_FUNCTION( \
       name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
 
-/* `steps` are pairs of values, and the ways from row to row. */
-#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) \
+/* `steps` are pairs of values, and the ways from row to row; the next pair of a pixel is `step` bytes behind. */
+#define DSP_CONV_SHORT_PIXELS(name, layout, distance, step, steps) \
   DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_SHORT(layout, distance, steps)))
 
 #else
@@ -306,7 +307,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
-#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
+#define DSP_CONV_SHORT_PIXELS(name, layout, distance, step, steps) DSP_CONV_TWIN(name, layout, 2, distance, step)
 
 #endif
 #endif

@@ -134,7 +134,7 @@ class DualMac(Kernel):
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
         """See `Kernel.straight_code`: windows of few pairs have no loop."""
         strips = Strips(layer, widths.x // 8)
-        if not _is_whole(layer) or not strips.is_short or strips.pixels == 1 or strips.are_interleaved:
+        if not _is_whole(layer) or not strips.is_short or not strips.has_own_loop:
             return None
         (height, width), rows = strips.out_size, strips.kernel_rows
         weight_layout = "packed" if widths.x == BYTE_BITS and _surely_shares(layer) else "wide"
@@ -169,9 +169,8 @@ class DualMac(Kernel):
         return {_constants_name(index): _part_constants(part, quantized) for index, part in parts}
 
     def shared_code(self, layer: Layer) -> str | None:
-        """See `Kernel.shared_code`: the firmware library has the inner loop for interleaved pixels."""
-        every = (part.strips(1) for part in parts_of(layer))
-        return SHARED_CODE if any(each.pixels > 1 and not each.are_interleaved for each in every) else None
+        """See `Kernel.shared_code`: the firmware library has the inner loop for many pairs of interleaved pixels."""
+        return SHARED_CODE if any(part.strips(1).has_own_loop for part in parts_of(layer)) else None
 
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         """See `Kernel.context`."""
@@ -187,7 +186,7 @@ class DualMac(Kernel):
                 repeat_words=constants[name].size // part.repeats,
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
-                has_own_pixels=strips.pixels > 1 and not strips.are_interleaved,
+                has_own_pixels=strips.has_own_loop,
                 two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}",
             )
             parts.append(own)
