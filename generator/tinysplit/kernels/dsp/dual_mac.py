@@ -60,6 +60,7 @@ class PartContext:
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
     two: str  # name of the function that has it
+    body: str  # the macro of firmware/common/dsp_conv_pixels.h for its outputs
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ class DualMac(Kernel):
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         """See `Kernel.context`."""
         epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
+        is_relu = weight_layout == "packed" and epilogue.is_narrow and not epilogue.is_capped
+        is_relu &= quantized.formats.y.zero_point == 0
         constants, parts = self.constants(quantized), []
         for index, part in enumerate(parts_of(quantized.layer)):
             strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
@@ -187,7 +190,8 @@ class DualMac(Kernel):
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
                 has_own_pixels=strips.has_own_loop,
-                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}",
+                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}",
+                body="DSP_CONV_RELU_TWO_BODY" if is_relu else "DSP_CONV_BODY",
             )
             parts.append(own)
         tail = _tail(epilogue, weight_layout, quantized)
