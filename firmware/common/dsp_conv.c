@@ -14,8 +14,9 @@ DSP_CONV_ANY_PIXELS(dsp_conv_wide_any_of_one, WIDE, ONE)
 DSP_CONV_ANY_PIXELS(dsp_conv_wide_any_of_two, WIDE, TWO)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one, PACKED)
 DSP_CONV_ONE_PIXEL(dsp_conv_wide_one, WIDE)
-DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved, PACKED)
-DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_wide_interleaved, WIDE)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved, PACKED, DSP_CONV_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_wide_interleaved, WIDE, DSP_CONV_BODY)
 
 /* A value in both halves of a word. */
 static uint32_t twice(int32_t half) {

@@ -113,6 +113,7 @@ dsp_conv_widen dsp_conv_copy_halves; /* that of the input, of 16 bits */
 
 /* For one pixel, and for two interleaved ones. */
 dsp_conv_pixels dsp_conv_packed_one, dsp_conv_wide_one, dsp_conv_packed_interleaved, dsp_conv_wide_interleaved;
+dsp_conv_pixels dsp_conv_packed_interleaved_relu; /* bytes from 0 to 127 without a zero point */
 
 void dsp_conv_packed_any_of_one(void);
 void dsp_conv_packed_any_of_two(void);

@@ -64,6 +64,13 @@
   "smmlar " c ", " c ", r12, r0\n\t" \
   "smmlar " d ", " d ", lr, r0\n\t"
 
+/* The same without an offset. */
+#define DSP_CONV_UPPER_OF(a, b, c, d) \
+  "smmulr " a ", " a ", r10\n\t" \
+  "smmulr " b ", " b ", r11\n\t" \
+  "smmulr " c ", " c ", r12\n\t" \
+  "smmulr " d ", " d ", lr\n\t"
+
 /* r10 and r12 are the shifts, r11 the offset, lr the factor. */
 #define DSP_CONV_SHIFT_OF(sum) \
   "asr " sum ", " sum ", r10\n\t" \
@@ -153,58 +160,77 @@
 #define DSP_CONV_WIDE_LATE_TWO ""
 #ifndef DSP_DUAL_ISSUE
 #define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
+#define DSP_CONV_OUTPUTS_RELU_TWO \
+  DSP_CONV_PACKED_TRUE_TWO \
+  "ldm r1!, {r10, r11, r12, lr}\n\t" \
+  DSP_CONV_UPPER_OF("r2", "r3", "r4", "r5") DSP_CONV_UPPER_OF("r6", "r7", "r8", "r9") \
+  DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5") DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9") \
+  DSP_CONV_PACKED_POSITIVE("r2", "r3", "r4", "r5") DSP_CONV_PACKED_POSITIVE("r6", "r7", "r8", "r9") \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  "ldr r0, [sp]\n\t" /* x */
 #define DSP_CONV_PACKED_LATE_TWO ""
 #endif
+
+/* The beginning of a function, to the sums of a block; */
+#define DSP_CONV_BEGIN \
+  ".syntax unified\n\t" \
+  "push {r4-r11, lr}\n\t" \
+  "ldm r3, {r4-r12}\n\t" \
+  "adr lr, 2f\n\t" \
+  "add r9, lr\n\t" /* entry */ \
+  "add r10, r0\n\t" /* the end of the first row */ \
+  "add r11, r10\n\t" \
+  "push {r1, r2}\n\t" /* the weights; room for the end of a row */ \
+  "push {r0, r2, r3, r4-r12}\n" \
+  ".balign 8\n" \
+  "1:\n\t" /* a block */ \
+  "ldm r1!, {r2-r5}\n\t"
+
+/* the way to the next block, and to the next pixels. */
+#define DSP_CONV_NEXT \
+  "8:\n\t" \
+  "str r12, [sp, #4]\n\t" \
+  "cmp r1, lr\n\t" \
+  "bne 1b\n" \
+  "11:\n\t" \
+  "ldr r3, [sp, #92]\n\t" /* count */ \
+  "ldr r2, [sp, #8]\n\t" /* run */ \
+  "ldr r1, [sp, #48]\n\t" \
+  "subs r3, #1\n\t" \
+  "beq 10f\n\t" \
+  "str r3, [sp, #92]\n\t" \
+  "ldr r4, [r2, #44]\n\t" /* x_step */ \
+  "ldr r5, [r2, #48]\n\t" /* y_gap */ \
+  "ldr r6, [sp, #36]\n\t" \
+  "ldr r7, [sp, #40]\n\t" \
+  "add r0, r4\n\t" \
+  "add r6, r4\n\t" \
+  "add r7, r4\n\t" \
+  "add r12, r5\n\t" \
+  "str r0, [sp]\n\t" \
+  "str r6, [sp, #36]\n\t" \
+  "str r7, [sp, #40]\n\t" \
+  "str r12, [sp, #4]\n\t" \
+  "b 1b\n" \
+  "10:\n\t" \
+  "add sp, #56\n\t" \
+  "pop {r4-r11, pc}\n"
 
 /* A function; layout and count choose the pieces above. The second pixel is stored first: its output may lie at the
  * place of the first one.
  */
 #define DSP_CONV_BODY(layout, count, sums) \
   __asm( \
-    ".syntax unified\n\t" \
-    "push {r4-r11, lr}\n\t" \
-    "ldm r3, {r4-r12}\n\t" \
-    "adr lr, 2f\n\t" \
-    "add r9, lr\n\t" /* entry */ \
-    "add r10, r0\n\t" /* the end of the first row */ \
-    "add r11, r10\n\t" \
-    "push {r1, r2}\n\t" /* the weights; room for the end of a row */ \
-    "push {r0, r2, r3, r4-r12}\n" \
-    "1:\n\t" /* a block */ \
-    "ldm r1!, {r2-r5}\n\t" \
+    DSP_CONV_BEGIN \
     sums \
     "3:\n\t" \
     DSP_CONV_OUTPUTS_##layout##_##count \
     "\n9:\n\t" \
     DSP_CONV_EACH_##count("", DSP_CONV_##layout##_STORE_SECOND) \
     DSP_CONV_##layout##_STORE \
-    "8:\n\t" \
-    "str r12, [sp, #4]\n\t" \
-    "cmp r1, lr\n\t" \
-    "bne 1b\n" \
-    "11:\n\t" \
-    "ldr r3, [sp, #92]\n\t" /* count */ \
-    "ldr r2, [sp, #8]\n\t" /* run */ \
-    "ldr r1, [sp, #48]\n\t" \
-    "subs r3, #1\n\t" \
-    "beq 10f\n\t" \
-    "str r3, [sp, #92]\n\t" \
-    "ldr r4, [r2, #44]\n\t" /* x_step */ \
-    "ldr r5, [r2, #48]\n\t" /* y_gap */ \
-    "ldr r6, [sp, #36]\n\t" \
-    "ldr r7, [sp, #40]\n\t" \
-    "add r0, r4\n\t" \
-    "add r6, r4\n\t" \
-    "add r7, r4\n\t" \
-    "add r12, r5\n\t" \
-    "str r0, [sp]\n\t" \
-    "str r6, [sp, #36]\n\t" \
-    "str r7, [sp, #40]\n\t" \
-    "str r12, [sp, #4]\n\t" \
-    "b 1b\n" \
-    "10:\n\t" \
-    "add sp, #56\n\t" \
-    "pop {r4-r11, pc}\n" \
+    DSP_CONV_NEXT \
     "5:\n\t" \
     DSP_CONV_##layout##_LATE_##count \
     DSP_CONV_EACH_##count(DSP_CONV_##layout##_WHOLE("r2", "r3", "r4", "r5"), \
@@ -220,6 +246,18 @@
     "ldr r0, [sp]\n\t" \
     "ldr lr, [sp, #12]\n\t" \
     "b 8b\n\t" \
+  )
+
+/* The same for two pixels of bytes from 0 to 127 without a zero point, known before: no offset, tail, or cap. */
+#define DSP_CONV_RELU_TWO_BODY(layout, count, sums) \
+  __asm( \
+    DSP_CONV_BEGIN \
+    sums \
+    "3:\n\t" \
+    DSP_CONV_OUTPUTS_RELU_TWO \
+    DSP_CONV_PACKED_STORE_SECOND \
+    DSP_CONV_PACKED_STORE \
+    DSP_CONV_NEXT \
   )
 
 /* What such a function calls for outputs of any kind: it stores them and returns where the first pixel's end in r12. */
@@ -282,16 +320,16 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_ONE_PIXEL(name, layout) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
       name, DSP_CONV_BODY(layout, ONE, DSP_CONV_STEPS_ONE(layout)))
-#define DSP_CONV_INTERLEAVED_PIXELS(name, layout) \
+#define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
-#define DSP_CONV_TWO_PIXELS(name, layout, distance) \
+      name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
+#define DSP_CONV_TWO_PIXELS(name, layout, body, distance) \
   DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
+      name, body(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
 
-/* `steps` are pairs of values, and the ways from row to row. */
-#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) \
-  DSP_CONV_FUNCTION(name, DSP_CONV_BODY(layout, TWO, DSP_CONV_STEPS_SHORT(layout, distance, steps)))
+/* `steps` are pairs of values, and the ways from row to row; the next pair of a pixel is `step` bytes behind. */
+#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, step, steps) \
+  DSP_CONV_FUNCTION(name, body(layout, TWO, DSP_CONV_STEPS_SHORT(layout, distance, steps)))
 
 #else
 
@@ -304,9 +342,9 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
     dsp_conv_twin(x, w, y, run, count, DSP_CONV_##layout, together, distance, step); \
   }
 #define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
-#define DSP_CONV_INTERLEAVED_PIXELS(name, layout) DSP_CONV_TWIN(name, layout, 2, 4, 8)
-#define DSP_CONV_TWO_PIXELS(name, layout, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
-#define DSP_CONV_SHORT_PIXELS(name, layout, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
+#define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) DSP_CONV_TWIN(name, layout, 2, 4, 8)
+#define DSP_CONV_TWO_PIXELS(name, layout, body, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
+#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, step, steps) DSP_CONV_TWIN(name, layout, 2, distance, step)
 
 #endif
 #endif

@@ -125,6 +125,7 @@
 /* or one step after the other. */
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_FIRST_TWO(#distance) "2:\n\t" steps
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
+#define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8", "")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) \
   DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
 
@@ -178,5 +179,38 @@
   "str r2, [r12], #4\n\t" \
   "bne 1b\n\t" \
   "b 11f\n\t"
+
+/* The same for bytes from 0 to 127 without a zero point. */
+#define DSP_CONV_OUTPUTS_RELU_TWO \
+  "sub r3, r3, r2\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "sub r5, r5, r4\n\t" \
+  "ldr r10, [r1, #8]\n\t" \
+  "sub r7, r7, r6\n\t" \
+  "ldr r11, [r1, #12]\n\t" \
+  "sub r9, r9, r8\n\t" \
+  "smmulr r2, r2, r12\n\t" \
+  "add.w r1, r1, #16\n\t" \
+  "smmulr r4, r4, r10\n\t" \
+  "smmulr r3, r3, lr\n\t" \
+  "smmulr r5, r5, r11\n\t" \
+  "smmulr r6, r6, r12\n\t" \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  "pkhbt r2, r2, r4, lsl #16\n\t" \
+  "smmulr r8, r8, r10\n\t" \
+  "pkhbt r3, r3, r5, lsl #16\n\t" \
+  "smmulr r7, r7, lr\n\t" \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  "smmulr r9, r9, r11\n\t" \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  "usat16 r2, #7, r2\n\t" \
+  "pkhbt r6, r6, r8, lsl #16\n\t" \
+  "usat16 r3, #7, r3\n\t" \
+  DSP_CONV_PACKED_LATE_TWO \
+  "usat16 r6, #7, r6\n\t" \
+  "ldr r0, [sp]\n\t" /* x */ \
+  "usat16 r7, #7, r7\n\t" \
+  "orr r2, r2, r3, lsl #8\n\t" \
+  "orr r6, r6, r7, lsl #8\n\t"
 
 #endif

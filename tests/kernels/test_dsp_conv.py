@@ -34,14 +34,19 @@ DSP_CONV_ANY_PIXELS(wide_any_one, WIDE, ONE)
 DSP_CONV_ANY_PIXELS(wide_any_two, WIDE, TWO)
 DSP_CONV_ONE_PIXEL(packed_one, PACKED)
 DSP_CONV_ONE_PIXEL(wide_one, WIDE)
-DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED)
-DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE)
-DSP_CONV_TWO_PIXELS(packed_32, PACKED, 32)
-DSP_CONV_TWO_PIXELS(wide_32, WIDE, 32)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED, DSP_CONV_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE, DSP_CONV_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_TWO_BODY, 32)
+DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
+DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
 #define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
-DSP_CONV_SHORT_PIXELS(packed_short, PACKED, 32, ALL_STEPS(PACKED))
-DSP_CONV_SHORT_PIXELS(wide_short, WIDE, 32, ALL_STEPS(WIDE))
+DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, 4, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, 4, ALL_STEPS(WIDE))
+#define TWO_STEPS(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
+DSP_CONV_SHORT_PIXELS(packed_interleaved_2, PACKED, DSP_CONV_BODY, 4, 8, TWO_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(wide_interleaved_2, WIDE, DSP_CONV_BODY, 4, 8, TWO_STEPS(WIDE))
 
 enum { ONE, INTERLEAVED, LOOPED, SHORT };
 
@@ -51,8 +56,8 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
   const int32_t block_words = 8 + rows * pairs * (is_packed ? 2 : 4);
   const int32_t last = DSP_CONV_UNROLLED - 1;
   dsp_conv_run run = {
-    .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = is_high ? -3 : 1000,
-    .high = y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
+    .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = !any ? 0 : is_high ? -3 : 1000,
+    .high = !any ? 0x80808080u : y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
     .tail = tail, .entry = (last - (pairs - 1) % DSP_CONV_UNROLLED) * code + 1,
     .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
     .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
@@ -81,17 +86,23 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
 }
 
 static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_bytes) {
+  if (tail == DSP_CONV_POSITIVE && y_bytes == 1) { /* a ReLU without offset and cap */
+    check(packed_interleaved_relu, 0, 1, INTERLEAVED, pairs, tail, is_high, y_bytes);
+    check(packed_32_relu, 0, 1, LOOPED, pairs, tail, is_high, y_bytes);
+  }
   if (tail == DSP_CONV_ANY || y_bytes == 1) {
     check(packed_one, packed_any_one, 1, ONE, pairs, tail, is_high, y_bytes);
     check(packed_interleaved, packed_any_two, 1, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(packed_32, packed_any_two, 1, LOOPED, pairs, tail, is_high, y_bytes);
     check(packed_short, packed_any_two, 1, SHORT, 2, tail, is_high, y_bytes);
+    check(packed_interleaved_2, packed_any_two, 1, INTERLEAVED, 2, tail, is_high, y_bytes);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, 0, ONE, pairs, tail, is_high, y_bytes);
     check(wide_interleaved, wide_any_two, 0, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(wide_32, wide_any_two, 0, LOOPED, pairs, tail, is_high, y_bytes);
     check(wide_short, wide_any_two, 0, SHORT, 2, tail, is_high, y_bytes);
+    check(wide_interleaved_2, wide_any_two, 0, INTERLEAVED, 2, tail, is_high, y_bytes);
   }
 }
 

@@ -60,6 +60,7 @@ class PartContext:
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
     two: str  # name of the function that has it
+    body: str  # the macro of firmware/common/dsp_conv_pixels.h for its outputs
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class DualMac(Kernel):
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
         """See `Kernel.straight_code`: windows of few pairs have no loop."""
         strips = Strips(layer, widths.x // 8)
-        if not _is_whole(layer) or not strips.is_short or strips.pixels == 1 or strips.are_interleaved:
+        if not _is_whole(layer) or not strips.is_short or not strips.has_own_loop:
             return None
         (height, width), rows = strips.out_size, strips.kernel_rows
         weight_layout = "packed" if widths.x == BYTE_BITS and _surely_shares(layer) else "wide"
@@ -169,13 +170,14 @@ class DualMac(Kernel):
         return {_constants_name(index): _part_constants(part, quantized) for index, part in parts}
 
     def shared_code(self, layer: Layer) -> str | None:
-        """See `Kernel.shared_code`: the firmware library has the inner loop for interleaved pixels."""
-        every = (part.strips(1) for part in parts_of(layer))
-        return SHARED_CODE if any(each.pixels > 1 and not each.are_interleaved for each in every) else None
+        """See `Kernel.shared_code`: the firmware library has the inner loop for many pairs of interleaved pixels."""
+        return SHARED_CODE if any(part.strips(1).has_own_loop for part in parts_of(layer)) else None
 
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         """See `Kernel.context`."""
         epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
+        is_relu = weight_layout == "packed" and epilogue.is_narrow and not epilogue.is_capped
+        is_relu &= quantized.formats.y.zero_point == 0
         constants, parts = self.constants(quantized), []
         for index, part in enumerate(parts_of(quantized.layer)):
             strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
@@ -187,8 +189,9 @@ class DualMac(Kernel):
                 repeat_words=constants[name].size // part.repeats,
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
-                has_own_pixels=strips.pixels > 1 and not strips.are_interleaved,
-                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}",
+                has_own_pixels=strips.has_own_loop,
+                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}",
+                body="DSP_CONV_RELU_TWO_BODY" if is_relu else "DSP_CONV_BODY",
             )
             parts.append(own)
         tail = _tail(epilogue, weight_layout, quantized)
