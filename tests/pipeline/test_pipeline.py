@@ -105,7 +105,7 @@ def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
         settings=settings,
         samples=samples,
         out=tmp_path / "out",
-        measuring=pipeline.MeasureSettings(sample_count=4),
+        measuring=MeasureSettings(sample_count=4),
     )
     report = pipeline.run(request, QUIET).measurement
     assert_as_estimated(report)
