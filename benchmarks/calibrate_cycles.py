@@ -254,7 +254,7 @@ def _layers_of_kinds(wanted: Mapping[str, frozenset[str]]) -> Iterator[MeasuredL
     """Yield the layers of those networks, cores and widths that have layers of the kinds with the parts."""
     runs = [
         (graph, bits, core, names)
-        for graph in calibration_networks()
+        for graph in (*map(random_network, RANDOM_NETWORKS), *calibration_networks())
         for bits in (16, 8)
         for core in BOARDS
         if (names := _wanted_kernels(graph, core, Widths.all(bits), wanted))
