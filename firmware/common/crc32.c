@@ -5,8 +5,8 @@
 #define POLYNOMIAL 0xEDB88320u
 #define ONE 0x80000000u /* the polynomial 1: bits are reflected */
 
-/* In RAM: data reads from flash make the core wait, and take it from instructions on a Cortex-M0+. A compiler would put a
- * table that nobody writes into flash. */
+/* In RAM: data reads from flash make the core wait, and take it from instructions on a Cortex-M0+. A compiler would put
+ * a table that nobody writes into flash. */
 __attribute__((section(".data"))) static uint32_t nibbles[16] = {
     0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
     0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu};

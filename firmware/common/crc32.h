@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Copies `count` bytes, and returns the register behind them. A register is the complement of the CRC: begin with ~value,
- * end with ~register. */
+/* Copies `count` bytes, and returns the register behind them. A register is the complement of the CRC: begin with
+ * ~value, end with ~register. */
 uint32_t crc32_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint32_t count);
 
 /* As zlib.crc32(bytes, start): `start` is the CRC of what came before, 0 at the beginning. */
