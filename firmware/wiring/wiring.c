@@ -182,8 +182,9 @@ uint32_t transfers_repeats(void) { return 0; }
 
 /* The test */
 
-/* In half-duplex mode a UART listens on its TX pin, which it releases as long as it sends nothing; the manuals ask for an
- * open drain (RM0444, RM0394, RM0432, RM0433, RM0468, RM0368 and RM0390, section Single-wire half-duplex communication).
+/* In half-duplex mode a UART listens on its TX pin, which it releases as long as it sends nothing; the manuals ask for
+ * an open drain (RM0444, RM0394, RM0432, RM0433, RM0468, RM0368 and RM0390, section Single-wire half-duplex
+ * communication).
  */
 static void listen_at(uint32_t index, bool is_at_tx) {
   USART_TypeDef *uart = board_link_uarts[index].uart.registers;
