@@ -327,8 +327,8 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
 
-/* `steps` are pairs of values, and the ways from row to row; the next pair of a pixel is `step` bytes behind. */
-#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, step, steps) \
+/* `steps` are pairs of values, and the ways from row to row. */
+#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, steps) \
   DSP_CONV_FUNCTION(name, body(layout, TWO, DSP_CONV_STEPS_SHORT(layout, distance, steps)))
 
 #else
@@ -344,7 +344,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
-#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, step, steps) DSP_CONV_TWIN(name, layout, 2, distance, step)
+#define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 
 #endif
 #endif

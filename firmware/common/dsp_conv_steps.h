@@ -106,7 +106,6 @@
 
 /* A pair of values for DSP_CONV_STEPS_SHORT(), and the last of a kernel row: the next is `gap` bytes behind its end. */
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4")
-#define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) DSP_CONV_STEP(layout, distance) "add r0, #" #gap "\n\t"
 
 #endif

@@ -42,11 +42,8 @@ DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
 #define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
-DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, 4, ALL_STEPS(PACKED))
-DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, 4, ALL_STEPS(WIDE))
-#define TWO_STEPS(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
-DSP_CONV_SHORT_PIXELS(packed_interleaved_2, PACKED, DSP_CONV_BODY, 4, 8, TWO_STEPS(PACKED))
-DSP_CONV_SHORT_PIXELS(wide_interleaved_2, WIDE, DSP_CONV_BODY, 4, 8, TWO_STEPS(WIDE))
+DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, ALL_STEPS(WIDE))
 
 enum { ONE, INTERLEAVED, LOOPED, SHORT };
 
@@ -95,14 +92,12 @@ static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_
     check(packed_interleaved, packed_any_two, 1, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(packed_32, packed_any_two, 1, LOOPED, pairs, tail, is_high, y_bytes);
     check(packed_short, packed_any_two, 1, SHORT, 2, tail, is_high, y_bytes);
-    check(packed_interleaved_2, packed_any_two, 1, INTERLEAVED, 2, tail, is_high, y_bytes);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, 0, ONE, pairs, tail, is_high, y_bytes);
     check(wide_interleaved, wide_any_two, 0, INTERLEAVED, pairs, tail, is_high, y_bytes);
     check(wide_32, wide_any_two, 0, LOOPED, pairs, tail, is_high, y_bytes);
     check(wide_short, wide_any_two, 0, SHORT, 2, tail, is_high, y_bytes);
-    check(wide_interleaved_2, wide_any_two, 0, INTERLEAVED, 2, tail, is_high, y_bytes);
   }
 }
 

@@ -170,7 +170,7 @@ class DualMac(Kernel):
         return {_constants_name(index): _part_constants(part, quantized) for index, part in parts}
 
     def shared_code(self, layer: Layer) -> str | None:
-        """See `Kernel.shared_code`: the firmware library has the inner loop for many pairs of interleaved pixels."""
+        """See `Kernel.shared_code`: the firmware library has the inner loop for interleaved pixels."""
         return SHARED_CODE if any(part.strips(1).has_own_loop for part in parts_of(layer)) else None
 
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
