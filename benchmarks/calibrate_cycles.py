@@ -66,7 +66,7 @@ FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi") 
 HANDOFF_BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_f401re", "cortex-m7": "nucleo_h743zi"}
 BAUD = 1_000_000
 FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
-FLASH_STEP_BYTES = 256
+FLASH_STEP_BYTES = 64
 NAMES = tuple(kernel.name for kernel in KERNELS)
 QUICK_NAMES = tuple(name for name in NAMES if name != Direct.name)  # for large networks
 FIRMWARE_NETWORKS = 3  # number of small networks
