@@ -54,7 +54,7 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
   const int32_t last = DSP_CONV_UNROLLED - 1;
   dsp_conv_run run = {
     .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes, .offset = !any ? 0 : is_high ? -3 : 1000,
-    .high = !any ? 0x80808080u : y_bytes == 1 && tail == DSP_CONV_POSITIVE ? 0x21212121u : y_bytes == 1 ? 0x00600060u : 0x70007000u,
+    .high = !any ? 0x80808080u : y_bytes == 2 ? 0x70007000u : tail == DSP_CONV_POSITIVE ? 0x21212121u : 0x00600060u,
     .tail = tail, .entry = (last - (pairs - 1) % DSP_CONV_UNROLLED) * code + 1,
     .span = (walk == INTERLEAVED ? 8 : 4) * pairs,
     .rows_bytes = 2 * (rows - 1) * ROW_LENGTH, .mask = ~63u, .row_bytes = 2 * ROW_LENGTH,
