@@ -12,7 +12,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.labgrid_targets import board_ports
 from tinysplit_hil.bench.ports import open_port
-from tinysplit_hil.bench.rig_file import read_rig_file
+from tinysplit_hil.bench.rig_file import ServedRig, read_rig_file
 from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import Port
@@ -94,11 +94,20 @@ def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[R
     file = read_rig_of_project(path, project)
     with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
         if file.virtual and shares_time:
-            with share_time(Path(file.virtual.time_file), tuple(ports.values())) as (clock, shared_ports):
+            served = _served(path, file.virtual, dict(zip(urls, ports.values(), strict=True)))
+            with share_time(Path(file.virtual.time_file), served) as (clock, shared_ports):
                 shared = dict(zip(ports, shared_ports, strict=True))
                 yield Rig("virtual", file.virtual.note, "real", shared, clock)
             return
         yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
+
+
+def _served(path: Path, served: ServedRig, ports: Mapping[str, serial.SerialBase]) -> dict[int, serial.SerialBase]:
+    """Return the open ports by the index of their board in the process that serves them."""
+    for url in ports:
+        if url not in served.ports:
+            raise InputError(f"{path} has the port {url}, which [virtual] does not: start `tinysplit virtual -o` again")
+    return {served.ports.index(url): port for url, port in ports.items()}
 
 
 def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:

@@ -5,7 +5,7 @@ those of virtual boards in its own process, however slow the two processes are.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from mmap import mmap
@@ -163,10 +163,10 @@ def _wait_until(is_met: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def share_time(path: Path, ports: Sequence[SerialBase]) -> Iterator[tuple[SimulatedClock, Sequence[SharedPort]]]:
+def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[SimulatedClock, Sequence[SharedPort]]]:
     """Power up the boards whose file is `path`, and yield their clock and ports; they are free again at the end.
 
-    `ports` are open, in board order. Raises ToolError when the boards do not run.
+    `ports` are open, by the index of the server's board. Raises ToolError when the boards do not run.
     """
     try:
         shared = SharedTime(path)
@@ -175,9 +175,9 @@ def share_time(path: Path, ports: Sequence[SerialBase]) -> Iterator[tuple[Simula
     try:
         shared.request_power_up()
         _wait_until(lambda: shared.limit_s == 0)
-        for port in ports:
+        for port in ports.values():
             port.reset_input_buffer()
-        yield SimulatedClock(shared), [SharedPort(port, shared, index) for index, port in enumerate(ports)]
+        yield SimulatedClock(shared), [SharedPort(port, shared, index) for index, port in ports.items()]
     finally:
         shared.limit_s = inf
         shared.close()

@@ -37,3 +37,9 @@ def test_a_file_without_a_folder_is_refused_before_anything_is_measured(option: 
     assert "cannot be written: there is no folder" in run("run", *arguments, option, str(missing), expect=USAGE)
     assert "is a folder" in run("run", *arguments, option, str(tmp_path), expect=USAGE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_name_for_two_files_is_refused(tmp_path: Path) -> None:
+    arguments = (str(example.MODEL), "-b", BOARD, *SAMPLES, "-o", str(tmp_path / "out"))
+    file = str(tmp_path / "file")
+    assert "is to be two files" in run("run", *arguments, "--save", file, "--csv", file, expect=USAGE)

@@ -15,7 +15,7 @@ from tinysplit_hil.bench.programmers import ProgrammerName
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 FIRST, SECOND = '[[board]]\nserial_number = "FF01"\n', '[[board]]\nserial_number = "FF02"\n'
-SERVED = '[virtual]\ntime_file = "t"\nnote = "n"\n[[board]]\nport = "a"\n[[board]]\nport = "b"\n'
+SERVED = '[virtual]\ntime_file = "t"\nports = ["a", "b"]\nnote = "n"\n[[board]]\nport = "a"\n[[board]]\nport = "b"\n'
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_board_that_does_not_reply(desk: Desk) -> None:
         ),
         ('[[board]]\nserial_number = "a"\n', (), BAD_INPUT, "has no name for board 1, which tells the part: add it"),
         (
-            '[virtual]\ntime_file = "t"\nnote = "n"\n[[board]]\nport = "a"\n',
+            '[virtual]\ntime_file = "t"\nports = ["a"]\nnote = "n"\n[[board]]\nport = "a"\n',
             ("--by", "host"),
             BAD_INPUT,
             "has virtual boards of another process, whose time only a measurement shares",

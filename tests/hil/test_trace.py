@@ -106,6 +106,16 @@ def test_wrong_channels(out: Path) -> None:
     assert line == f"error: {file} has no channel board1_layer (it has D0, D1, D2, D3): name it with --channel"
     line = error_of(out, file, "--channel", "board3_layer=D0", expect=USAGE)
     assert "--channel board3_layer=D0: expected MARKER=NAME as in board1_layer=D0, MARKER one of board1_layer" in line
+    line = error_of(out, file, "--channel", "board1_layer=D0", "--channel", "board1_layer=D1", expect=USAGE)
+    assert "--channel board1_layer=D1: board1_layer has the channel D0 already: name it once" in line
+    line = error_of(out, file, "--channel", "board1_layer=board1_transfer", expect=USAGE)
+    assert "two markers have the channel board1_transfer" in line
+
+
+def test_time_that_runs_backwards(out: Path) -> None:
+    file = write_vcd(out / "a.vcd")
+    file.write_text(f"{file.read_text()}#5\n")
+    assert ": the next time is 5" in error_of(out, file)
 
 
 def test_missing_edges(out: Path) -> None:

@@ -114,7 +114,7 @@ def test_what_no_client_has_read_is_lost(elf: Path, tmp_path: Path) -> None:
 def test_a_client_that_shares_the_time_stops_it(elf: Path, port: OsPort, tmp_path: Path) -> None:
     with served(elf, port, tmp_path) as path, open_client(port) as client:
         for _ in range(2):  # powers up the boards each time
-            with share_time(path, [client]) as (clock, (shared_port,)):
+            with share_time(path, {0: client}) as (clock, (shared_port,)):
                 clock.wait(0.001)
                 assert clock.now_s() == pytest.approx(0.001, abs=1e-9)
                 shared_port.write(b"abc")
@@ -132,7 +132,7 @@ def test_a_client_that_shares_the_time_stops_it(elf: Path, port: OsPort, tmp_pat
 def test_time_that_is_not_shared_any_more(tmp_path: Path) -> None:
     with (
         pytest.raises(ToolError, match="do not run any more: start `tinysplit virtual` again"),
-        share_time(tmp_path / "time", []),
+        share_time(tmp_path / "time", {}),
     ):
         pass
 

@@ -107,7 +107,8 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
             server = Server(rig, ports, shared, is_real_time=options.is_real_time, probes=probes)
         names, adapters = [port.name for port in ports], [probe.adapter for probe in probes]
         if options.out:
-            text = served_rig_text(names, adapters, time_file, rig.model_note)
+            boards = [board.name for board in project.boards]
+            text = served_rig_text(boards, names, adapters, time_file, rig.model_note)
             stack.enter_context(_rig_file(options.out, _WRITTEN + text))
         _print_ports(project, names, adapters, options.as_json)
         server.serve(is_stopped.is_set)

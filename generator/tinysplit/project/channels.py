@@ -1,5 +1,6 @@
 """Names of the channels of a logic analyser that are connected to the markers of a project's boards."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from tinysplit.boards.marker_pins import LAYER, TRANSFER, MarkerPins
@@ -35,7 +36,12 @@ def parse_channels(project: Project, texts: list[str]) -> Mapping[Channel, str]:
         if name not in names or not given:
             known = ", ".join(names)
             raise UsageError(f"--channel {text}: expected MARKER=NAME as in board1_layer=D0, MARKER one of {known}")
+        if found[names[name]] != name:
+            raise UsageError(f"--channel {text}: {name} has the channel {found[names[name]]} already: name it once")
         found[names[name]] = given
+    twice = [name for name, count in Counter(found.values()).items() if count > 1]
+    if twice:
+        raise UsageError(f"--channel: two markers have the channel {twice[0]}: give each its own")
     return found
 
 

@@ -64,9 +64,13 @@ class RigBoard(FileModel):
 
 
 class ServedRig(FileModel):
-    """Virtual boards of another process: the file of their simulated time, and the description of their models."""
+    """Virtual boards of another process: the file of their simulated time, their ports, and their models' description.
+
+    `ports` are in the order in which that process serves the boards, whatever the order of the [[board]] tables.
+    """
 
     time_file: str
+    ports: tuple[str, ...]
     note: str
 
 
@@ -109,17 +113,20 @@ class RigFile(FileModel):
         return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
 
 
-def served_rig_text(ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str) -> str:
+def served_rig_text(
+    boards: Sequence[str], ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str
+) -> str:
     """Return the rig file of virtual boards that this process serves on `ports`, in board order.
 
-    `adapters` are OpenOCD's commands for their debug ports, if they have any.
+    `boards` are their names, `adapters` OpenOCD's commands for their debug ports, if they have any.
     """
-    boards = "".join(
-        f"\n[[board]]\nport = {json.dumps(port)}\n"
+    tables = "".join(
+        f"\n[[board]]\nname = {json.dumps(boards[index])}\nport = {json.dumps(port)}\n"
         + (f"openocd_adapter = {json.dumps(adapters[index])}\n" if adapters else "")
         for index, port in enumerate(ports)
     )
-    return f"[virtual]\ntime_file = {json.dumps(str(time_file))}\nnote = {json.dumps(note)}\n{boards}"
+    served = f"time_file = {json.dumps(str(time_file))}\nports = {json.dumps(list(ports))}\nnote = {json.dumps(note)}\n"
+    return f"[virtual]\n{served}{tables}"
 
 
 def read_rig_file(path: Path) -> RigFile:

@@ -26,8 +26,11 @@ class ResultFiles:
 
     def check(self) -> None:
         """Raise UsageError where a file has no folder to be in, before anything is measured for it."""
-        for path in (self.json, self.csv, self.junit, self.svg, self.trace):
-            if path and (path.is_dir() or not path.parent.is_dir()):
+        paths = [path for path in (self.json, self.csv, self.junit, self.svg, self.trace) if path]
+        for path in paths:
+            if paths.count(path) > 1:
+                raise UsageError(f"{path} is to be two files: give each a name of its own")
+            if path.is_dir() or not path.parent.is_dir():
                 what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
                 raise UsageError(f"{path} {what}: name a file in a folder that there is")
 

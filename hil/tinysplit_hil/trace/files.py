@@ -91,6 +91,8 @@ def _read_vcd(path: Path, lines: Iterator[str]) -> Trace:
     time = 0
     for word in (word for line in lines for word in line.split()):
         if word.startswith("#") and word[1:].isdecimal():
+            if int(word[1:]) < time:
+                raise InputError(f"{path} is damaged at time {time}: the next time is {word[1:]}")
             time = int(word[1:])
         elif word[0] in "01xXzZ" and word[1:] in signals:
             _note(changes[signals[word[1:]]], time, word[0] == "1")
