@@ -98,7 +98,7 @@ CUT_PS = 10**10  # without supply
 
 
 def cut_after(rig: VirtualRig, words: int) -> None:
-    """Cut the supply once after so many words have been programmed."""
+    """Cut the supply once, after this number of words has been programmed."""
     part, left = rig.part(0), [words]
 
     def programmed() -> None:

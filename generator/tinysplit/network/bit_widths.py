@@ -53,7 +53,8 @@ class BitWidths:
     def of(cls, graph: Graph, bits: "int | BitWidths") -> "BitWidths":
         """Return `bits` as bit widths: a single width is that of everything.
 
-        But of 16, inputs of a layer have 8 where so many share a sum of 32 bits that this has the smaller error.
+        With one exception: of 16 bits, a layer with thousands of inputs has inputs of 8 where that makes the rounding
+        error of its 32-bit sums smaller.
         """
         if not isinstance(bits, int):
             return bits
