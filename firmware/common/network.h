@@ -13,6 +13,8 @@ enum {
   NETWORK_RECEIVE, /* measured: the copy out of its stage */
   NETWORK_INPUT,
   NETWORK_OUTPUT,
+  NETWORK_GRANT, /* lets a tensor come, for which a NETWORK_RECEIVE waits; not measured */
+  NETWORK_SENT,  /* waits until the tensor of a NETWORK_SEND has left; not measured */
   NETWORK_SHIFT_POS = 4 /* in the kind of a record */
 };
 
@@ -27,7 +29,7 @@ typedef struct {
 
 /* A transfer to or from a neighbour. */
 typedef struct network_transfer {
-  bool (*take)(const struct network_transfer *transfer); /* transfers_receive or transfers_send */
+  bool (*take)(const struct network_transfer *transfer); /* the function of its step, in transfers.h or row_stream.h */
   network_tensor_t tensor;
   uint8_t link;    /* index */
   uint8_t channel; /* number of the cut */

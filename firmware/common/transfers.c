@@ -236,6 +236,21 @@ bool transfers_queue(const network_transfer_t *transfer, uint32_t ready) {
   return may_go_on;
 }
 
+bool transfers_grant(const network_transfer_t *transfer) {
+  transfers_accept(transfer, run_inference);
+  return true;
+}
+
+bool transfers_await(const network_transfer_t *transfer) { return run_wait(transfers_is_full, transfer); }
+
+bool transfers_begin_send(const network_transfer_t *transfer) {
+  if (!run_wait(transfers_is_free, transfer)) return false;
+  sending_of(transfer)->copied = 0;
+  return transfers_queue(transfer, transfer->tensor.bytes);
+}
+
+bool transfers_await_sent(const network_transfer_t *transfer) { return run_wait(transfers_is_free, transfer); }
+
 bool transfers_send(const network_transfer_t *transfer) {
   const network_tensor_t *tensor = &transfer->tensor;
   bool is_staged = network_is_staged(tensor);

@@ -44,6 +44,12 @@ uint32_t transfers_stamps(const void **stamps);
 bool transfers_receive(const network_transfer_t *transfer);
 bool transfers_send(const network_transfer_t *transfer);
 
+/* Steps of a distributed network, in which the board computes while a tensor comes or leaves. */
+bool transfers_grant(const network_transfer_t *transfer);
+bool transfers_await(const network_transfer_t *transfer);
+bool transfers_begin_send(const network_transfer_t *transfer);
+bool transfers_await_sent(const network_transfer_t *transfer);
+
 /* Parts of them, for transfers that are streamed: grants the memory of tensor `number`; queues the tensor of this
  * inference, of which `ready` bytes may leave, unless the run has ended; and the ends of waits.
  */

@@ -83,6 +83,8 @@ class RecordKind(IntEnum):
     COPY = 2
     INPUT = 3
     OUTPUT = 4
+    GRANT = 5  # not measured
+    SENT = 6  # not measured
 
 
 class Stamps(IntEnum):

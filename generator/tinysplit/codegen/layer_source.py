@@ -30,16 +30,28 @@ NUMBERS_IN_LINE = (16, 8, 4)  # the most that fit
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A constant array of a kernel as C text: in flash, and copied to `offset` of the arena unless that is None."""
+    """A constant array of a kernel as C text: in flash, and copied to `offset` of the arena unless that is None.
 
-    symbol: str
+    `owner` is the function of the layer whose file has the array, if that is another one; `is_shared`: others use it.
+    """
+
+    function: str
+    name: str
     values: IntArray
     offset: int | None
+    owner: str = ""
+    is_shared: bool = False
+
+    @property
+    def symbol(self) -> str:
+        """Name by which the kernel reads the array."""
+        return f"{self.function}_{self.name}"
 
     @property
     def flash_symbol(self) -> str:
         """Name of the array in flash."""
-        return self.symbol if self.offset is None else f"{self.symbol}_in_flash"
+        own = f"{self.owner or self.function}_{self.name}"
+        return own if self.offset is None else f"{own}_in_flash"
 
     @property
     def c_type(self) -> str:
@@ -74,6 +86,8 @@ class LayerSource:
     kernel: Kernel
     hooks: RowHooks = NO_HOOKS
     offsets: Mapping[str, int] = field(default_factory=dict)
+    owners: Mapping[str, int] = field(default_factory=dict)  # numbers, from 1, of layers that have constants of this one
+    shared: frozenset[str] = frozenset()  # constants that other layers use
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
@@ -94,8 +108,13 @@ class LayerSource:
 
     @property
     def weights_bytes(self) -> int:
-        """Bytes of all constants in flash."""
-        return sum(array.nbytes for array in self.constants.values())
+        """Bytes of all constants that the layer has in flash."""
+        return sum(array.nbytes for name, array in self.constants.items() if name not in self.owners)
+
+    @property
+    def copies_constants(self) -> bool:
+        """Whether the layer copies constants to RAM: those that it has."""
+        return any(name not in self.owners for name in self.offsets)
 
     @property
     def scratch_bytes(self) -> int:
@@ -171,7 +190,14 @@ class LayerContext:
             high=high,
             offset=_offset(quantized),
             constants={
-                name: ConstantArray(f"{function}_{name}", values, source.offsets.get(name))
+                name: ConstantArray(
+                    function,
+                    name,
+                    values,
+                    source.offsets.get(name),
+                    function_name(source.owners[name]) if name in source.owners else "",
+                    is_shared=name in source.shared,
+                )
                 for name, values in call.constants.items()
             },
             copy_signature=_copy_signature(number),
@@ -205,7 +231,7 @@ def render_header(kernels: Mapping[int, LayerSource]) -> str:
         Prototype(
             _title(source.quantized, number),
             _signature(function_name(number), _parameters(source)),
-            _copy_signature(number) if source.offsets else "",
+            _copy_signature(number) if source.copies_constants else "",
         )
         for number, source in kernels.items()
     )

@@ -1,5 +1,6 @@
 """The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -13,8 +14,9 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.code_in_ram import remaining_waits
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import Part
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.period import planned_period_s
+from tinysplit.plan.period import overlapped_s, planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
@@ -26,6 +28,7 @@ from tinysplit.project.manifest import (
     ProjectLayer,
     ProjectLink,
     ProjectModel,
+    ProjectPart,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.evaluate.replication import period_of_copies_s
@@ -50,6 +53,10 @@ def build_manifest(
     copies = list(zip(plans, sources, strict=True))
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
     problem = _as_generated(plans[0].problem, layers)
+
+    def saved(plan: Plan) -> float:
+        return overlapped_s(plan, problem) if quantized.graph.is_distributed else plan.saved_s
+
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -64,8 +71,9 @@ def build_manifest(
         boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
-        cuts=tuple(chain.from_iterable(map(_cuts, plans))),
-        estimated_saved_s=max(plan.saved_s for plan in plans),
+        cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
+        estimated_saved_s=max(map(saved, plans)),
+        network_formats=tuple(ProjectFormats.of(each.formats) for each in (quantized.whole.layers if quantized.whole else ())),
     )
 
 
@@ -74,7 +82,8 @@ def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Pla
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
     widths = BitWidths.of_quantized(quantized)
     for index, device in enumerate(plan.assignment):
-        yield _layer(index, quantized, sources[index], widths, boards[device])
+        if not quantized.graph.layers[index].is_view:
+            yield _layer(index, quantized, sources[index], widths, boards[device])
 
 
 def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
@@ -90,8 +99,13 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
         own = {layer.board: layer.estimated_s for layer in generated}
         return tuple(own.get(number, factor * own_s) for number, own_s in enumerate(costs.seconds, 1))
 
-    layers = zip(problem.layers, *copies, strict=True)
-    generated = tuple(replace(costs, seconds=seconds(costs, own), constants=()) for costs, *own in layers)
+    by_number: dict[int, list[ProjectLayer]] = defaultdict(list)
+    for layer in chain.from_iterable(copies):
+        by_number[layer.number].append(layer)
+    generated = tuple(
+        replace(costs, seconds=seconds(costs, by_number[number]) if number in by_number else costs.seconds, constants=())
+        for number, costs in enumerate(problem.layers, 1)
+    )
     fused = tuple(replace(each, producer_seconds=()) for each in problem.fused)
     return replace(problem, layers=generated, fused=fused, period_definition=Period.FIRMWARE)
 
@@ -119,6 +133,7 @@ def _layer(
         memory=memory,
         estimated_cycles=round(cycles),
         estimated_s=cycles / board.clock.core_hz,
+        part=ProjectPart.of(graph.parts[index]) if graph.is_distributed else None,
     )
 
 
@@ -149,6 +164,7 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         ram_code_bytes=board_plan.code.ram_bytes,
         code_memory_reason=board_plan.code.reason,
         core_hz=board.clock.core_hz,
+        takes_input=board_plan.takes_input,
     )
 
 
@@ -167,12 +183,12 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
     )
 
 
-def _cuts(plan: Plan) -> Iterator[ProjectCut]:
-    cuts = zip(plan.cuts, plan.hand_offs, strict=True)
-    return (_cut(number, *each) for number, each in enumerate(cuts, 1))
+def _cuts(plan: Plan, parts: Sequence[Part]) -> Iterator[ProjectCut]:
+    for number, (cut, hand_off) in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1):
+        yield _cut(number, cut, hand_off, parts[cut.after_layer] if parts else None)
 
 
-def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:
+def _cut(number: int, cut: Cut, hand_off: HandOff, part: Part | None) -> ProjectCut:
     return ProjectCut(
         number=number,
         after_layer=cut.after_layer + 1,
@@ -183,4 +199,5 @@ def _cut(number: int, cut: Cut, hand_off: HandOff) -> ProjectCut:
         is_sent_by_rows=hand_off.gives is not None,
         is_taken_by_rows=hand_off.takes is not None,
         why_whole=hand_off.reason,
+        part=ProjectPart.of(part) if part else None,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.layer_source import copy_function_name
@@ -11,7 +12,7 @@ from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.graph import NETWORK_INPUT
+from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
@@ -21,6 +22,16 @@ WATCHDOG_FACTOR = 5  # time-out as a multiple of the estimated time of the longe
 SHORTEST_WATCHDOG_S, LONGEST_WATCHDOG_S = 2.0, 30.0
 LONGEST_PATIENCE_MS = 60_000
 LONG_CYCLES = 1 << 30  # of a layer: beyond, the cycle counter may wrap around while it runs
+
+
+_MEASURED = (StepKind.SEND, StepKind.RECEIVE)
+_AT_SENDER = (StepKind.SEND, StepKind.SENT)
+_DISTRIBUTED = {
+    StepKind.GRANT: "transfers_grant",
+    StepKind.RECEIVE: "transfers_await",
+    StepKind.SEND: "transfers_begin_send",
+    StepKind.SENT: "transfers_await_sent",
+}
 
 
 @dataclass(frozen=True)
@@ -96,12 +107,12 @@ ABSENT = Tensor(0, 0, 0)  # the network's input or output on another board
 
 @dataclass(frozen=True)
 class StepEntry:
-    """An entry of `network_steps`: `index` of a layer from 1 or of a cut from 0, `transfer` in `network_transfers`."""
+    """An entry of `network_steps`: `index` of a layer from 1 or of a cut from 0, and the transfer as a C expression."""
 
     kind: str
     index: int
     comment: str
-    transfer: int | None = None
+    transfer: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,6 +163,7 @@ class NetworkContext:
     layers: Sequence[LayerStep]
     steps: Sequence[StepEntry]
     transfers: Sequence[TransferEntry]
+    waits: Sequence[TransferEntry]  # other steps of transfers
     links: Sequence[LinkEntry]
 
 
@@ -168,7 +180,9 @@ def _network_context(
     own_longest_s = longest_s[plan.boards.index(board_plan)]
     begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
     end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
-    transfers = _transfers(board_plan, plan, len(begin))
+    entries = _transfers(quantized.graph, board_plan, plan, len(begin))
+    transfers = [entry for kind, entry in entries if kind in _MEASURED]
+    waits = [entry for kind, entry in entries if kind not in _MEASURED]
     return NetworkContext(
         number=board_plan.number,
         title=board_plan.board.title,
@@ -179,9 +193,10 @@ def _network_context(
         network_output=network_output,
         watchdog_ms=watchdog_ms(own_longest_s),
         has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
-        layers=[_layer_step(quantized, widths, layer, board_plan, plan) for layer in board_plan.layers],
-        steps=[*begin, *_steps(quantized, board_plan, transfers), *end],
+        layers=[_layer_step(quantized, widths, layer, board_plan, plan) for layer in board_plan.layers if not quantized.graph.layers[layer].is_view],
+        steps=[*begin, *_steps(quantized, board_plan, entries), *end],
         transfers=transfers,
+        waits=waits,
         links=[_link(link, board_plan, plan, longest_s) for link in board_plan.links],
     )
 
@@ -223,14 +238,18 @@ def _layer_step(
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
     stream = _layer_stream(quantized, layer, board_plan, plan)
-    copied = {number + 1 for number, constants in board_plan.constants.items() if constants.is_copied}
+    copied = {
+        number + 1
+        for number, constants in board_plan.constants.items()
+        if constants.is_copied and not constants.is_reused
+    }
     copies = tuple(copy_function_name(call.number) for call in calls if call.number in copied)
     return LayerStep(number=layer + 1, moves=moves, copies=copies, calls=calls, fused=fused, stream=stream)
 
 
 def _layer_stream(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, plan: Plan) -> LayerStream | None:
     """Return the streamed input and output of the step in which `layer` runs first."""
-    numbers = [step.item for step in board_plan.steps if step.kind is not StepKind.RUN]
+    numbers = [step.item for step in board_plan.steps if step.kind in _MEASURED]
     ends = [(number, plan.hand_offs[number]) for number in numbers]
     takes = next((number for number, each in ends if each.takes and each.takes.layers[0] == layer), None)
     gives = next((number for number, each in ends if each.gives and each.gives.layers[0] == layer), None)
@@ -283,36 +302,42 @@ def _fused_calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> 
     )
 
 
-def _steps(quantized: QuantizedGraph, board_plan: BoardPlan, transfers: Sequence[TransferEntry]) -> Iterator[StepEntry]:
+def _steps(
+    quantized: QuantizedGraph, board_plan: BoardPlan, transfers: Sequence[tuple[StepKind, TransferEntry]]
+) -> Iterator[StepEntry]:
     """Yield the layers and transfers of a board in their order."""
-    entries = enumerate(transfers)
+    entries, numbers = iter(transfers), {name: count() for name in ("network_transfers", "waits")}
     for step in board_plan.steps:
         if step.kind is StepKind.RUN:
             layer = quantized.layers[step.item].layer
+            if layer.is_view:
+                continue
             yield StepEntry(step.kind.value, step.item + 1, f"{layer.kind} {layer.out_shape}")
         else:
-            number, transfer = next(entries)
-            yield StepEntry(step.kind.value, step.item, transfer.comment, number)
+            kind, transfer = next(entries)
+            array = "network_transfers" if kind in _MEASURED else "waits"
+            yield StepEntry(step.kind.value, step.item, transfer.comment, f"&{array}[{next(numbers[array])}]")
 
 
-def _transfers(board_plan: BoardPlan, plan: Plan, first_record: int) -> list[TransferEntry]:
-    """Return the transfers of a board; its first step has time record `first_record`."""
+def _transfers(graph: Graph, board_plan: BoardPlan, plan: Plan, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
+    """Return the steps of a board's transfers; its first step has time record `first_record`."""
     peers = [link.peer for link in board_plan.links]
-    entries = []
+    entries, record = [], first_record - 1
     for index, step in enumerate(board_plan.steps):
+        record += step.kind is not StepKind.RUN or not graph.layers[step.item].is_view
         if step.kind is StepKind.RUN:
             continue
         cut, offset = plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
-        peer, direction = (cut.receiver, "to") if step.kind is StepKind.SEND else (cut.sender, "from")
+        peer, direction = (cut.receiver, "to") if step.kind in _AT_SENDER else (cut.sender, "from")
         entry = TransferEntry(
-            take=_take(step, plan.hand_offs[step.item]),
+            take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, plan.hand_offs[step.item]),
             comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
             tensor=Tensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
             link=peers.index(peer),
             cut=step.item,
-            record=first_record + index,
+            record=record,
         )
-        entries.append(entry)
+        entries.append((step.kind, entry))
     return entries
 
 

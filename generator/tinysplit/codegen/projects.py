@@ -18,6 +18,7 @@ from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit.codegen.readme import write_readme
 from tinysplit.codegen.row_hooks import RowHooks
+from tinysplit.codegen.shared_constants import with_shared_constants
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
@@ -122,7 +123,7 @@ def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, 
         called = replace(own, layer=memory.layer(quantized.graph, index))
         offsets = constants.offsets if constants else {}
         sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets))
-    return tuple(sources)
+    return tuple(with_shared_constants(quantized.graph, sources))
 
 
 def _hooks(plan: Plan, layer: int) -> RowHooks:
@@ -143,12 +144,15 @@ def _project_texts(
         "platformio.ini": render_platformio_ini(board_plan.board, has_markers=markers is not None),
         **render_cmake_files(board_plan.board, has_markers=markers is not None),
         **build_scripts(),
-        "include/layers.h": render_header(sources),
+        "include/layers.h": render_header(
+            {number: source for number, source in sources.items() if not source.quantized.layer.is_view}
+        ),
         "src/network.c": network,
         **render_board_files(board_plan.board, links, host_baud, *memories, markers),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()
+            if not source.quantized.layer.is_view
         },
     }
 

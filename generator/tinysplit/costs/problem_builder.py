@@ -108,10 +108,8 @@ def make_problem(
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
     table = load_cycle_table()
-    chosen = {
-        board: _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory), settings) for board in boards
-    }
-    layers = tuple(_layer_costs(number, [chosen[board] for board in boards]) for number in range(len(graph.layers)))
+    kernels = _board_kernels(graph, boards, settings, widths)
+    layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
     devices = tuple(_limits(boards, index, settings.link_settings) for index in range(len(boards)))
     out_bytes = [layer.out_bytes for layer in layers]
     check_connected(boards, settings.link_settings)
@@ -133,8 +131,23 @@ def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSetti
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
-        fused=_fused_layers(layers, [chosen[board] for board in boards]),
+        fused=() if graph.is_distributed else _fused_layers(layers, kernels),
+        origins=tuple(part.tensor for part in graph.parts),
     )
+
+
+def _board_kernels(
+    graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths
+) -> Sequence["_BoardKernels"]:
+    """Return the kernels on each board: the same on boards of one kind, unless the network is distributed."""
+
+    def choose(board: Board, index: int) -> _BoardKernels:
+        return _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory, index), settings)
+
+    if graph.is_distributed:
+        return [choose(board, index) for index, board in enumerate(boards)]
+    chosen = {board: choose(board, 0) for board in boards}
+    return [chosen[board] for board in boards]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +161,7 @@ class _BoardKernels:
     def kernels(self) -> Mapping[int, Kernel]:
         """The kernel of each layer."""
         names = dict(self.settings.kernels)
-        numbers = range(len(self.choice.graph.layers))
+        numbers = self.choice.numbers
         return {number: self.choice.kernel(number, self.settings.optimize, names.get(number)) for number in numbers}
 
     @cached_property
@@ -159,12 +172,14 @@ class _BoardKernels:
         return fused_ram_bytes(choice.graph, choice.widths, self.kernels, core, self.settings.optimize)
 
     def seconds(self, number: int) -> float:
-        """Return the time of a layer."""
+        """Return the time of a layer, infinite for a part of another board."""
+        if number not in self.kernels:
+            return inf
         return self.choice.seconds(number, self.kernels[number])
 
     def constants(self, number: int) -> ConstantsInRam:
         """Return the copy of a layer's constants that `seconds` expects."""
-        placed = self.choice.constants(number, self.kernels[number])
+        placed = self.choice.constants(number, self.kernels[number]) if number in self.kernels else None
         if not placed or not placed.is_copied:
             return ConstantsInRam(0, 0.0)
         return ConstantsInRam(placed.size_bytes, placed.saved_cycles / self.choice.board.clock.core_hz)
@@ -177,6 +192,8 @@ class _BoardKernels:
 
     def ram_bytes(self, number: int) -> int:
         """Return the arena bytes while a layer runs alone."""
+        if number not in self.kernels:
+            return 0
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
 
     def flash_bytes(self, number: int) -> int:
@@ -184,6 +201,8 @@ class _BoardKernels:
 
         The memory layout takes the fastest kernels that RAM allows.
         """
+        if number not in self.kernels:
+            return 0
         kernels = [self.kernels[number]]
         if self.settings.optimize is Optimize.RAM:
             kernels.append(self.choice.kernel(number, name=dict(self.settings.kernels).get(number)))

@@ -22,6 +22,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 Work = Mapping[str, float]  # executions of each part of a kernel, by the part's name
 
 TABLE_NAME = "cycles.json"
+VIEW = "view"  # the kind of what is not computed: it costs nothing
 ONCE = "layer"  # the part that runs once per call: its overhead
 
 
@@ -126,6 +127,8 @@ class CycleTable(FileModel):
 
         Raises ToolError if these were never measured, either.
         """
+        if kind == VIEW:
+            return KernelCosts(cycles={}, code_bytes=0)
         costs = self.measured(core, bits, kind) or self.measured(core, bits, kind.split("/", maxsplit=1)[0])
         if costs is None:
             raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")

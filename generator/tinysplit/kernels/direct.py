@@ -20,7 +20,7 @@ class Direct(Kernel):
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
         """See `Kernel.fits`."""
-        return True
+        return not layer.is_view
 
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
         """See `Kernel.scratch_bytes`."""

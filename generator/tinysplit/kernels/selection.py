@@ -19,6 +19,7 @@ from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.dsp.winograd import Winograd
+from tinysplit.kernels.view import View
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 
@@ -36,6 +37,7 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     Sliding(),
     Swar(),
     Direct(),
+    View(),
     Winograd(),
 )
 

@@ -6,6 +6,7 @@ that is idle while the layer runs: no arena grows over the RAM of its board for 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
@@ -82,6 +83,7 @@ class PlacedConstants:
     waits_in_flash: float
     copy_cycles: float  # without waits
     copy_waits: float
+    is_reused: bool = False  # the copy that another tile of the same layer made before
 
     @property
     def saved_cycles(self) -> float:
@@ -101,11 +103,15 @@ class PlacedConstants:
     @property
     def cost_cycles(self) -> float:
         """Cycles beside those of the kernel."""
+        if self.is_reused:
+            return 0.0
         return self.copy_cycles + self.copy_waits if self.is_copied else self.waits_in_flash
 
     def __str__(self) -> str:
         """Return the reason, as text."""
         copying = self.copy_cycles + self.copy_waits
+        if self.is_reused:
+            return f"constants in RAM, copied before, {self.waits_in_flash:.0f} cycles of waits in flash"
         if self.is_copied:
             return f"constants copied to RAM in {copying:.0f} cycles, {self.waits_in_flash:.0f} of waits in flash"
         if self.saved_cycles > 0:
@@ -137,6 +143,36 @@ def place_constants(
         for other, ranges in taken.items():
             if in_use[other] is in_use[number]:
                 ranges.append(ByteRange(begin, begin + own.size_bytes))
+    return placed
+
+
+def place_shared_constants(
+    board: Board,
+    constants: Mapping[int, LayerConstants],
+    in_use: Mapping[int, Sequence[ByteRange]],
+    limit_bytes: int,
+    sharing: Sequence[Sequence[int]],
+) -> Mapping[int, PlacedConstants]:
+    """Return the same as `place_constants` where each list of layers in `sharing` reads the same constants.
+
+    The first layer of a list makes the copy, which stays until the last one has run.
+    """
+    first = {own[0]: own for own in sharing}
+    together = {
+        number: LayerConstants(constants[number].sizes, sum(constants[each].read_bytes for each in own))
+        for number, own in first.items()
+    }
+    ranges = {
+        number: in_use[number] if len(own) == 1 else tuple(chain.from_iterable(in_use[each] for each in own))
+        for number, own in first.items()
+    }
+    found = place_constants(board, together, ranges, limit_bytes)
+    placed = {}
+    for number, own in first.items():
+        copied = found[number].is_copied
+        for each in own:
+            alone = _in_flash(board, constants[each])
+            placed[each] = replace(alone, offsets=found[number].offsets, is_reused=copied and each != number)
     return placed
 
 

@@ -1,6 +1,6 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import starmap
@@ -14,9 +14,10 @@ from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
-from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
+from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_shared_constants
 from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import layer_ram_bytes
+from tinysplit.memory.shared_memory import held_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import Layer
@@ -37,16 +38,34 @@ class _Saving(NamedTuple):
 class KernelChoice:
     """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts.
 
-    `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice.
+    `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice. Of a
+    distributed network, only the layers of board `index` count.
     """
 
     graph: Graph
     widths: BitWidths
     board: Board
     code_memory: CodeMemory | None = None
+    index: int = 0
+
+    @cached_property
+    def numbers(self) -> Sequence[int]:
+        """The layers that may run on the board."""
+        numbers = range(len(self.graph.layers))
+        if not self.graph.is_distributed:
+            return numbers
+        return tuple(number for number in numbers if self.graph.boards[number] == self.index)
 
     def kernel(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
-        """Return the kernel of layer `number` (from 0), see `choose`; for cycles, one that takes much flash, too."""
+        """Return the kernel of layer `number` (from 0), see `choose`; for cycles, one that takes much flash, too.
+
+        Tiles of one layer have the kernel of the largest one, if it fits all of them: then they share its constants.
+        """
+        largest = max(self.graph.siblings(number), key=lambda each: self.graph.layers[each].macc)
+        if largest != number:
+            kernel = self.kernel(largest, optimize, name)
+            if kernel in self._all(number):
+                return kernel
         if optimize is Optimize.CYCLES and name is None and number in self._large_kernels:
             return self._large_kernels[number]
         return self._usual(number, optimize, name)
@@ -62,9 +81,9 @@ class KernelChoice:
 
         Those that save most cycles a byte come first. The board's RAM has room for them and for links.
         """
-        if not any(kernel.takes_much_flash for number in range(len(self.graph.layers)) for kernel in self._all(number)):
+        if not any(kernel.takes_much_flash for number in self.numbers for kernel in self._all(number)):
             return {}
-        usual = {number: self._usual(number) for number in range(len(self.graph.layers))}
+        usual = {number: self._usual(number) for number in self.numbers}
         firmware = load_cycle_table().firmware[self.board.device.family]
         free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
         free_bytes -= sum(starmap(self.flash_bytes, usual.items()))
@@ -96,8 +115,10 @@ class KernelChoice:
         return choose(layer, self.board.device.core, self.widths.of_layer(layer))
 
     def flash_bytes(self, number: int, kernel: Kernel) -> int:
-        """Return the bytes of a layer's constants and code."""
+        """Return the bytes of a layer's constants and code; constants of tiles count with the first one."""
         layer = self.graph.layers[number]
+        if number != self._sharing(number, kernel)[0]:
+            return code_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
         return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
     def cycles(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
@@ -128,6 +149,8 @@ class KernelChoice:
 
     def _fits_fused(self, number: int, kernel: Kernel) -> bool:
         """Return whether the layer fits fused with the one before or after it, which has its fastest kernel."""
+        if self.graph.is_distributed:
+            return False
         core = self.board.device.core
         for first in (number - 1, number):
             if not 0 <= first < len(self.graph.layers) - 1:
@@ -157,7 +180,7 @@ class KernelChoice:
         """The code that is expected in RAM: what fits there beside the largest tensors of the whole network."""
         if not self.board.code_ram:
             return RamCode.NONE
-        kernels = {number: self._without_waits(number) for number in range(len(self.graph.layers))}
+        kernels = {number: self._without_waits(number) for number in self.numbers}
         arena_bytes = max(self._live_bytes(number, kernel) for number, kernel in kernels.items())
         firmware = load_cycle_table().firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
@@ -176,13 +199,42 @@ class KernelChoice:
         size_bytes = kernel.weights_bytes(layer, widths)
         if not size_bytes:
             return None
-        constants = LayerConstants({"all": size_bytes}, kernel.loads(layer, widths).flash_bytes)
-        live = ByteRange(0, self._live_bytes(number, kernel))
-        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[number]
+        sharing = self._sharing(number, kernel) if part is None else (number,)
+        constants = {each: self._read_constants(each, kernel, size_bytes, part) for each in sharing}
+        in_use = {each: (ByteRange(0, self._live_bytes(each, kernel)),) for each in sharing}
+        return place_shared_constants(self.board, constants, in_use, self._limit_bytes, [sharing])[number]
+
+    def _read_constants(
+        self, number: int, kernel: Kernel, size_bytes: int, part: Layer | None = None
+    ) -> LayerConstants:
+        layer = part or self.graph.layers[number]
+        return LayerConstants({"all": size_bytes}, kernel.loads(layer, self.widths.of_layer(layer)).flash_bytes)
+
+    def _sharing(self, number: int, kernel: Kernel) -> tuple[int, ...]:
+        """Return the tiles, in their order, that share the constants of layer `number` with this kernel."""
+        siblings = self.graph.siblings(number)
+        if len(siblings) == 1:
+            return siblings
+        layers = self.graph.layers
+
+        def size(each: int) -> int:
+            return kernel.weights_bytes(layers[each], self.widths.of_layer(layers[each]))
+
+        return tuple(
+            each for each in siblings if each == number or (kernel in self._all(each) and size(each) == size(number))
+        )
 
     def _live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
+        if self.graph.is_distributed:
+            layer = self.graph.layers[number]
+            return self._held_bytes[number] + kernel.scratch_bytes(layer, self.widths.of_layer(layer))
         return self._waiting_bytes(number) + layer_ram_bytes(self.graph, number, self.widths, kernel)
+
+    @cached_property
+    def _held_bytes(self) -> Mapping[int, int]:
+        """The bytes of all tensors on the board of a distributed network while each of its layers runs."""
+        return held_bytes(self.graph, self.widths, self.numbers)
 
     def _waiting_bytes(self, number: int) -> int:
         """Return the bytes of tensors that later layers read, and neither this one nor its output."""

@@ -12,6 +12,7 @@ from tinysplit.memory.arena import Arena, Buffer, allocate, live_bytes
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.shared_memory import Place, shared_memory
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Layer
@@ -50,9 +51,13 @@ class BoardMemory:
     fused: Mapping[int, FusedRows]
     moves: tuple[Move, ...]
     in_use: Mapping[int, tuple[ByteRange, ...]]
+    shared: Mapping[int, Place] = field(default_factory=dict)  # tensors that lie in others
 
     def offset(self, tensor: int, step: int) -> int:
         """Return the offset of a tensor in a step, in bytes."""
+        if tensor in self.shared:
+            place = self.shared[tensor]
+            return self.arena.offsets[BufferId(place.tensor)] + place.offset_bytes
         moves = sum(move.tensor == tensor and move.step <= step for move in self.moves)
         return self.arena.offsets[BufferId(tensor, moves=moves)]
 
@@ -92,7 +97,7 @@ class Schedule:
 
     def memory(self) -> BoardMemory:
         """Return the memory layout with the smallest arena found."""
-        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use)
+        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use, self.shared)
 
     def fits(self, limit_bytes: int) -> bool:
         """Return whether an arena of `limit_bytes` is found; skips the search when one step alone needs more."""
@@ -114,6 +119,16 @@ class Schedule:
             if scratch_bytes:
                 tick = run_ticks[self.run_steps[number]]
                 yield Buffer(BufferId(number, is_scratch=True), scratch_bytes, tick, tick)
+
+    @cached_property
+    def shared(self) -> Mapping[int, Place]:
+        """Where tensors lie that views of this board keep in the memory of other tensors."""
+        return shared_memory(self.graph, self.widths, [step.item for step in self.steps if step.kind is StepKind.RUN])
+
+    @cached_property
+    def holders(self) -> frozenset[int]:
+        """The tensors in which others lie."""
+        return frozenset(place.tensor for place in self.shared.values())
 
     @cached_property
     def size_bytes(self) -> int:
@@ -173,7 +188,8 @@ class Schedule:
             is_run = step.kind is StepKind.RUN
             reads = self.graph.predecessors[step.item] if is_run else ()
             for tensor in (*reads, step.tensor):
-                uses.setdefault(tensor, []).append(self.run_steps[step.item] if is_run else index)
+                holder = self.shared[tensor].tensor if tensor in self.shared else tensor
+                uses.setdefault(holder, []).append(self.run_steps[step.item] if is_run else index)
         if len(self.graph.layers) - 1 in uses:
             uses[len(self.graph.layers) - 1].append(len(self.steps))
         return {tensor: (min(steps), max(steps)) for tensor, steps in uses.items()}
@@ -195,9 +211,11 @@ class Schedule:
 
     def _leads(self, tensor: int) -> Iterator[tuple[BufferId, Lead]]:
         """Yield the in-place leads of an output over those inputs that no later step reads."""
-        if tensor not in self.run_steps or tensor in self.fused:
+        if tensor not in self.run_steps or tensor in self.fused or tensor in self.holders:
             return
         for source, lead in self._input_leads(tensor).items():
+            if source in self.shared or source in self.holders:
+                continue
             if self._lifetimes[source][1] == self.run_steps[tensor]:
                 yield BufferId(source, moves=sum(move.tensor == source for move in self.moves)), lead
 

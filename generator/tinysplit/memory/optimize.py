@@ -24,21 +24,22 @@ def plan_memory(
     ram_bytes: int,
     optimize: Optimize,
     named: Mapping[int, str] = NO_NAMES,
+    index: int = 0,
 ) -> BoardMemory:
     """Return the memory layout of `board`, which runs `steps`.
 
     `named` requests a kernel or a scheme by its name for some layers (by index). The arena may be larger than
-    `ram_bytes`; the caller checks that.
+    `ram_bytes`; the caller checks that. `index` is that of the board, from 0.
 
     Layers are fused where that makes the arena smaller. Tensors move where the arena would not fit otherwise, or, for
     Optimize.RAM, wherever that makes it smaller. For Optimize.RAM, kernels with less scratch memory are used in place
     of faster ones where that makes the arena smaller.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    choice, core = KernelChoice(graph, widths, board), board.device.core
+    choice, core = KernelChoice(graph, widths, board, index=index), board.device.core
     kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
     separate = Schedule(graph, widths, steps, kernels)
-    schedule = fuse_layers(separate, core, optimize)
+    schedule = separate if graph.is_distributed else fuse_layers(separate, core, optimize)
     if optimize is Optimize.RAM:
         schedule, separate = (_with_fast_kernels(each, choice, named) for each in (schedule, separate))
         ram_bytes = 0
@@ -83,6 +84,6 @@ def _all_moves(schedule: Schedule) -> list[Move]:
         Move(step, source)
         for layer, step in schedule.run_steps.items()
         for source in schedule.graph.predecessors[layer]
-        if source not in schedule.fused
+        if source not in schedule.fused and source not in schedule.shared and source not in schedule.holders
     }
     return sorted(moves, key=lambda move: (-schedule.graph.size(move.tensor), move))

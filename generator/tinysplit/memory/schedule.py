@@ -5,11 +5,17 @@ from typing import NamedTuple
 
 
 class StepKind(StrEnum):
-    """Kind of a step: receive a tensor over a link, run a layer, send a tensor over a link."""
+    """Kind of a step: receive a tensor over a link, run a layer, send a tensor over a link.
 
+    Boards of a distributed network compute while tensors cross: GRANT lets a tensor come to its place, and RECEIVE
+    waits for it; SEND lets a tensor leave, and SENT waits until it has left.
+    """
+
+    GRANT = "grant"
     RECEIVE = "receive"
     RUN = "run"
     SEND = "send"
+    SENT = "sent"
 
 
 class Step(NamedTuple):

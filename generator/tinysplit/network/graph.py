@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
 
@@ -55,6 +56,7 @@ class Graph:
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
     qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
+    parts: tuple[Part, ...] = ()  # of a distributed network: what each layer computes of the whole one, and where
 
     @classmethod
     def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:
@@ -75,6 +77,28 @@ class Graph:
     def value_names(self) -> tuple[str, ...]:
         """ONNX names of the network's input and of every layer's output."""
         return (self.input_name, *(layer.output for layer in self.layers))
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether the layers are parts on given boards: see network/distribute.py."""
+        return bool(self.parts)
+
+    @property
+    def boards(self) -> tuple[int, ...]:
+        """The 0-based board of each layer of a distributed network."""
+        return tuple(part.board for part in self.parts)
+
+    def siblings(self, number: int) -> tuple[int, ...]:
+        """Return the layers with the constants of layer `number` on its board: tiles of one layer of the whole network."""
+        return self._siblings.get(number, (number,))
+
+    @cached_property
+    def _siblings(self) -> Mapping[int, tuple[int, ...]]:
+        tiles: dict[tuple[int, int, str], list[int]] = {}
+        for number, (layer, part) in enumerate(zip(self.layers, self.parts, strict=False)):
+            if not layer.is_view and part.axis is Axis.ROWS:
+                tiles.setdefault((part.tensor, part.board, layer.kind), []).append(number)
+        return {number: tuple(own) for own in tiles.values() for number in own}
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:

@@ -56,11 +56,15 @@ class QuantizedLayer(IntegerLayer):
 
 @dataclass(frozen=True, eq=False)
 class QuantizedGraph:
-    """A network in fixed point; no weights and values are wider than `bits` (8 or 16)."""
+    """A network in fixed point; no weights and values are wider than `bits` (8 or 16).
+
+    `whole` is the network that a distributed one was made from.
+    """
 
     graph: Graph
     bits: int
     layers: tuple[QuantizedLayer, ...]
+    whole: "QuantizedGraph | None" = None
 
     @cached_property
     def dequantized(self) -> Graph:

@@ -1,15 +1,27 @@
-"""The period of a plan: that of a split, with the buffers that the generated boards have."""
+"""The period and the latency of a plan: those of a split, with the buffers that the generated boards have."""
 
 from dataclasses import replace
 
 from tinysplit.plan.plan import Plan
-from tinysplit.split.evaluate.firmware import Firmware, program_period_s
-from tinysplit.split.evaluate.steps import BoardStep, Kind
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation, program_period_s
+from tinysplit.split.evaluate.steps import BoardStep, Kind, Program
 from tinysplit.split.problem import Problem
 
 
 def planned_period_s(plan: Plan, problem: Problem) -> float:
     """Return the period of the generated firmware in seconds; `problem` has the costs of its layers."""
+    return program_period_s(problem, _planned(plan, problem))
+
+
+def overlapped_s(plan: Plan, problem: Problem) -> float:
+    """Return by how many seconds an inference is shorter than all layers and transfers one after the other."""
+    whole_s = evaluate(problem, plan.assignment).i_s
+    return whole_s - FirmwareSimulation(problem, _planned(plan, problem)).latency_s()
+
+
+def _planned(plan: Plan, problem: Problem) -> Program:
+    """Return the steps of the generated firmware, with the buffers that it has."""
     stages = {board.index: board.stages for board in plan.boards}
 
     def is_staged(step: BoardStep) -> bool:
@@ -22,4 +34,4 @@ def planned_period_s(plan: Plan, problem: Problem) -> float:
 
     found = Firmware.of(problem, plan.assignment).program
     steps = (step if step.kind is Kind.RUN else step._replace(is_staged=is_staged(step)) for step in found.steps)
-    return program_period_s(problem, replace(found, steps=tuple(steps)))
+    return replace(found, steps=tuple(steps))

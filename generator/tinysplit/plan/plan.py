@@ -25,6 +25,7 @@ from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
+from tinysplit.split.evaluate.actions import Action, actions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
@@ -158,16 +159,16 @@ def make_plan(
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
-        memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
+        memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named, index)
         arena_bytes = aligned(memory.arena.size_bytes)
         driving, link_bytes = link_memory.choose(ram_bytes - arena_bytes)
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
         free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, polls=driving.polls)
+        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=not driving.polls and not graph.is_distributed)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
-    planned = starmap(plan_board, sorted(_steps(assignment, cuts).items()))
+    planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off), output_board)
@@ -187,7 +188,7 @@ def _cuts(
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the place of the layers' code, for which arena, links and staging buffers leave RAM."""
     board = plan.board
-    choice, kernels = KernelChoice(graph, widths, board), plan.memory.kernels
+    choice, kernels = KernelChoice(graph, widths, board, index=plan.index), plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)
@@ -195,7 +196,8 @@ def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: Code
 
 
 def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:
-    return [cuts[step.item].payload_bytes for step in steps if step.kind is not StepKind.RUN]
+    kinds = (StepKind.SEND, StepKind.RECEIVE)
+    return [cuts[step.item].payload_bytes for step in steps if step.kind in kinds]
 
 
 @dataclass(frozen=True)
@@ -233,15 +235,12 @@ def _host_ends(
     return HostEnds(input_bytes, output_bytes, keeps_input=settings.returns_output)
 
 
-def _steps(assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:
+def _steps(problem: Problem, assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:
     """Return the steps of each board that takes part, by 0-based board."""
     steps: dict[int, list[Step]] = {}
-    for layer, device in enumerate(assignment):
-        steps.setdefault(device, []).append(Step(StepKind.RUN, layer, layer))
-        for number, cut in enumerate(cuts):
-            if cut.after_layer == layer:
-                steps.setdefault(cut.sender, []).append(Step(StepKind.SEND, number, layer))
-                steps.setdefault(cut.receiver, []).append(Step(StepKind.RECEIVE, number, layer))
+    for action, device, item in actions(problem, assignment, cuts):
+        tensor = item if action is Action.RUN else cuts[item].after_layer
+        steps.setdefault(device, []).append(Step(StepKind(action.value), item, tensor))
     return steps
 
 

@@ -53,14 +53,15 @@ def place_stages(
     free_bytes: int,
     ends: HostEnds,
     *,
-    polls: bool = False,
+    stages_cuts: bool = True,
 ) -> StageBuffers:
     """Return the buffers of a board in `free_bytes` of RAM behind its arena.
 
-    A board that `polls` its links has none for its transfers: what comes while a layer runs would be lost.
+    Without `stages_cuts` transfers have none: a board that polls its links would lose what comes while a layer runs,
+    and those of a distributed network need no buffers.
     """
     received, sent = ([step.item for step in steps if step.kind is kind] for kind in (StepKind.RECEIVE, StepKind.SEND))
-    sizes = [0 if polls else cut.payload_bytes for cut in cuts]
+    sizes = [cut.payload_bytes if stages_cuts else 0 for cut in cuts]
     in_bytes, out_bytes = ([sizes[number] for number in numbers] for numbers in (received, sent))
     own = (ends.input_bytes, ends.output_bytes)
     stages = choose_stages(free_bytes, in_bytes, out_bytes, *own, keeps_input=ends.keeps_input)

@@ -24,7 +24,7 @@ from tinysplit.quantize.choose_formats import quantize
 def parameters_file(quantized: QuantizedGraph) -> bytes:
     """Return the contents of `parameters.npz`; they are reproducible for a given network."""
     arrays = {}
-    for number, layer in enumerate(quantized.layers, 1):
+    for number, layer in enumerate((quantized.whole or quantized).layers, 1):
         if layer.parameters:
             arrays[f"weights_{number}"] = layer.parameters.weights
             arrays[f"bias_{number}"] = layer.parameters.bias

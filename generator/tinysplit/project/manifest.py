@@ -18,6 +18,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
+from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -122,8 +123,26 @@ class ProjectMemory(FileModel):
     why: str
 
 
+class ProjectPart(FileModel):
+    """Rows or channels `first` to `last` (from 1) of the output of layer `layer` (0: of the network's input)."""
+
+    layer: int
+    axis: Axis
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """Return a part as the manifest has it."""
+        return cls(layer=part.tensor + 1, axis=part.axis, first=part.range.start + 1, last=part.range.stop)
+
+    def __str__(self) -> str:
+        """Return what it is: `rows 1-12`."""
+        return f"{self.axis} {self.first}-{self.last}" if self.last > self.first else f"{self.axis[:-1]} {self.first}"
+
+
 class ProjectLayer(FileModel):
-    """A layer: its board, formats, memory and estimated time."""
+    """A layer: its board, formats, memory and estimated time. Layers of a distributed network are parts."""
 
     number: int
     name: str
@@ -136,6 +155,7 @@ class ProjectLayer(FileModel):
     memory: ProjectMemory
     estimated_cycles: int
     estimated_s: float
+    part: ProjectPart | None = None
 
 
 class ProjectCut(FileModel):
@@ -150,6 +170,7 @@ class ProjectCut(FileModel):
     is_sent_by_rows: bool = False
     is_taken_by_rows: bool = False
     why_whole: str = ""  # why it is not streamed at both ends
+    part: ProjectPart | None = None
 
     @property
     def is_streamed(self) -> bool:
@@ -183,6 +204,7 @@ class ProjectBoard(FileModel):
     code_memory_reason: str = ""  # "" for boards without RAM on the code buses
     core_hz: int
     has_markers: bool = False  # pins that are high while a layer or a transfer runs
+    takes_input: bool = False  # of the network, from the host
 
     @property
     def title(self) -> str:
@@ -208,11 +230,7 @@ class Pipeline:
     boards: tuple[int, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-
-    @property
-    def input_boards(self) -> tuple[int, ...]:
-        """Numbers of the boards that read the network's input."""
-        return tuple(sorted({layer.board for layer in self.layers if NETWORK_INPUT_NUMBER in layer.inputs}))
+    input_boards: tuple[int, ...]  # numbers of the boards that take the network's input
 
     @property
     def output_board(self) -> int:
@@ -237,7 +255,7 @@ class Project(FileModel):
     those of one copy after the other.
     """
 
-    schema_version: Literal[4] = 4
+    schema_version: Literal[5] = 5
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
@@ -253,7 +271,8 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs; copies of one board have none
+    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
+    network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
@@ -263,6 +282,7 @@ class Project(FileModel):
                 boards=boards,
                 layers=tuple(layer for layer in self.layers if layer.board in boards),
                 cuts=tuple(cut for cut in self.cuts if cut.from_board in boards),
+                input_boards=tuple(number for number in sorted(boards) if self.board(number).takes_input),
             )
             for boards in self.copies
         )
@@ -284,7 +304,7 @@ class Project(FileModel):
 
     @property
     def estimated_i_s(self) -> float:
-        """I of the slowest copy in seconds: L + T, less what streamed hand-offs save."""
+        """I of the slowest copy in seconds: L + T, less what overlaps."""
         return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
 
     @property
@@ -293,13 +313,20 @@ class Project(FileModel):
         return any(cut.is_streamed for cut in self.cuts)
 
     @property
+    def is_distributed(self) -> bool:
+        """Whether the layers are parts of layers, on boards that work side by side."""
+        return bool(self.network_formats)
+
+    @property
     def has_markers(self) -> bool:
         """Whether pins of the boards are high while layers and transfers run."""
         return any(board.has_markers for board in self.boards)
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
-        """Formats of all layers of the network."""
+        """Formats of all layers of the whole network."""
+        if self.is_distributed:
+            return tuple(formats.layer_formats for formats in self.network_formats)
         return tuple(layer.formats.layer_formats for layer in self.pipelines[0].layers)
 
     @property

@@ -189,6 +189,7 @@ class Problem:
     host_seconds: tuple[tuple[float, float], ...] = ()  # [device]: (input, output)
     input_bytes: int = 0  # the network's input; needed if several layers read it
     handoff: Handoff | None = None
+    origins: tuple[int, ...] = ()  # of a distributed network (network/distribute.py): the layer that each is a part of
 
     def __post_init__(self) -> None:
         """Check the problem.
@@ -204,6 +205,11 @@ class Problem:
         for device in self.devices:
             check_power(device.name, device.run_w, device.transfer_w, device.idle_w)
         check_limits(self.max_latency_s, self.max_period_s, self.max_energy_j, self.frame_period_s)
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether the layers are parts of layers, and boards compute while tensors cross."""
+        return bool(self.origins)
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:

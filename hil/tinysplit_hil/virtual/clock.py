@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 PS_PER_S = 10**12
 TICKS_PER_CYCLE = 256  # resolution of a low-power UART
-
+FOREVER = (1 << 63) - 1
 
 _MILLION = 10**6
 
@@ -13,13 +13,15 @@ _MILLION = 10**6
 class Clock:
     """Exact conversion without drift: relative to the last change of the frequency `hz`.
 
-    Cycle 0 is at `_ps`. The board's own oscillators are off by `error_ppm`; HSE is not.
+    Cycle 0 is at `_ps`. The board's own oscillators are off by `error_ppm`; HSE is not. No byte from other boards or
+    from the host begins before `known_ps`, unless it has been announced already.
     """
 
     hz: int  # in true seconds
     _ps: int = 0
     error_ppm: int = 0
     _cycle: int = 0
+    known_ps: int = FOREVER
 
     def change(self, nominal_hz: int, now: int, *, is_hse: bool = False) -> None:
         """Change the nominal frequency at cycle `now`; HSE, which is exact, makes it if `is_hse`."""

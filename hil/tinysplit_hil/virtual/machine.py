@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from tinysplit.boards.board import Board
-from tinysplit_hil.virtual.clock import Clock
+from tinysplit_hil.virtual.clock import FOREVER, Clock
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
@@ -24,7 +24,6 @@ from tinysplit_hil.virtual.peripherals.dma.memories import dma_memories
 from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
 from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
 
-FOREVER = (1 << 63) - 1
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
@@ -70,7 +69,7 @@ class Machine:
         self._known_event: int | None = None  # the first of them, or None if they may have changed
         self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
         self._error: BaseException | None = None
-        self._horizon_ps = self._known_ps = 0  # of the run; no byte from other boards or the host begins before
+        self._horizon_ps = 0  # of the run
         self._loop_period: int | None = None
         self.is_asleep = not start.does_start  # in WFI
         self.slept_cycles = 0  # in WFI
@@ -232,10 +231,13 @@ class Machine:
         return self._memory.stalls()
 
     def next_ps(self) -> int:
-        """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards."""
-        if not self.is_waiting:
-            return self.clock.ps(self.state.cycles)
+        """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards.
+
+        A block that took longer than it may has left events behind: bytes that began before its end.
+        """
         event = self._next_event()
+        if not self.is_waiting:
+            return self.clock.ps(min(event, self.cycles))
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
     @property
@@ -255,7 +257,7 @@ class Machine:
         """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
         cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
         for uart in self._uarts:
-            if (idle_ps := uart.idle_ps) is not None and idle_ps > self._known_ps:
+            if (idle_ps := uart.idle_ps) is not None and idle_ps > self.clock.known_ps:
                 cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
         return cycle
 
@@ -287,17 +289,21 @@ class Machine:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
         No byte from other boards or from the host begins before `known_ps`, unless it has been announced already.
-        At least one block runs, since a block may take longer than a byte at a high baud rate.
+        At least one block runs, since a block may take longer than a byte at a high baud rate; after such a block only
+        events are processed until the others have caught up.
 
         Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
-        self._horizon_ps, self._known_ps = horizon_ps, known_ps
+        self._horizon_ps = horizon_ps
+        self.clock.known_ps = known_ps
         self.state.may_overrun = True
         try:
             while self._wake():
                 self._settle()
                 self.state.deadline = self._next_event()
                 self.state.horizon = self._horizon()
+                if self.clock.ps(self.cycles) > horizon_ps:
+                    return
                 self.state.steps = int(self._run_control.is_stepping)
                 self.emulator.run()
                 if self._run_ended(Reason(self.state.reason)):

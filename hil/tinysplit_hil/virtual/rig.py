@@ -17,7 +17,8 @@ from tinysplit_hil.virtual.errors import BoardStoppedError
 from tinysplit_hil.virtual.firmware import Firmware, Start
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
-from tinysplit_hil.virtual.machine import FOREVER, Machine
+from tinysplit_hil.virtual.clock import FOREVER
+from tinysplit_hil.virtual.machine import Machine
 from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from tinysplit_hil.virtual.peripherals.usart import Sink, Usart
 from tinysplit_hil.virtual.pin_trace import PinTrace

@@ -12,17 +12,19 @@ from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
 from tinysplit.network.layers.pad import Pad
+from tinysplit.network.layers.partial_sum import AverageOfSums, PartialSum
 from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.prelu import PRelu
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.upsample import Upsample
+from tinysplit.network.layers.views import RowJoin, RowSlice
 from tinysplit.network.layers.window import Pads, Window
 
 KINDS: dict[str, type[Layer]] = {
     kind.kind: kind
     for kind in (
         *(Conv, DepthwiseConv, ConvTranspose, Dense, MaxPool, AveragePool, Softmax),
-        *(Add, Mul, Concat, Lookup, PRelu, Upsample, Pad, Permute),
+        *(Add, Mul, Concat, Lookup, PRelu, Upsample, Pad, Permute, PartialSum, AverageOfSums, RowSlice, RowJoin),
     )
 }
 
@@ -30,6 +32,7 @@ __all__ = [
     "KINDS",
     "Activation",
     "Add",
+    "AverageOfSums",
     "AveragePool",
     "Concat",
     "Conv",
@@ -43,7 +46,10 @@ __all__ = [
     "PRelu",
     "Pad",
     "Pads",
+    "PartialSum",
     "Permute",
+    "RowJoin",
+    "RowSlice",
     "Shape",
     "Softmax",
     "Upsample",

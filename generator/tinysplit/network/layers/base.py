@@ -61,6 +61,7 @@ class Layer(ABC):
     kind: ClassVar[str]
     keeps_format: ClassVar[bool] = False  # the output has the format of the input
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
+    is_view: ClassVar[bool] = False  # the output is where the inputs are: nothing is computed
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 
     name: str

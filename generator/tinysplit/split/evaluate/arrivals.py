@@ -11,7 +11,7 @@ from itertools import groupby
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.firmware import FirmwareSimulation, simulate
+from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation, simulate
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
@@ -100,7 +100,7 @@ def on_whole_networks(
         raise CheckFailedError("no board has the memory for the whole network")
     if problem.period_definition is Period.FIRMWARE:
         wholes = {device: (device,) * n_layers for device in alone}
-        copies = {device: FirmwareSimulation(as_run(problem, whole), whole) for device, whole in wholes.items()}
+        copies = {device: _simulation(as_run(problem, whole), whole) for device, whole in wholes.items()}
         return _on_copies(copies, arrivals)
     free_s = dict.fromkeys(alone, 0.0)
     passages = []
@@ -109,6 +109,10 @@ def on_whole_networks(
         free_s[device] = start + alone[device]
         passages.append(Passage(arrival, start, free_s[device]))
     return tuple(passages)
+
+
+def _simulation(problem: Problem, whole: Assignment) -> FirmwareSimulation:
+    return FirmwareSimulation(problem, Firmware.of(problem, whole).program)
 
 
 def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[float]) -> tuple[Passage, ...]:

@@ -9,6 +9,8 @@ which they are sent. Buffers hold one tensor:
 - A staged receive waits until the tensor is whole and copies it; then its buffer is granted for the next inference.
 - A board blocks in a transfer that is not staged: a send ends with the acknowledgement, and a receive grants its
   memory only when the board reaches it.
+- In a distributed network there are no buffers: a board grants the tensor's place, and goes on until it waits for the
+  tensor; another one sends, and goes on until it waits for the acknowledgement.
 """
 
 from collections.abc import Iterator
@@ -39,6 +41,8 @@ class EventGraph:
     n_nodes: int
     edges: tuple[Edge, ...]
     feeds: tuple[int, ...]  # nodes of the host's sending of the input
+    inputs: tuple[int, ...]  # nodes of the boards' taking it
+    output: int  # node of the board's giving the output
     reading: int  # node of the host's reading of the output
     reading_s: float
 
@@ -53,41 +57,50 @@ class _Place(NamedTuple):
 
 def event_graph(problem: Problem, program: Program) -> EventGraph:
     """Return the graph of a program."""
-    builder = _Builder(problem.handoff_parts, program)
+    builder = _Builder(problem.handoff_parts, program, is_distributed=problem.is_distributed)
     edges = sorted((*builder.board_edges(), *builder.transfer_edges(), *builder.link_edges()))
     *_, output = builder.places
     return EventGraph(
         n_nodes=builder.n_nodes,
         edges=tuple(edges),
         feeds=tuple(place.line for place in builder.places if place.step.kind is Kind.INPUT),
+        inputs=tuple(place.node for place in builder.places if place.step.kind is Kind.INPUT),
+        output=output.node,
         reading=output.line,
         reading_s=builder.line_s(output.step)[0],
     )
 
 
 class _Builder:
-    def __init__(self, parts: Handoff, program: Program) -> None:
-        self.parts, self.program = parts, program
+    def __init__(self, parts: Handoff, program: Program, *, is_distributed: bool) -> None:
+        self.parts, self.program, self.is_distributed = parts, program, is_distributed
         self.n_nodes = 0
         self.places = list(self._places())
 
     def _places(self) -> Iterator[_Place]:
         """Yield the steps in their order, with nodes so that no edge without tokens leads back."""
-        waiting = _Place(BoardStep(Kind.SEND, -1, -1), -1, -1)  # the send whose receive is the next step
+        lines: dict[int, int] = {}  # of transfers
+        places = []
         for step in self.program.steps:
-            if step.kind is Kind.RUN:
-                yield _Place(step, self._new_node(), -1)
-            elif step.kind is Kind.SEND:
-                waiting = _Place(step, self._new_node(), -1)
-            else:
-                is_early = step.kind in FROM_LINE and step.is_staged
-                line = self._new_node() if is_early else -1
-                place = _Place(step, self._new_node(), line)
-                if not is_early:
-                    place = place._replace(line=self._new_node())
-                if step.kind is Kind.RECEIVE:
-                    yield waiting._replace(line=place.line)
-                yield place
+            if step.kind in {Kind.RUN, Kind.SEND, Kind.GRANT, Kind.SENT}:
+                places.append(_Place(step, self._new_node(), -1))
+                if self.is_distributed and step.kind is Kind.SEND:
+                    lines[step.transfer] = self._new_node()
+                continue
+            if self.is_distributed and step.kind is Kind.RECEIVE:
+                places.append(_Place(step, self._new_node(), -1))
+                continue
+            is_early = step.kind in FROM_LINE and step.is_staged
+            line = self._new_node() if is_early else -1
+            place = _Place(step, self._new_node(), line)
+            if not is_early:
+                place = place._replace(line=self._new_node())
+            if step.kind is Kind.RECEIVE:
+                lines[step.transfer] = place.line
+            places.append(place)
+        for place in places:
+            is_transfer = place.line < 0 and place.step.kind is not Kind.RUN
+            yield place._replace(line=lines[place.step.transfer]) if is_transfer else place
 
     def _new_node(self) -> int:
         self.n_nodes += 1
@@ -104,11 +117,23 @@ class _Builder:
 
     def _cpu_s(self, step: BoardStep) -> float:
         """Return the seconds of the board, without those in which it waits for a line."""
+        if self._overlaps(step):
+            return self._moving_s(step)
         if not step.is_staged:
             return step.seconds
         if step.kind is Kind.OUTPUT:
             return self.parts.output_s(step.device)
         return (self.parts.in_s if step.kind in FROM_LINE else self.parts.out_s)(step.tensor, step.device)
+
+    def _overlaps(self, step: BoardStep) -> bool:
+        """Return whether a board goes on while a tensor crosses that has no buffer."""
+        return self.is_distributed and step.transfer >= 0
+
+    def _moving_s(self, step: BoardStep) -> float:
+        """Return the seconds that such a tensor takes of the board's CPU; they count where the board is done with it."""
+        if step.kind is Kind.SEND:
+            return self.parts.send_s[step.tensor][step.device]
+        return self.parts.receive_s[step.tensor][step.device] if step.kind is Kind.RECEIVE else 0.0
 
     def _copy_s(self, step: BoardStep) -> float:
         return self.parts.copy_s[step.tensor][step.device]
@@ -122,7 +147,7 @@ class _Builder:
             for place, after in pairwise([*places, places[0]]):
                 tokens = int(after is places[0])
                 yield Edge(place.node, after.node, self._cpu_s(place.step), tokens)
-                if place.line >= 0 and not place.step.is_staged:
+                if place.line >= 0 and not place.step.is_staged and not self._overlaps(place.step):
                     wire_s, reply_s = self.line_s(place.step)
                     ends_s = wire_s if place.step.kind in FROM_LINE else wire_s + reply_s
                     yield Edge(place.line, after.node, ends_s, tokens)
@@ -133,7 +158,14 @@ class _Builder:
             if step.kind is Kind.RUN:
                 continue
             wire_s, reply_s = self.line_s(step)
-            if step.kind not in FROM_LINE:
+            if self._overlaps(step):
+                yield {
+                    Kind.GRANT: Edge(node, line, reply_s, 0),
+                    Kind.SEND: Edge(node, line, 0.0, 0),
+                    Kind.RECEIVE: Edge(line, node, wire_s, 0),
+                    Kind.SENT: Edge(line, node, wire_s + reply_s, 0),
+                }[step.kind]
+            elif step.kind not in FROM_LINE:
                 yield Edge(node, line, self._copy_s(step) if step.is_staged else 0.0, 0)
                 if step.is_staged:
                     yield Edge(line, node, wire_s + reply_s, 1)

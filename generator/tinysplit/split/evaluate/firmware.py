@@ -59,8 +59,8 @@ def program_period_s(problem: Problem, steps: Program) -> float:
 class FirmwareSimulation:
     """Inferences one after the other, each step as early as the event graph allows."""
 
-    def __init__(self, problem: Problem, assignment: Assignment) -> None:
-        self.graph: EventGraph = event_graph(problem, Firmware.of(problem, assignment).program)
+    def __init__(self, problem: Problem, steps: Program) -> None:
+        self.graph: EventGraph = event_graph(problem, steps)
         self.at_rest: Beginnings = (-inf,) * self.graph.n_nodes
 
     def after(self, before: Beginnings, arrival_s: float) -> Beginnings:
@@ -77,6 +77,11 @@ class FirmwareSimulation:
                 begins[target] = max(begins[target], begins[source] + seconds)
         return tuple(begins)
 
+    def latency_s(self) -> float:
+        """Return the seconds from the arrival of the input, in boards at rest, to the output."""
+        begins = self.after(self.at_rest, 0.0)
+        return begins[self.graph.output] - max(begins[node] for node in self.graph.inputs)
+
     def start_s(self, begins: Beginnings) -> float:
         """Return when the host began to send the input."""
         return min(begins[feed] for feed in self.graph.feeds)
@@ -88,7 +93,7 @@ class FirmwareSimulation:
 
 def simulate(problem: Problem, assignment: Assignment, arrivals_s: Iterable[float]) -> Iterator[tuple[float, float]]:
     """Yield for each input when the host began to send it and when it had read the output, in seconds."""
-    simulation = FirmwareSimulation(problem, assignment)
+    simulation = FirmwareSimulation(problem, Firmware.of(problem, assignment).program)
     begins = simulation.at_rest
     for arrival_s in arrivals_s:
         begins = simulation.after(begins, arrival_s)

@@ -7,6 +7,7 @@ from operator import sub
 from typing import NamedTuple
 
 from tinysplit.memory.staging import Stages, choose_stages
+from tinysplit.split.evaluate.actions import Action, actions
 from tinysplit.split.evaluate.constants import Copy, lost_seconds, ram_with_copies
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.memory import link_bytes, ram_bytes
@@ -15,13 +16,21 @@ from tinysplit.split.topology import NETWORK_INPUT, Cut
 
 
 class Kind(StrEnum):
-    """Kind of a step: the host's input arrives, layers run, a tensor is sent or received, the host reads the output."""
+    """Kind of a step: the host's input arrives, layers run, a tensor is sent or received, the host reads the output.
+
+    GRANT and SENT: see `memory/schedule.py`.
+    """
 
     INPUT = "input"
     RUN = "run"
+    GRANT = "grant"
     SEND = "send"
+    SENT = "sent"
     RECEIVE = "receive"
     OUTPUT = "output"
+
+
+_STAGED_KINDS = (Kind.INPUT, Kind.SEND, Kind.RECEIVE, Kind.OUTPUT)
 
 
 class BoardStep(NamedTuple):
@@ -55,7 +64,7 @@ class Program:
     @property
     def blocking(self) -> tuple[BoardStep, ...]:
         """The transfers for which a board waits, as it lacks the RAM for a buffer."""
-        return tuple(step for step in self.steps if step.kind is not Kind.RUN and not step.is_staged)
+        return tuple(step for step in self.steps if step.kind in _STAGED_KINDS and not step.is_staged)
 
 
 def program(problem: Problem, assignment: Assignment, *, constants_first: bool) -> Program:
@@ -102,22 +111,22 @@ def _joined(steps: Iterable[BoardStep]) -> list[BoardStep]:
 def _in_order(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> Iterator[BoardStep]:
     for device in dict.fromkeys(assignment[reader] for reader in problem.readers[NETWORK_INPUT]):
         yield BoardStep(Kind.INPUT, device, NETWORK_INPUT)
-    number = 0
-    for layer, device in enumerate(assignment):
-        yield BoardStep(Kind.RUN, device, layer, seconds=problem.layers[layer].seconds[device])
-        while number < len(sent) and sent[number].after_layer == layer:
-            yield BoardStep(Kind.SEND, sent[number].sender, layer, number)
-            yield BoardStep(Kind.RECEIVE, sent[number].receiver, layer, number)
-            number += 1
+    for action, device, item in actions(problem, assignment, sent):
+        if action is Action.RUN:
+            yield BoardStep(Kind.RUN, device, item, seconds=problem.layers[item].seconds[device])
+        else:
+            yield BoardStep(Kind(action.value), device, sent[item].after_layer, item)
     yield BoardStep(Kind.OUTPUT, assignment[-1], len(assignment) - 1)
 
 
 def _stages(problem: Problem, steps: Sequence[BoardStep], device: int, free_bytes: int) -> Stages:
     """Return which transfers of a device have buffers in `free_bytes` of RAM.
 
-    A driver that only polls moves tensors while its board waits, as if they had no buffers.
+    A driver that only polls moves tensors while its board waits, as if they had no buffers. A distributed network needs
+    none.
     """
-    moved_by_cpu = () if problem.handoff_parts.overlaps else (Kind.SEND, Kind.RECEIVE)
+    has_buffers = problem.handoff_parts.overlaps and not problem.is_distributed
+    moved_by_cpu = () if has_buffers else (Kind.SEND, Kind.RECEIVE)
     sizes: dict[Kind, list[int]] = {kind: [] for kind in Kind}
     for step in steps:
         if step.device == device:
@@ -134,7 +143,7 @@ def _staged(steps: Iterable[BoardStep], stages: Sequence[Stages]) -> Iterator[Bo
         chosen.update({(device, kind): iter(each) for kind, each in flags.items()})
         chosen[device, Kind.OUTPUT] = iter([own.output])
     for step in steps:
-        yield step if step.kind is Kind.RUN else step._replace(is_staged=next(chosen[step.device, step.kind]))
+        yield step if step.kind not in _STAGED_KINDS else step._replace(is_staged=next(chosen[step.device, step.kind]))
 
 
 def tensor_bytes(problem: Problem, step: BoardStep) -> int:

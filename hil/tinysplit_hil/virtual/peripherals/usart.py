@@ -160,7 +160,7 @@ class Usart(Peripheral):
         while self.arrivals and self._ports.clock.cycle(self.arrivals[0][0]) <= now:
             self._look_for_idle(self.arrivals[0][0])
             self._take(*self.arrivals.popleft())
-        self._look_for_idle(self._ports.clock.ps(now))
+        self._look_for_idle(min(self._ports.clock.ps(now), self._ports.clock.known_ps))
         self._ports.changed()
 
     # Sending

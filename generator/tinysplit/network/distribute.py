@@ -1,0 +1,316 @@
+"""A distributed network: every layer as parts on boards, with the views and joins that bring tensors together.
+
+It is a network of its own, whose `parts` say what each node is. Each node runs on one board; what a node of another board reads crosses a link, as in every
+split. Nodes follow each other so that transfers have time: rows that other boards wait for come first, and rows that
+wait for other boards last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from tinysplit.network.distribution import Axis, Distribution, Part
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.layers.average_pool import AveragePool
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.partial_sum import MOST_ELEMENTS, AverageOfSums, PartialSum
+from tinysplit.network.layers.views import RowJoin, RowSlice
+from tinysplit.network.parts import reads_whole_input, rows_read, slice_of, tile_of
+
+
+def distribute(
+    graph: Graph, distributions: Sequence[Distribution], input_board: int, n_boards: int
+) -> Graph:
+    """Return the network in which each layer's output is divided as its distribution says.
+
+    The network's input is at `input_board`; the last layer's output must be whole.
+    """
+    divisions = _Divisions(graph, (Distribution.whole(graph.in_shape, input_board, n_boards), *distributions))
+    builder = _Builder(divisions)
+    builder.add_sent_parts(NETWORK_INPUT)
+    for number in range(len(graph.layers)):
+        builder.add_layer(number)
+        builder.add_sent_parts(number)
+    return replace(graph, layers=tuple(builder.nodes), parts=tuple(builder.parts))
+
+
+@dataclass(frozen=True)
+class _Divisions:
+    """How each tensor is divided, the network's input first, and what that makes boards read."""
+
+    graph: Graph
+    distributions: tuple[Distribution, ...]
+
+    def of(self, tensor: int) -> Distribution:
+        """Return how a tensor is divided."""
+        return self.distributions[tensor + 1]
+
+    def shape(self, tensor: int) -> Shape:
+        """Return the shape of a whole tensor."""
+        return self.graph.in_shape if tensor == NETWORK_INPUT else self.graph.layers[tensor].out_shape
+
+    def sums_parts(self, number: int) -> bool:
+        """Return whether a layer averages a map of which several boards have rows: each sums its own."""
+        layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
+        if not isinstance(layer, AveragePool) or divided.axis is Axis.CHANNELS or divided.is_whole:
+            return False
+        is_global = layer.window.kernel == layer.in_shape[:2] and not layer.window.is_clipped
+        return is_global and layer.window.elements <= MOST_ELEMENTS
+
+    def rows_read(self, number: int, k: int, rows: range) -> range:
+        """Return the rows of the tensor of input k that rows of a layer's output need."""
+        layer, source = self.graph.layers[number], self.graph.predecessors[number][k]
+        shape = self.shape(source)
+        read = rows_read(layer, k, rows) if layer.in_shapes[k] == shape else None
+        return range(shape.height) if read is None else read
+
+    def own(self, tensor: int, board: int) -> range:
+        """Return the rows that a board computes of a tensor."""
+        divided = self.of(tensor)
+        return divided.parts[board] if divided.axis is Axis.ROWS else range(0)
+
+    def is_local(self, number: int, board: int, rows: range) -> bool:
+        """Return whether a board itself computes all that these rows of a layer read."""
+        reads = ((source, self.rows_read(number, k, rows)) for k, source in enumerate(self.graph.predecessors[number]))
+        return all(_is_within(read, self.own(source, board)) for source, read in reads)
+
+    def needed(self, tensor: int, board: int) -> range:
+        """Return the rows of a tensor that the layers on a board read, from the first to the last."""
+        found = [
+            self._needed_by(number, k, board)
+            for number, sources in enumerate(self.graph.predecessors)
+            for k, source in enumerate(sources)
+            if source == tensor
+        ]
+        found = [rows for rows in found if rows]
+        return range(min(rows.start for rows in found), max(rows.stop for rows in found)) if found else range(0)
+
+    def _needed_by(self, number: int, k: int, board: int) -> range:
+        source, divided = self.graph.predecessors[number][k], self.of(number)
+        if self.sums_parts(number):
+            return self.own(source, board)
+        if not divided.parts[board]:
+            return range(0)
+        if divided.axis is Axis.ROWS:
+            return self.rows_read(number, k, divided.parts[board])
+        reads_all = reads_whole_input(self.graph.layers[number])
+        return range(self.shape(source).height if reads_all else 0)
+
+    def sent(self, tensor: int, board: int) -> list[range]:
+        """Return the rows of a board's own part of a tensor that each other board reads."""
+        own = self.own(tensor, board)
+        others = (other for other in range(len(self.of(tensor).parts)) if other != board)
+        return [rows for other in others if (rows := _shared(own, self.needed(tensor, other)))]
+
+    def segments(self, number: int, board: int) -> list[range]:
+        """Return the rows of a layer on a board as it computes them: edges that it sends, the rest, edges that wait.
+
+        An edge has the rows that another board reads or that read those of another board.
+        """
+        own = self.own(number, board)
+        waiting = [not self.is_local(number, board, range(row, row + 1)) for row in own]
+        top, bottom = (0, 0) if all(waiting) else (_leading(waiting), _leading(waiting[::-1]))
+        edges = [rows for rows in self.sent(number, board) if len(rows) < len(own)]
+        top = max([top, *(len(rows) for rows in edges if rows.start == own.start)])
+        bottom = max([bottom, *(len(rows) for rows in edges if rows.stop == own.stop)])
+        if top + bottom > len(own):
+            top = bottom = 0
+        ends = (own.start, own.start + top, own.stop - bottom, own.stop)
+        middle = range(ends[1], ends[2])
+        found = [rows for rows in (range(ends[0], ends[1]), middle, range(ends[2], ends[3])) if rows]
+        return sorted(found, key=lambda rows: (not self.is_local(number, board, rows), rows == middle, rows.start))
+
+
+@dataclass
+class _Builder:
+    """`nodes` and `parts` belong together; `values` are the outputs of the nodes, by what they are."""
+
+    divisions: _Divisions
+    nodes: list[Layer] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    values: dict[Part, str] = field(default_factory=dict)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The network that is distributed."""
+        return self.divisions.graph
+
+    def add_layer(self, number: int) -> None:
+        """Add the parts of a layer on all boards."""
+        divided = self.divisions.of(number)
+        if self.divisions.sums_parts(number):
+            self._add_average(number, divided.owners[0])
+        elif divided.axis is Axis.CHANNELS:
+            for board in divided.owners:
+                self._add_slice(number, board, divided.parts[board])
+        else:
+            self._add_tiles(number)
+
+    def add_sent_parts(self, tensor: int) -> None:
+        """Add views of what a board computes that other boards read, so that it leaves as early as it can."""
+        divided = self.divisions.of(tensor)
+        if divided.axis is Axis.ROWS:
+            for board in divided.owners:
+                for rows in self.divisions.sent(tensor, board):
+                    self._own_rows(tensor, board, rows)
+
+    def _add_tiles(self, number: int) -> None:
+        """Add the rows of a layer on each board: first what all boards compute first."""
+        divisions = self.divisions
+        boards = [(board, divisions.segments(number, board)) for board in divisions.of(number).owners]
+        for turn in range(max(len(segments) for _, segments in boards)):
+            for board, segments in boards:
+                if turn < len(segments):
+                    self._add_tile(number, board, segments[turn])
+
+    def _add_tile(self, number: int, board: int, rows: range) -> None:
+        layer = self.graph.layers[number]
+        inputs = [
+            self._rows(source, board, self.divisions.rows_read(number, k, rows))
+            for k, source in enumerate(self.graph.predecessors[number])
+        ]
+        is_all = len(rows) == layer.out_shape.height
+        self._add(layer if is_all else tile_of(layer, rows), Part(number, board, Axis.ROWS, rows), inputs)
+
+    def _add_slice(self, number: int, board: int, channels: range) -> None:
+        layer = self.graph.layers[number]
+        reads_all = reads_whole_input(layer)
+        inputs = [
+            self._rows(source, board, range(self.divisions.shape(source).height))
+            if reads_all
+            else self.values[Part(source, board, Axis.CHANNELS, channels)]
+            for source in self.graph.predecessors[number]
+        ]
+        self._add(slice_of(layer, channels), Part(number, board, Axis.CHANNELS, channels), inputs)
+
+    def _add_average(self, number: int, board: int) -> None:
+        """Add the sums of all boards' rows, and their average on one board."""
+        pool, (source,) = self.graph.layers[number], self.graph.predecessors[number]
+        divided, sums = self.divisions.of(source), []
+        for owner in divided.owners:
+            rows = divided.parts[owner]
+            shape = self.divisions.shape(source)._replace(height=len(rows))
+            node = PartialSum(name=pool.name, inputs=(), output=f"{pool.output}:sums@{owner + 1}", in_shape=shape)
+            self.nodes.append(replace(node, inputs=(self._rows(source, owner, rows),)))
+            self.parts.append(Part(number, owner, Axis.ROWS, rows))
+            sums.append(node.output)
+        shape = pool.out_shape
+        average = AverageOfSums(
+            name=pool.name,
+            inputs=tuple(sums),
+            output=pool.output,
+            in_shape=shape,
+            other_shapes=(shape,) * (len(sums) - 1),
+            activation=pool.activation,
+            pool=pool,
+        )
+        self._add(average, Part(number, board, Axis.ROWS, range(1)), sums)
+
+    def _rows(self, tensor: int, board: int, rows: range) -> str:
+        """Return a value that holds these rows of a tensor, in the memory of a board or about to come there."""
+        wanted = Part(tensor, board, Axis.ROWS, rows)
+        if wanted in self.values:
+            return self.values[wanted]
+        if self.divisions.of(tensor).axis is Axis.CHANNELS:
+            return self._view(wanted, self._gathered(tensor, board))
+        if _is_within(rows, self.divisions.own(tensor, board)):
+            return self._own_rows(tensor, board, rows)
+        needed = self.divisions.needed(tensor, board)
+        own = self.divisions.own(tensor, board)
+        if own:  # all of it, so that own rows are in one place
+            needed = range(min(needed.start, own.start), max(needed.stop, own.stop))
+        if needed == rows:
+            return self._joined(wanted)
+        return self._view(wanted, self._rows(tensor, board, needed), needed)
+
+    def _own_rows(self, tensor: int, board: int, rows: range) -> str:
+        """Return a value with rows that a board computes: a segment, rows of one, or rows of all of them."""
+        wanted = Part(tensor, board, Axis.ROWS, rows)
+        if wanted in self.values:
+            return self.values[wanted]
+        own = self.divisions.own(tensor, board)
+        if tensor == NETWORK_INPUT:
+            return self.graph.input_name if rows == own else self._view(wanted, self.graph.input_name, own)
+        segments = sorted(self.divisions.segments(tensor, board), key=lambda segment: segment.start)
+        for segment in segments:
+            if _is_within(rows, segment):
+                return self._view(wanted, self.values[wanted._replace(range=segment)], segment)
+        if rows == own:
+            return self._join(wanted, [(segment, self.values[wanted._replace(range=segment)]) for segment in segments])
+        return self._view(wanted, self._own_rows(tensor, board, own), own)
+
+    def _joined(self, wanted: Part) -> str:
+        """Return a value with rows of several boards, or of another one."""
+        pieces = [
+            (rows, self._own_rows(wanted.tensor, owner, rows))
+            for owner, rows in self.divisions.of(wanted.tensor).overlaps(wanted.range)
+        ]
+        if len(pieces) == 1:
+            self.values[wanted] = pieces[0][1]
+            return pieces[0][1]
+        return self._join(wanted, pieces)
+
+    def _join(self, wanted: Part, pieces: Sequence[tuple[range, str]]) -> str:
+        shape = self.divisions.shape(wanted.tensor)
+        first, *others = (shape._replace(height=len(rows)) for rows, _ in pieces)
+        names = tuple(name for _, name in pieces)
+        name = self._name(wanted)
+        join = RowJoin(name=name, inputs=names, output=name, in_shape=first, other_shapes=tuple(others))
+        return self._add(join, wanted, names)
+
+    def _view(self, wanted: Part, name: str, rows: range | None = None) -> str:
+        """Return a value with some of the rows of value `name`, which has `rows`, all of the tensor by default."""
+        shape = self.divisions.shape(wanted.tensor)
+        rows = range(shape.height) if rows is None else rows
+        if rows == wanted.range:
+            return name
+        first, own = wanted.range.start - rows.start, self._name(wanted)
+        node = RowSlice(
+            name=own,
+            inputs=(name,),
+            output=own,
+            in_shape=shape._replace(height=len(rows)),
+            first=first,
+            end=first + len(wanted.range),
+        )
+        return self._add(node, wanted, (name,))
+
+    def _gathered(self, tensor: int, board: int) -> str:
+        """Return a value with all channels of a tensor of which boards have slices."""
+        whole = Part(tensor, board, Axis.ROWS, range(self.divisions.shape(tensor).height))
+        if whole in self.values:
+            return self.values[whole]
+        divided = self.divisions.of(tensor)
+        slices = [Part(tensor, owner, Axis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
+        shapes = [self.divisions.shape(tensor)._replace(channels=len(part.range)) for part in slices]
+        names, name = [self.values[part] for part in slices], self._name(whole)
+        node = Concat(name=name, inputs=tuple(names), output=name, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))
+        return self._add(node, whole, names)
+
+    def _add(self, layer: Layer, part: Part, inputs: Sequence[str]) -> str:
+        """Add a node, and return the name of its output."""
+        is_node_of_layer = part.tensor != NETWORK_INPUT and layer.output == self.graph.layers[part.tensor].output
+        is_all = self.divisions.of(part.tensor).is_whole and len(part.range) == self.divisions.shape(part.tensor).height
+        output = layer.output if is_node_of_layer and is_all else self._name(part)
+        self.nodes.append(replace(layer, inputs=tuple(inputs), output=output))
+        self.parts.append(part)
+        self.values[part] = output
+        return output
+
+    def _name(self, part: Part) -> str:
+        tensor = self.graph.value_names[part.tensor + 1]
+        return f"{tensor}@{part.board + 1}:{part.axis}{part.range.start}-{part.range.stop}"
+
+
+def _is_within(rows: range, others: range) -> bool:
+    return not rows or (others.start <= rows.start and rows.stop <= others.stop)
+
+
+def _shared(rows: range, others: range) -> range:
+    return range(max(rows.start, others.start), min(rows.stop, others.stop))
+
+
+def _leading(flags: Sequence[bool]) -> int:
+    """Return the number of true flags before the first false one."""
+    return next((number for number, flag in enumerate(flags) if not flag), len(flags))

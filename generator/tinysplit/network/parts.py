@@ -1,0 +1,116 @@
+"""Parts of layers: a range of output rows or of output channels, computed as a layer of its own, bit-exact.
+
+A **tile** is a range of rows, a **slice** a range of channels. Rows of a layer with a window need the rows of its input
+under their windows; channels of a convolution or a dense layer need its whole input, those of other layers the same
+channels of it.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.dense import Dense
+from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.joining import Elementwise, Joining
+from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.pool import Pool
+from tinysplit.network.layers.prelu import PRelu
+from tinysplit.network.layers.window import Window, layer_window
+
+
+def rows_read(layer: Layer, k: int, rows: range) -> range | None:
+    """Return the rows of input k that output rows `rows` need; None where rows cannot be computed apart."""
+    height = layer.in_shapes[k].height
+    if isinstance(layer, Conv | DepthwiseConv | Pool):
+        start, end = _under_window(layer.window, rows)
+        return range(max(start, 0), min(end, height)) if start < height and end > 0 else None
+    if not _keeps_rows(layer):
+        return None
+    return rows if height == layer.out_shape.height else range(height)
+
+
+def tile_of(layer: Layer, rows: range) -> Layer:
+    """Return the layer that computes output rows `rows` from the rows of each input that `rows_read` gives."""
+    heights = [len(_read(layer, k, rows)) for k in range(len(layer.in_shapes))]
+    first, *others = (shape._replace(height=n) for shape, n in zip(layer.in_shapes, heights, strict=True))
+    changed: dict[str, Any] = {"in_shape": first}
+    if isinstance(layer, Joining):
+        changed["other_shapes"] = tuple(others)
+    window = layer_window(layer)
+    if window:
+        start, end = _under_window(window, rows)
+        pads = window.pads._replace(top=max(-start, 0), bottom=max(end - layer.in_shape.height, 0))
+        changed["window"] = replace(window, pads=pads)
+    return replace(layer, **changed)
+
+
+def reads_whole_input(layer: Layer) -> bool:
+    """Return whether each output channel of a layer that can be sliced reads all channels of the input."""
+    return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
+
+
+def can_be_sliced(layer: Layer) -> bool:
+    """Return whether a range of output channels can be computed apart."""
+    if isinstance(layer, DepthwiseConv | Pool | Lookup | Elementwise):
+        return True
+    return reads_whole_input(layer)
+
+
+def slice_of(layer: Layer, channels: range) -> Layer:
+    """Return the layer that computes output channels `channels`, from the whole input or from the same channels."""
+    changed: dict[str, Any] = {}
+    for name, values in layer.parameters.items():
+        axis = layer.channel_axis if name == "weights" else 0
+        changed[name] = np.take(values, channels, axis)
+    if layer.qdq_scales is not None and layer.qdq_scales.size > 1:
+        changed["qdq_scales"] = layer.qdq_scales[channels.start : channels.stop]
+    if not reads_whole_input(layer):
+        first, *others = (_sliced(shape, channels) for shape in layer.in_shapes)
+        changed["in_shape"] = first
+        if isinstance(layer, Joining):
+            changed["other_shapes"] = tuple(others)
+    return replace(layer, **changed)
+
+
+def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:
+    """Return the formats of `slice_of` a layer."""
+    requantization = formats.requantization
+    if requantization is None or len(requantization.factors) == 1:
+        return formats
+    factors = requantization.factors[channels.start : channels.stop]
+    own = Requantization(factors, requantization.post_shift, requantization.pre_shift)
+    return replace(formats, requantization=own)
+
+
+def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: range) -> IntegerParameters:
+    """Return the integer weights and bias of `slice_of` a layer."""
+    weights = np.take(parameters.weights, channels, layer.channel_axis)
+    return IntegerParameters(weights, parameters.bias[channels.start : channels.stop])
+
+
+def _read(layer: Layer, k: int, rows: range) -> range:
+    read = rows_read(layer, k, rows)
+    if read is None:
+        raise ValueError(f"rows {rows} of layer {layer.name} cannot be computed apart")
+    return read
+
+
+def _keeps_rows(layer: Layer) -> bool:
+    return isinstance(layer, Elementwise | Concat | Lookup | PRelu)
+
+
+def _under_window(window: Window, rows: range) -> tuple[int, int]:
+    """Return the begin and the end of the rows under the windows of output rows, padding included."""
+    stride, extent = window.stride[0], (window.kernel[0] - 1) * window.dilation[0] + 1
+    return rows.start * stride - window.pads.top, (rows.stop - 1) * stride - window.pads.top + extent
+
+
+def _sliced(shape: Shape, channels: range) -> Shape:
+    return shape._replace(channels=len(channels))

@@ -1,0 +1,106 @@
+"""The one list of actions that all boards follow: layers in their order, and the transfers of their outputs.
+
+A board takes its own actions in this order. Each waits only for actions before it in the list, so that there is no
+deadlock.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.topology import Cut
+
+LAYERS_TO_LEAVE = 2  # of the whole network: after so many a tensor of a distributed one must have left
+
+
+class Action(StrEnum):
+    """What a board does; the values are those of `memory/schedule.py`."""
+
+    RUN = "run"
+    GRANT = "grant"
+    SEND = "send"
+    SENT = "sent"
+    RECEIVE = "receive"
+
+
+class BoardAction(NamedTuple):
+    """An action of a device; `item` is the layer to run, or the transfer."""
+
+    action: Action
+    device: int
+    item: int
+
+
+def actions(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> Iterator[BoardAction]:
+    """Yield the layers and the transfers `sent`, right after the layers that compute them.
+
+    Of a distributed network, a tensor may come as soon as it is sent, is waited for right before the first layer that
+    reads it, and has left before the second layer after it, or at the end. A relay waits for it at once.
+    """
+    overlapped = _Overlapped(problem, assignment, sent)
+    for layer, device in enumerate(assignment):
+        yield from overlapped.before(layer)
+        yield BoardAction(Action.RUN, device, layer)
+        for number, cut in enumerate(sent):
+            if cut.after_layer == layer:
+                yield from overlapped.of(number) if problem.is_distributed else _at_once(number, cut)
+    yield from overlapped.at_the_end()
+
+
+def _at_once(number: int, cut: Cut) -> Iterator[BoardAction]:
+    yield BoardAction(Action.SEND, cut.sender, number)
+    yield BoardAction(Action.RECEIVE, cut.receiver, number)
+
+
+class _Overlapped:
+    """The actions of the transfers of a distributed network; none of another one."""
+
+    def __init__(self, problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> None:
+        self._problem, self._assignment = problem, assignment
+        self._sent = sent if problem.is_distributed else ()
+        self._senders = {(cut.after_layer, cut.sender) for cut in self._sent}
+        self._awaited = self._by_first_reader()
+        self._leaving: dict[int, list[int]] = {}  # transfers that have not been waited for, by their senders
+
+    def _by_first_reader(self) -> Mapping[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, cut in enumerate(self._sent):
+            if not self._is_relayed(cut):
+                readers = self._problem.readers[cut.after_layer]
+                first = min(reader for reader in readers if self._assignment[reader] == cut.receiver)
+                found.setdefault(first, []).append(number)
+        return found
+
+    def _is_relayed(self, cut: Cut) -> bool:
+        return (cut.after_layer, cut.receiver) in self._senders
+
+    def before(self, layer: int) -> Iterator[BoardAction]:
+        """Yield what a board waits for before a layer."""
+        device = self._assignment[layer]
+        for number in self._awaited.get(layer, ()):
+            yield BoardAction(Action.RECEIVE, device, number)
+        left = self._leaving.get(device, [])
+        for number in list(left):
+            if self._origin(self._sent[number].after_layer) + LAYERS_TO_LEAVE <= self._origin(layer):
+                left.remove(number)
+                yield BoardAction(Action.SENT, device, number)
+
+    def of(self, number: int) -> Iterator[BoardAction]:
+        """Yield the actions that let a tensor cross; a relay has it whole before the next one may."""
+        cut = self._sent[number]
+        yield BoardAction(Action.GRANT, cut.receiver, number)
+        yield BoardAction(Action.SEND, cut.sender, number)
+        self._leaving.setdefault(cut.sender, []).append(number)
+        if self._is_relayed(cut):
+            yield BoardAction(Action.RECEIVE, cut.receiver, number)
+
+    def at_the_end(self) -> Iterator[BoardAction]:
+        """Yield the waits for all that has not left yet."""
+        for device, numbers in self._leaving.items():
+            for number in numbers:
+                yield BoardAction(Action.SENT, device, number)
+
+    def _origin(self, layer: int) -> int:
+        """Return the layer of the whole network of which a layer is a part."""
+        return self._problem.origins[layer]
