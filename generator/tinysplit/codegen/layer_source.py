@@ -86,7 +86,9 @@ class LayerSource:
     kernel: Kernel
     hooks: RowHooks = NO_HOOKS
     offsets: Mapping[str, int] = field(default_factory=dict)
-    owners: Mapping[str, int] = field(default_factory=dict)  # numbers, from 1, of layers that have constants of this one
+    owners: Mapping[str, int] = field(
+        default_factory=dict
+    )  # numbers, from 1, of layers that have constants of this one
     shared: frozenset[str] = frozenset()  # constants that other layers use
 
     @classmethod

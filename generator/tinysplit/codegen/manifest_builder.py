@@ -73,7 +73,9 @@ def build_manifest(
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
         estimated_saved_s=max(map(saved, plans)),
-        network_formats=tuple(ProjectFormats.of(each.formats) for each in (quantized.whole.layers if quantized.whole else ())),
+        network_formats=tuple(
+            ProjectFormats.of(each.formats) for each in (quantized.whole.layers if quantized.whole else ())
+        ),
     )
 
 
@@ -103,7 +105,9 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
     for layer in chain.from_iterable(copies):
         by_number[layer.number].append(layer)
     generated = tuple(
-        replace(costs, seconds=seconds(costs, by_number[number]) if number in by_number else costs.seconds, constants=())
+        replace(
+            costs, seconds=seconds(costs, by_number[number]) if number in by_number else costs.seconds, constants=()
+        )
         for number, costs in enumerate(problem.layers, 1)
     )
     fused = tuple(replace(each, producer_seconds=()) for each in problem.fused)

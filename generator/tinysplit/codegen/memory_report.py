@@ -89,7 +89,10 @@ def _reason_against(graph: Graph, number: int) -> str:
 def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     """Yield the scheme by the rule of Singh 2024, and why another kernel than the fastest was chosen."""
     layer, own = graph.layers[number], board_plan.memory.kernels[number]
-    widths, choice = bits.of_layer(layer), KernelChoice(graph, bits, board_plan.board, board_plan.code.memory, board_plan.index)
+    widths, choice = (
+        bits.of_layer(layer),
+        KernelChoice(graph, bits, board_plan.board, board_plan.code.memory, board_plan.index),
+    )
     rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
     scheme = own.scheme(layer)
     yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"

@@ -193,7 +193,11 @@ def _network_context(
         network_output=network_output,
         watchdog_ms=watchdog_ms(own_longest_s),
         has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
-        layers=[_layer_step(quantized, widths, layer, board_plan, plan) for layer in board_plan.layers if not quantized.graph.layers[layer].is_view],
+        layers=[
+            _layer_step(quantized, widths, layer, board_plan, plan)
+            for layer in board_plan.layers
+            if not quantized.graph.layers[layer].is_view
+        ],
         steps=[*begin, *_steps(quantized, board_plan, entries), *end],
         transfers=transfers,
         waits=waits,
@@ -319,7 +323,9 @@ def _steps(
             yield StepEntry(step.kind.value, step.item, transfer.comment, f"&{array}[{next(numbers[array])}]")
 
 
-def _transfers(graph: Graph, board_plan: BoardPlan, plan: Plan, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
+def _transfers(
+    graph: Graph, board_plan: BoardPlan, plan: Plan, first_record: int
+) -> list[tuple[StepKind, TransferEntry]]:
     """Return the steps of a board's transfers; its first step has time record `first_record`."""
     peers = [link.peer for link in board_plan.links]
     entries, record = [], first_record - 1

@@ -19,9 +19,7 @@ from tinysplit.network.layers.views import RowJoin, RowSlice
 from tinysplit.network.parts import reads_whole_input, rows_read, slice_of, tile_of
 
 
-def distribute(
-    graph: Graph, distributions: Sequence[Distribution], input_board: int, n_boards: int
-) -> Graph:
+def distribute(graph: Graph, distributions: Sequence[Distribution], input_board: int, n_boards: int) -> Graph:
     """Return the network in which each layer's output is divided as its distribution says.
 
     The network's input is at `input_board`; the last layer's output must be whole.

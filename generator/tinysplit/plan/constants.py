@@ -25,9 +25,7 @@ def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     return replace(with_copies, stages=board_plan.stages.moved(by_bytes))
 
 
-def _sharing(
-    board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]
-) -> Iterator[tuple[int, ...]]:
+def _sharing(board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]) -> Iterator[tuple[int, ...]]:
     """Yield the layers with constants, those together that have the same ones."""
     kernels, left = board_plan.memory.kernels, dict.fromkeys(constants)
     while left:

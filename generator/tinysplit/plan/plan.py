@@ -165,7 +165,9 @@ def make_plan(
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
         free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=not driving.polls and not graph.is_distributed)
+        stages = place_stages(
+            steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=not driving.polls and not graph.is_distributed
+        )
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
