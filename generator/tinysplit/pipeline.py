@@ -8,7 +8,7 @@ from typing import Any, Self
 import onnx
 from rich.console import Console
 
-from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
@@ -22,7 +22,10 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
@@ -35,13 +38,15 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allo
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
+from tinysplit.slices.search import Slices, SliceSearch, as_split
+from tinysplit.split import clock
 from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Problem, is_better
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
@@ -93,6 +98,9 @@ class Search:
     solver: str = AUTO
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     copies: Copies = Copies.NEVER
+    slices: Slices = Slices.NONE
+    input_board: int = 0
+    output_board: int = 0  # of a distributed network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +171,8 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
+    context = replace(context, settings=replace(context.settings, links=split_file.settings.links))
+    quantized, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, quantized, split.problem, split.assignments)
     project = write_projects(context, quantized, plans, split_file, len(calibration.x), request.out)
     check_samples(project, samples, request.measuring)
@@ -181,8 +191,9 @@ def split_network(context: Context, search: Search) -> Split:
     Raises CheckFailedError where no split is feasible or none was found in time.
     """
     with steps(context.messages, f"splitting {context.title}"):
-        split = _solve(context, search)
-    _print_alternatives(context, split, search)
+        split = _with_slices(context, search)
+    if not split.distributions:
+        _print_alternatives(context, split, search)
     return split
 
 
@@ -241,6 +252,16 @@ def quantize_network(
     return found.quantized
 
 
+def distribute_network(
+    context: Context, quantized: QuantizedGraph, how: Distributions | None
+) -> tuple[QuantizedGraph, Sequence[Assignment]]:
+    """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
+    if how is None:
+        return quantized, ()
+    parts = distribute(quantized.graph, how, len(context.boards))
+    return distribute_quantized(quantized, parts), (parts.boards,)
+
+
 def plan_boards(
     context: Context, quantized: QuantizedGraph, problem: Problem, assignments: Sequence[Assignment]
 ) -> tuple[Plan, ...]:
@@ -287,9 +308,46 @@ def generate_folder(
     check_output_folder(out)
     samples = load_samples(calibration, context.graph).first(calibration_count)
     quantized = quantize_network(context, samples, goal, split.devices)
-    problem = make_problem(context.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
-    plans = plan_boards(context, quantized, problem, split.assignments)
+    quantized, assignments = distribute_network(context, quantized, split.distributions)
+    problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+    plans = plan_boards(context, quantized, problem, assignments or split.assignments)
     return write_projects(context, quantized, plans, split, len(samples.x), out)
+
+
+def _with_slices(context: Context, search: Search) -> Split:
+    """Return the best split of whole layers, or layers divided over boards where these are asked for and better.
+
+    What is infeasible with whole layers may be feasible with slices.
+    """
+    if search.slices is Slices.NONE or len(context.boards) == 1:
+        return _solve(context, search)
+    try:
+        whole = _solve(context, search)
+    except CheckFailedError as error:
+        sliced, reason = _slice(context, search), error
+        if sliced is None:
+            raise reason from None
+        return sliced
+    sliced = _slice(context, search)
+    return sliced if sliced and is_better(sliced.objective, whole.objective) else whole
+
+
+def _slice(context: Context, search: Search) -> Split | None:
+    start = clock.now()
+    widths = BitWidths.of(context.graph, context.settings.bits)
+    boards = (search.input_board, search.output_board)
+    found = SliceSearch(context.graph, context.boards, context.settings, widths, *boards, start + search.time_limit_s)
+    best = found.run(search.slices.axes)
+    if best is None:
+        return None
+    for board, missing in best.missing_flash_bytes.items():
+        context.messages.print(
+            f"{board_title(board + 1, context.boards[board].name)} may lack {missing} bytes of flash: its weights are "
+            "packed when they are quantized, and take less then",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return as_split(best, found, clock.now() - start)
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

@@ -58,7 +58,7 @@ class MeasureReport:
         """Latency on the boards, mean over samples."""
         own = self.measurement
         l_s, t_s = own.l_s.mean, own.t_s.mean
-        return Latency(l_s, t_s, l_s + t_s - own.i_s.mean if self.project.has_streamed_cuts else 0.0)
+        return Latency(l_s, t_s, l_s + t_s - own.i_s.mean if self.project.overlaps else 0.0)
 
     @property
     def failures(self) -> tuple[Failure, ...]:

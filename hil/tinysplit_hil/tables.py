@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinysplit.common.units import MS
+from tinysplit.project.manifest import ProjectLayer
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import Stream
 from tinysplit_hil.timeline.report import print_timeline_report
@@ -53,7 +54,7 @@ def _layer_table(report: MeasureReport) -> Table:
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
     for layer, time in zip(project.layers, measured, strict=True):
         table.add_row(
-            *(str(layer.number), layer.name, layer.kind, str(layer.board)),
+            *(str(layer.number), _layer_name(layer), layer.kind, str(layer.board)),
             *_cycles(time.cycles.mean, layer.macc),
             *_times(layer.estimated_s, time.seconds.mean),
         )
@@ -66,6 +67,11 @@ def _layer_table(report: MeasureReport) -> Table:
             *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
         )
     return table
+
+
+def _layer_name(layer: ProjectLayer) -> str:
+    """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
+    return f"{layer.part.layer}: {layer.part}" if layer.part else layer.name
 
 
 def _cut_table(report: MeasureReport) -> Table:
@@ -106,7 +112,7 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
 def _latency_table(report: MeasureReport) -> Table:
     """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
     table = _table(report, f"Latency of one inference{_of_slowest(report)}")
-    latency = "I (s)" if report.project.has_streamed_cuts else "I = L + T (s)"  # boards compute during T
+    latency = "I (s)" if report.project.overlaps else "I = L + T (s)"  # boards compute during T
     _columns(table, "case", "L (s)", "T (s)", latency, labels=("case",))
     if _is_published_case(report):
         table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"

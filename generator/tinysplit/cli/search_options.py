@@ -19,11 +19,13 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, check_seconds, messages, parse_baud
+from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
 from tinysplit.project.wiring_file import WiringFile, read_wiring
+from tinysplit.slices.search import Slices
 from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
@@ -169,10 +171,35 @@ class SplitOptions(SearchOptions):
         ),
     ] = AUTO
 
+    slices: Annotated[
+        Slices,
+        typer.Option(
+            help="Divide layers over boards that compute side by side: by rows, by channels, auto: by what is faster, "
+            "if it is faster than whole layers.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = Slices.NONE
+    input_at: Annotated[
+        int, typer.Option(help="With --slices: board that the host gives the input to.", min=1, rich_help_panel=SEARCH)
+    ] = 1
+    output_at: Annotated[
+        int,
+        typer.Option(help="With --slices: board that the host reads the output from.", min=1, rich_help_panel=SEARCH),
+    ] = 1
+
     @property
     def search(self) -> Search:
-        """Solver and time limit."""
-        return Search(solver=self.solver, time_limit_s=self.time_limit_s)
+        """Solver and time limit. Raises UsageError for an end at a board that does not exist."""
+        for option, number in (("--input-at", self.input_at), ("--output-at", self.output_at)):
+            if number > len(self.board):
+                raise UsageError(f"{option} {number}: there are {len(self.board)} boards")
+        return Search(
+            solver=self.solver,
+            time_limit_s=self.time_limit_s,
+            slices=self.slices,
+            input_board=self.input_at - 1,
+            output_board=self.output_at - 1,
+        )
 
     @property
     def is_auto(self) -> bool:

@@ -328,7 +328,8 @@ def _transfers(
 ) -> list[tuple[StepKind, TransferEntry]]:
     """Return the steps of a board's transfers; its first step has time record `first_record`."""
     peers = [link.peer for link in board_plan.links]
-    entries, record = [], first_record - 1
+    entries: list[tuple[StepKind, TransferEntry]] = []
+    record = first_record - 1
     for index, step in enumerate(board_plan.steps):
         record += step.kind is not StepKind.RUN or not graph.layers[step.item].is_view
         if step.kind is StepKind.RUN:

@@ -194,6 +194,8 @@ class _BoardKernels:
         """Return the arena bytes while a layer runs alone."""
         if number not in self.kernels:
             return 0
+        if self.choice.graph.is_distributed:
+            return self.choice.live_bytes(number, self.kernels[number])
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
 
     def flash_bytes(self, number: int) -> int:

@@ -99,7 +99,7 @@ class KernelChoice:
         for number, own in usual.items():
             cycles, flash = self._cycles_without_code_waits(number, own), self.flash_bytes(number, own)
             for kernel in self._all(number):
-                if not kernel.takes_much_flash or self._live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
+                if not kernel.takes_much_flash or self.live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
                     continue
                 saved = cycles - self._cycles_without_code_waits(number, kernel)
                 if saved > TABLE_ERROR * cycles:
@@ -143,7 +143,7 @@ class KernelChoice:
 
         They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another.
         """
-        if self._live_bytes(number, kernel) > self._limit_bytes and not self._fits_fused(number, kernel):
+        if self.live_bytes(number, kernel) > self._limit_bytes and not self._fits_fused(number, kernel):
             return inf
         return self._constant_cycles(number, kernel)
 
@@ -181,7 +181,7 @@ class KernelChoice:
         if not self.board.code_ram:
             return RamCode.NONE
         kernels = {number: self._without_waits(number) for number in self.numbers}
-        arena_bytes = max(self._live_bytes(number, kernel) for number, kernel in kernels.items())
+        arena_bytes = max(self.live_bytes(number, kernel) for number, kernel in kernels.items())
         firmware = load_cycle_table().firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
@@ -201,7 +201,7 @@ class KernelChoice:
             return None
         sharing = self._sharing(number, kernel) if part is None else (number,)
         constants = {each: self._read_constants(each, kernel, size_bytes, part) for each in sharing}
-        in_use = {each: (ByteRange(0, self._live_bytes(each, kernel)),) for each in sharing}
+        in_use = {each: (ByteRange(0, self.live_bytes(each, kernel)),) for each in sharing}
         return place_shared_constants(self.board, constants, in_use, self._limit_bytes, [sharing])[number]
 
     def _read_constants(
@@ -224,7 +224,7 @@ class KernelChoice:
             each for each in siblings if each == number or (kernel in self._all(each) and size(each) == size(number))
         )
 
-    def _live_bytes(self, number: int, kernel: Kernel) -> int:
+    def live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
         if self.graph.is_distributed:
             layer = self.graph.layers[number]

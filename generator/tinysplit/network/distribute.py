@@ -1,15 +1,16 @@
 """A distributed network: every layer as parts on boards, with the views and joins that bring tensors together.
 
-It is a network of its own, whose `parts` say what each node is. Each node runs on one board; what a node of another board reads crosses a link, as in every
-split. Nodes follow each other so that transfers have time: rows that other boards wait for come first, and rows that
-wait for other boards last.
+It is a network of its own, whose `parts` say what each node is. Each node runs on one board; what a node of another
+board reads crosses a link, as in every split. Nodes follow each other so that transfers have time: rows that other
+boards wait for come first, and rows that wait for other boards last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import cast
 
-from tinysplit.network.distribution import Axis, Distribution, Part
+from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer, Shape
@@ -18,13 +19,13 @@ from tinysplit.network.layers.partial_sum import MOST_ELEMENTS, AverageOfSums, P
 from tinysplit.network.layers.views import RowJoin, RowSlice
 from tinysplit.network.parts import reads_whole_input, rows_read, slice_of, tile_of
 
+MOST_SEGMENTS = 3  # of a tile: two edges and the rest
 
-def distribute(graph: Graph, distributions: Sequence[Distribution], input_board: int, n_boards: int) -> Graph:
-    """Return the network in which each layer's output is divided as its distribution says.
 
-    The network's input is at `input_board`; the last layer's output must be whole.
-    """
-    divisions = _Divisions(graph, (Distribution.whole(graph.in_shape, input_board, n_boards), *distributions))
+def distribute(graph: Graph, how: Distributions, n_boards: int) -> Graph:
+    """Return the network in which each layer's output is divided as its distribution says."""
+    whole_input = Distribution.whole(graph.in_shape, how.input_board, n_boards)
+    divisions = _Divisions(graph, (whole_input, *how.layers), how.edges)
     builder = _Builder(divisions)
     builder.add_sent_parts(NETWORK_INPUT)
     for number in range(len(graph.layers)):
@@ -39,6 +40,7 @@ class _Divisions:
 
     graph: Graph
     distributions: tuple[Distribution, ...]
+    edges: frozenset[int]
 
     def of(self, tensor: int) -> Distribution:
         """Return how a tensor is divided."""
@@ -64,9 +66,23 @@ class _Divisions:
         return range(shape.height) if read is None else read
 
     def own(self, tensor: int, board: int) -> range:
-        """Return the rows that a board computes of a tensor."""
+        """Return the rows that a board has of a tensor: of a layer's output those of its part that some layer reads."""
         divided = self.of(tensor)
-        return divided.parts[board] if divided.axis is Axis.ROWS else range(0)
+        if tensor == NETWORK_INPUT:
+            return divided.parts[board]
+        if divided.axis is Axis.CHANNELS:
+            return range(0)
+        return _shared(divided.parts[board], self._read[tensor])
+
+    @cached_property
+    def _read(self) -> Mapping[int, range]:
+        """The rows of each tensor that layers read, from the first to the last; of the network's output all."""
+        read = {len(self.graph.layers) - 1: range(self.graph.out_shape.height)}
+        for number in reversed(range(len(self.graph.layers))):
+            for k, source in enumerate(self.graph.predecessors[number]):
+                rows = self.rows_read(number, k, read[number])
+                read[source] = _hull(read.get(source, range(0)), rows)
+        return read
 
     def is_local(self, number: int, board: int, rows: range) -> bool:
         """Return whether a board itself computes all that these rows of a layer read."""
@@ -81,8 +97,7 @@ class _Divisions:
             for k, source in enumerate(sources)
             if source == tensor
         ]
-        found = [rows for rows in found if rows]
-        return range(min(rows.start for rows in found), max(rows.stop for rows in found)) if found else range(0)
+        return reduce(_hull, found, range(0))
 
     def _needed_by(self, number: int, k: int, board: int) -> range:
         source, divided = self.graph.predecessors[number][k], self.of(number)
@@ -91,7 +106,8 @@ class _Divisions:
         if not divided.parts[board]:
             return range(0)
         if divided.axis is Axis.ROWS:
-            return self.rows_read(number, k, divided.parts[board])
+            rows = self.own(number, board)
+            return self.rows_read(number, k, rows) if rows else rows
         reads_all = reads_whole_input(self.graph.layers[number])
         return range(self.shape(source).height if reads_all else 0)
 
@@ -104,9 +120,12 @@ class _Divisions:
     def segments(self, number: int, board: int) -> list[range]:
         """Return the rows of a layer on a board as it computes them: edges that it sends, the rest, edges that wait.
 
-        An edge has the rows that another board reads or that read those of another board.
+        A layer without `edges` of its own is computed at once. An edge has the rows that another board reads or that
+        read those of another board.
         """
         own = self.own(number, board)
+        if not own or number not in self.edges:
+            return [own] if own else []
         waiting = [not self.is_local(number, board, range(row, row + 1)) for row in own]
         top, bottom = (0, 0) if all(waiting) else (_leading(waiting), _leading(waiting[::-1]))
         edges = [rows for rows in self.sent(number, board) if len(rows) < len(own)]
@@ -157,7 +176,7 @@ class _Builder:
         """Add the rows of a layer on each board: first what all boards compute first."""
         divisions = self.divisions
         boards = [(board, divisions.segments(number, board)) for board in divisions.of(number).owners]
-        for turn in range(max(len(segments) for _, segments in boards)):
+        for turn in range(MOST_SEGMENTS):
             for board, segments in boards:
                 if turn < len(segments):
                     self._add_tile(number, board, segments[turn])
@@ -184,7 +203,7 @@ class _Builder:
 
     def _add_average(self, number: int, board: int) -> None:
         """Add the sums of all boards' rows, and their average on one board."""
-        pool, (source,) = self.graph.layers[number], self.graph.predecessors[number]
+        pool, (source,) = cast("AveragePool", self.graph.layers[number]), self.graph.predecessors[number]
         divided, sums = self.divisions.of(source), []
         for owner in divided.owners:
             rows = divided.parts[owner]
@@ -216,8 +235,7 @@ class _Builder:
             return self._own_rows(tensor, board, rows)
         needed = self.divisions.needed(tensor, board)
         own = self.divisions.own(tensor, board)
-        if own:  # all of it, so that own rows are in one place
-            needed = range(min(needed.start, own.start), max(needed.stop, own.stop))
+        needed = _hull(needed, own)  # all own rows, so that they are in one place
         if needed == rows:
             return self._joined(wanted)
         return self._view(wanted, self._rows(tensor, board, needed), needed)
@@ -307,6 +325,13 @@ def _is_within(rows: range, others: range) -> bool:
 
 def _shared(rows: range, others: range) -> range:
     return range(max(rows.start, others.start), min(rows.stop, others.stop))
+
+
+def _hull(rows: range, others: range) -> range:
+    """Return the rows from the first to the last of both."""
+    if not rows or not others:
+        return rows or others
+    return range(min(rows.start, others.start), max(rows.stop, others.stop))
 
 
 def _leading(flags: Sequence[bool]) -> int:

@@ -21,7 +21,7 @@ class Axis(StrEnum):
 
 
 class Part(NamedTuple):
-    """Rows or channels of the output of layer `tensor` of the whole network (or of NETWORK_INPUT), on a board from 0."""
+    """Rows or channels of the output of layer `tensor` of the whole network, or of NETWORK_INPUT, on a board from 0."""
 
     tensor: int
     board: int
@@ -74,3 +74,16 @@ class Distribution:
         ends = [0, *(self.parts[board].stop for board in self.owners)]
         starts = [self.parts[board].start for board in self.owners]
         return starts == ends[:-1] and ends[-1] == self.axis.size(shape)
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """How a network is distributed: the distribution of each layer's output, the last one of which is whole.
+
+    The network's input is at `input_board`, from 0. Of the layers `edges`, boards compute the rows apart that others
+    wait for, or that wait for others, so that transfers have time.
+    """
+
+    layers: tuple[Distribution, ...]
+    input_board: int
+    edges: frozenset[int] = frozenset()

@@ -89,7 +89,7 @@ class Graph:
         return tuple(part.board for part in self.parts)
 
     def siblings(self, number: int) -> tuple[int, ...]:
-        """Return the layers with the constants of layer `number` on its board: tiles of one layer of the whole network."""
+        """Return the layers with the constants of layer `number` on its board: tiles of one layer."""
         return self._siblings.get(number, (number,))
 
     @cached_property

@@ -16,8 +16,8 @@ def planned_period_s(plan: Plan, problem: Problem) -> float:
 
 def overlapped_s(plan: Plan, problem: Problem) -> float:
     """Return by how many seconds an inference is shorter than all layers and transfers one after the other."""
-    whole_s = evaluate(problem, plan.assignment).i_s
-    return whole_s - FirmwareSimulation(problem, _planned(plan, problem)).latency_s()
+    figures = evaluate(problem, plan.assignment)
+    return figures.l_s + figures.t_s - FirmwareSimulation(problem, _planned(plan, problem)).latency_s()
 
 
 def _planned(plan: Plan, problem: Problem) -> Program:

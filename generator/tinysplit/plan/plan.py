@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.costs.link_options import LinkSettings
+from tinysplit.costs.link_options import HandOffMode, LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import Arena
@@ -172,8 +172,17 @@ def make_plan(
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
+    hand_off = HandOffMode.WHOLE if graph.is_distributed else settings.hand_off
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    return Plan(problem, assignment, plans, links, cuts, *streams.choose(settings.hand_off), output_board)
+    return Plan(
+        problem,
+        assignment,
+        plans,
+        links,
+        cuts,
+        *streams.choose(hand_off),
+        output_board,
+    )
 
 
 def _cuts(

@@ -313,6 +313,11 @@ class Project(FileModel):
         return any(cut.is_streamed for cut in self.cuts)
 
     @property
+    def overlaps(self) -> bool:
+        """Whether I is less than L + T: boards compute while a tensor crosses, or side by side."""
+        return self.has_streamed_cuts or self.is_distributed
+
+    @property
     def is_distributed(self) -> bool:
         """Whether the layers are parts of layers, on boards that work side by side."""
         return bool(self.network_formats)

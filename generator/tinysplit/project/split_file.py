@@ -17,13 +17,14 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import Axis, Distribution, Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 HASH_DIGITS = 12  # of a SHA-256, in messages
 
 # Fields of the split file that are those of its CostSettings, under the same names.
@@ -115,6 +116,60 @@ class SplitWidths(FileModel):
     weights: dict[str, Literal[8, 16]]
 
 
+class SplitPart(FileModel):
+    """Rows or channels `first` to `last`, from 1, of a layer's output on a board."""
+
+    board: Number
+    first: Number
+    last: Number
+
+
+class SplitDistribution(FileModel):
+    """The parts of a layer's output, in their order; one part is the whole output."""
+
+    axis: Axis
+    parts: tuple[SplitPart, ...] = Field(min_length=1)
+
+    @classmethod
+    def of(cls, divided: Distribution) -> Self:
+        """Return a distribution as the file has it."""
+        parts = ((board, divided.parts[board]) for board in divided.owners)
+        return cls(
+            axis=divided.axis,
+            parts=tuple(SplitPart(board=board + 1, first=part.start + 1, last=part.stop) for board, part in parts),
+        )
+
+    def distribution(self, n_boards: int) -> Distribution:
+        """Return the distribution."""
+        parts = {part.board - 1: range(part.first - 1, part.last) for part in self.parts}
+        return Distribution(self.axis, tuple(parts.get(board, range(0)) for board in range(n_boards)))
+
+
+class SplitSlices(FileModel):
+    """How layers are divided over boards: one distribution a layer.
+
+    Of the layers `edges`, the boards compute the rows apart that others wait for, or that wait for others.
+    """
+
+    input_board: Number
+    layers: tuple[SplitDistribution, ...]
+    edges: tuple[Number, ...]
+
+    @classmethod
+    def of(cls, how: Distributions) -> Self:
+        """Return distributions as the file has them."""
+        return cls(
+            input_board=how.input_board + 1,
+            layers=tuple(map(SplitDistribution.of, how.layers)),
+            edges=tuple(sorted(number + 1 for number in how.edges)),
+        )
+
+    def distributions(self, n_boards: int) -> Distributions:
+        """Return the distributions."""
+        layers = tuple(layer.distribution(n_boards) for layer in self.layers)
+        return Distributions(layers, self.input_board - 1, frozenset(number - 1 for number in self.edges))
+
+
 class SplitFigures(FileModel):
     """Figures of the split, by Santamaria 2021, formulas 2 and 4 to 6: seconds, inferences per second, joules.
 
@@ -152,7 +207,7 @@ class SplitFile(FileModel):
     L, T and I are then those of the slowest copy.
     """
 
-    schema_version: Literal[2] = SCHEMA_VERSION
+    schema_version: Literal[3] = SCHEMA_VERSION
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     clock: ClockSource = ClockSource.HSI
@@ -184,6 +239,7 @@ class SplitFile(FileModel):
     proved: bool
     explored: int
     spent_s: float
+    slices: SplitSlices | None = None  # of layers on several boards; `assignment` has the board of their first parts
 
     @property
     def settings(self) -> CostSettings:
@@ -214,6 +270,11 @@ class SplitFile(FileModel):
         return assignments(self.devices, self.copied_devices)
 
     @property
+    def distributions(self) -> Distributions | None:
+        """How layers are divided over boards, None if they are not."""
+        return self.slices.distributions(len(self.boards)) if self.slices else None
+
+    @property
     def copied_devices(self) -> tuple[int, ...]:
         """Boards with a copy of the whole network, counted from 0."""
         return tuple(number - 1 for number in self.copies)
@@ -234,6 +295,8 @@ class SplitFile(FileModel):
     ) -> Self:
         """Return the file of `split`, found in the settings' bits or, where given, in `widths`."""
         bits = widths.widest if widths else settings.bits
+        how = split.distributions
+        assignment = tuple(layer.owners[0] for layer in how.layers) if how else split.assignment
         return cls(
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=_boards(split, boards),
@@ -248,14 +311,15 @@ class SplitFile(FileModel):
             links=tuple(map(SplitLink.of, settings.links)),
             solver=split.solver,
             picked_because=split.picked_because,
-            assignment=tuple(device + 1 for device in split.assignment),
+            assignment=tuple(device + 1 for device in assignment),
             copies=tuple(device + 1 for device in split.copies),
-            sub_models=_sub_models(split.assignment),
-            cuts=tuple(SplitCut.of(cut, split) for cut in split.cuts),
+            sub_models=_sub_models(assignment),
+            cuts=() if how else tuple(SplitCut.of(cut, split) for cut in split.cuts),
             figures=SplitFigures.of(split),
             proved=split.proved,
             explored=split.explored,
             spent_s=split.spent_s,
+            slices=SplitSlices.of(how) if how else None,
         )
 
     @model_validator(mode="after")

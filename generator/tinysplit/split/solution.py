@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
@@ -35,6 +36,7 @@ class Split:
     spent_s: float
     picked_because: str = ""  # why `auto` selected this solver
     copies: tuple[int, ...] = ()
+    distributions: Distributions | None = None  # of the whole network: `problem` has its parts
 
     @cached_property
     def figures(self) -> Evaluation:

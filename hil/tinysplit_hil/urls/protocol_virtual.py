@@ -4,8 +4,7 @@ from urllib.parse import urlsplit
 
 from serial import PortNotOpenError, SerialBase, SerialException, to_bytes
 
-from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.clock import FOREVER
+from tinysplit_hil.virtual.clock import FOREVER, PS_PER_S
 from tinysplit_hil.virtual.registry import find
 from tinysplit_hil.virtual.rig import VirtualRig
 

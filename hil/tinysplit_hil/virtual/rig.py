@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.clock import FOREVER, PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.memory_timing import Stalls
 from tinysplit_hil.virtual.core.run_control import RunControl
@@ -17,7 +17,6 @@ from tinysplit_hil.virtual.errors import BoardStoppedError
 from tinysplit_hil.virtual.firmware import Firmware, Start
 from tinysplit_hil.virtual.host_port import HostPort
 from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte, LineFaults
-from tinysplit_hil.virtual.clock import FOREVER
 from tinysplit_hil.virtual.machine import Machine
 from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from tinysplit_hil.virtual.peripherals.usart import Sink, Usart

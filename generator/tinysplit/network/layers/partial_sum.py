@@ -48,7 +48,8 @@ class PartialSum(Layer):
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        return x.astype(np.int64).sum(axis=(1, 2), keepdims=True).astype(quantized.formats.y.dtype)
+        sums: IntArray = x.astype(np.int64).sum(axis=(1, 2), keepdims=True)
+        return sums.astype(quantized.formats.y.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,6 +79,6 @@ class AverageOfSums(Joining):
         """See `Layer.integer_reference`."""
         formats, elements = self.pool_formats(quantized.formats), self.pool.window.elements
         multiplier, divisor = self.pool.ratio(formats)
-        total = sum(sums.astype(np.int64) for sums in inputs) - elements * formats.x.zero_point
+        total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0) - elements * formats.x.zero_point
         averages = fixed_point.rounded_quotient(total * multiplier, elements * divisor)
         return quantized.clamped(averages + formats.y.zero_point)

@@ -6,7 +6,7 @@ from math import isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.firmware import Firmware
+from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
@@ -62,10 +62,17 @@ class Evaluation:
         cuts_s = sum(cut.seconds for cut in self.cuts)
         return cuts_s + sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
 
-    @property
+    @cached_property
     def i_s(self) -> float:
-        """Inference latency I = L + T in seconds (formula 5)."""
-        return self.l_s + self.t_s
+        """Inference latency I = L + T in seconds (formula 5).
+
+        Of a distributed network it is less, as boards work side by side. It is infinite where a layer or a cut takes
+        for ever.
+        """
+        one_after_the_other_s = self.l_s + self.t_s
+        if not self.problem.is_distributed or not isfinite(one_after_the_other_s):
+            return one_after_the_other_s
+        return FirmwareSimulation(self.problem, self._firmware.program).latency_s()
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:

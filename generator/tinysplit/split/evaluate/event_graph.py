@@ -130,7 +130,7 @@ class _Builder:
         return self.is_distributed and step.transfer >= 0
 
     def _moving_s(self, step: BoardStep) -> float:
-        """Return the seconds that such a tensor takes of the board's CPU; they count where the board is done with it."""
+        """Return the seconds that such a tensor takes of the CPU, which count where the board sends or waits for it."""
         if step.kind is Kind.SEND:
             return self.parts.send_s[step.tensor][step.device]
         return self.parts.receive_s[step.tensor][step.device] if step.kind is Kind.RECEIVE else 0.0

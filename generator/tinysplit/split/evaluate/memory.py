@@ -25,7 +25,12 @@ def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 
 
 def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return the peak bytes of RAM on each device: the running layer, and all other live tensors."""
+    """Return the peak bytes of RAM on each device: the running layer, and all other live tensors.
+
+    The layers of a distributed network know all tensors on their board.
+    """
+    if problem.is_distributed:
+        return _of_chain(problem, assignment)
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
     most = [0] * len(problem.devices)
@@ -42,6 +47,8 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 
 def layer_ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     """Return the bytes of RAM in use on the device of each layer while it runs."""
+    if problem.is_distributed:
+        return tuple(_running_bytes(problem, assignment))
     alive, running_bytes = _last_readers(problem, assignment), _running_bytes(problem, assignment)
     return tuple(
         running_bytes[step] + _kept_bytes(problem, alive[owner], step, runs=True)
@@ -99,7 +106,7 @@ def within_ram(problem: Problem) -> Problem:
 
 
 def _of_chain(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
-    """Return `ram_bytes` of a chain, where only the input and output of the running layer are live."""
+    """Return `ram_bytes` where only what the running layer takes is live, as in a chain."""
     most = [0] * len(problem.devices)
     for running, device in zip(_running_bytes(problem, assignment), assignment, strict=True):
         most[device] = max(most[device], running)

@@ -1,0 +1,174 @@
+"""The search for a distribution with the shortest latency: candidates by their evaluation, then local search.
+
+Each candidate is evaluated as it would be generated: by the kernels of its parts, their memory, and the event graph of
+the firmware. The result is not proved to be optimal.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import permutations, product
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.slices.candidates import Candidate, ends_of_tiles
+from tinysplit.slices.links import with_links
+from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.problem import is_better
+from tinysplit.split.solution import Split
+
+MOST_ORDERS = 6  # of boards of different kinds
+FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
+
+
+class Slices(StrEnum):
+    """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
+
+    AUTO = "auto"
+    NONE = "none"
+    CHANNELS = "channels"
+    ROWS = "rows"
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What layers may be divided by."""
+        both = (Axis.ROWS, Axis.CHANNELS)
+        return {Slices.AUTO: both, Slices.NONE: (), Slices.CHANNELS: both[1:], Slices.ROWS: both[:1]}[self]
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """An evaluated candidate; `settings` are those of its links."""
+
+    candidate: Candidate
+    distributions: Distributions
+    graph: Graph
+    settings: CostSettings
+    figures: Evaluation
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether all boards have the memory and links for it, and limits hold."""
+        return self.figures.is_feasible
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether only flash may be short, by less than what packed weights may take less than their bound."""
+        problem = self.figures.problem
+        roomy = tuple(
+            replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
+        )
+        return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
+
+    @property
+    def missing_flash_bytes(self) -> Mapping[int, int]:
+        """By how many bytes the bound of a board's weights and code exceeds its flash, where it does."""
+        figures = self.figures
+        devices = enumerate(zip(figures.flash_bytes, figures.problem.devices, strict=True))
+        return {board: used - device.flash_bytes for board, (used, device) in devices if used > device.flash_bytes}
+
+
+@dataclass
+class SliceSearch:
+    """`widths` are those of the whole network; input and output are at `input_board` and `output_board`."""
+
+    graph: Graph
+    boards: Sequence[Board]
+    settings: CostSettings
+    widths: BitWidths
+    input_board: int
+    output_board: int
+    deadline_s: float
+    explored: int = 0
+    best: Sliced | None = field(default=None)
+
+    def run(self, axes: Sequence[Axis]) -> Sliced | None:
+        """Return the best distribution found until the deadline, None if none is feasible."""
+        for candidate in self._first_candidates(axes):
+            if clock.now() > self.deadline_s and self.best:
+                break
+            self._try(candidate)
+        while self.best and clock.now() < self.deadline_s and self._improve():
+            pass
+        return self.best
+
+    def _first_candidates(self, axes: Sequence[Axis]) -> Iterator[Candidate]:
+        """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
+        ends = (self.input_board, self.output_board)
+        for axis, order in product(axes, self._orders()):
+            shares = self._shares(order)
+            if axis is Axis.CHANNELS:
+                yield Candidate(axis, len(self.graph.layers), order, shares, *ends, frozenset())
+                continue
+            for end in ends_of_tiles(self.graph, len(order)):
+                for edges in (frozenset(range(end)), frozenset[int]()):
+                    yield Candidate(axis, end, order, shares, *ends, edges)
+
+    def _orders(self) -> Iterator[tuple[int, ...]]:
+        """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones."""
+        for n_parts in range(len(self.boards), 1, -1):
+            seen: set[tuple[str, ...]] = set()
+            for order in permutations(range(len(self.boards)), n_parts):
+                kinds = tuple(self.boards[board].name + "!" * (board == self.input_board) for board in order)
+                is_new = kinds not in seen and kinds[::-1] not in seen
+                if self.input_board in order and is_new and len(seen) < MOST_ORDERS:
+                    seen.add(kinds)
+                    yield order
+
+    def _shares(self, order: Sequence[int]) -> tuple[float, ...]:
+        speeds = [self.boards[board].clock.core_hz for board in order]
+        return tuple(speed / sum(speeds) for speed in speeds)
+
+    def _try(self, candidate: Candidate) -> bool:
+        """Evaluate a candidate; return whether it is the best so far."""
+        self.explored += 1
+        how = candidate.distributions(self.graph, len(self.boards))
+        parts = distribute(self.graph, how, len(self.boards))
+        widths = distributed_widths(self.graph, parts, self.widths)
+        settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
+        problem = make_problem(parts, self.boards, settings, widths)
+        found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
+        if not found.is_feasible and not found.may_fit:
+            return False
+        if self.best is None or is_better(found.figures.value, self.best.figures.value):
+            self.best = found
+            return True
+        return False
+
+    def _improve(self) -> bool:
+        """Try the neighbours of the best candidate; return whether one is better."""
+        return any(self._try(each) for each in self._neighbours(self.best) if clock.now() < self.deadline_s)
+
+    def _neighbours(self, found: Sliced | None) -> Iterator[Candidate]:
+        if found is None:
+            return
+        candidate = found.candidate
+        heights = [self.graph.layers[number].out_shape.height for number in range(candidate.n_divided)]
+        row = 1 / max(heights)
+        for giver, taker in permutations(range(len(candidate.order)), 2):
+            for step in (row / 2, row, 1 / min(heights)):
+                if candidate.shares[giver] > 2 * step:
+                    yield candidate.moved(giver, taker, step)
+        if candidate.axis is Axis.ROWS:
+            for number in range(candidate.n_divided):
+                yield replace(candidate, edges=candidate.edges ^ {number})
+
+
+def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
+    """Return the best distribution as a split of its parts."""
+    figures = found.figures
+    return Split(
+        problem=figures.problem,
+        assignment=found.graph.boards,
+        lower_bound=0.0,
+        explored=search.explored,
+        solver="slices",
+        spent_s=spent_s,
+        distributions=found.distributions,
+    )
