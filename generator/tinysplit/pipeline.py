@@ -172,9 +172,9 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
     context = replace(context, settings=replace(context.settings, links=split_file.settings.links))
-    quantized, _ = distribute_network(context, quantized, split.distributions)
-    plans = plan_boards(context, quantized, split.problem, split.assignments)
-    project = write_projects(context, quantized, plans, split_file, len(calibration.x), request.out)
+    parts, _ = distribute_network(context, quantized, split.distributions)
+    plans = plan_boards(context, parts, split.problem, split.assignments)
+    project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out)
     check_samples(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()

@@ -61,9 +61,17 @@ class _Divisions:
     def rows_read(self, number: int, k: int, rows: range) -> range:
         """Return the rows of the tensor of input k that rows of a layer's output need."""
         layer, source = self.graph.layers[number], self.graph.predecessors[number][k]
-        shape = self.shape(source)
-        read = rows_read(layer, k, rows) if layer.in_shapes[k] == shape else None
-        return range(shape.height) if read is None else read
+        read = rows_read(layer, k, rows) if self.has_rows(number) else None
+        return range(self.shape(source).height) if read is None else read
+
+    def has_rows(self, number: int) -> bool:
+        """Return whether rows of a layer can be computed apart; not if it reads tensors in another shape."""
+        layer, sources = self.graph.layers[number], self.graph.predecessors[number]
+        rows = range(layer.out_shape.height)
+        return all(
+            shape == self.shape(source) and rows_read(layer, k, rows) is not None
+            for k, (shape, source) in enumerate(zip(layer.in_shapes, sources, strict=True))
+        )
 
     def own(self, tensor: int, board: int) -> range:
         """Return the rows that a board has of a tensor: of a layer's output those of its part that some layer reads."""
@@ -187,8 +195,8 @@ class _Builder:
             self._rows(source, board, self.divisions.rows_read(number, k, rows))
             for k, source in enumerate(self.graph.predecessors[number])
         ]
-        is_all = len(rows) == layer.out_shape.height
-        self._add(layer if is_all else tile_of(layer, rows), Part(number, board, Axis.ROWS, rows), inputs)
+        tile = tile_of(layer, rows) if self.divisions.has_rows(number) else layer
+        self._add(tile, Part(number, board, Axis.ROWS, rows), inputs)
 
     def _add_slice(self, number: int, board: int, channels: range) -> None:
         layer = self.graph.layers[number]

@@ -93,8 +93,11 @@ class Evaluation:
 
     @cached_property
     def blocking(self) -> tuple[BoardStep, ...]:
-        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
-        return self._firmware.program.blocking
+        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer.
+
+        Those of a distributed network need none.
+        """
+        return () if self.problem.is_distributed else self._firmware.program.blocking
 
     @cached_property
     def energy_j(self) -> float:

@@ -41,7 +41,7 @@ class EventGraph:
     n_nodes: int
     edges: tuple[Edge, ...]
     feeds: tuple[int, ...]  # nodes of the host's sending of the input
-    inputs: tuple[int, ...]  # nodes of the boards' taking it
+    inputs: tuple[tuple[int, float], ...]  # nodes of the boards' taking it, and seconds of the CPU while it arrives
     output: int  # node of the board's giving the output
     reading: int  # node of the host's reading of the output
     reading_s: float
@@ -64,7 +64,7 @@ def event_graph(problem: Problem, program: Program) -> EventGraph:
         n_nodes=builder.n_nodes,
         edges=tuple(edges),
         feeds=tuple(place.line for place in builder.places if place.step.kind is Kind.INPUT),
-        inputs=tuple(place.node for place in builder.places if place.step.kind is Kind.INPUT),
+        inputs=tuple(builder.input_nodes()),
         output=output.node,
         reading=output.line,
         reading_s=builder.line_s(output.step)[0],
@@ -101,6 +101,12 @@ class _Builder:
         for place in places:
             is_transfer = place.line < 0 and place.step.kind is not Kind.RUN
             yield place._replace(line=lines[place.step.transfer]) if is_transfer else place
+
+    def input_nodes(self) -> Iterator[tuple[int, float]]:
+        """Yield the nodes at which boards take the network's input, and the CPU's seconds before."""
+        for step, node, _ in self.places:
+            if step.kind is Kind.INPUT:
+                yield node, self.parts.receive_s[step.tensor][step.device]
 
     def _new_node(self) -> int:
         self.n_nodes += 1

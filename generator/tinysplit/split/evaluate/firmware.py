@@ -80,7 +80,7 @@ class FirmwareSimulation:
     def latency_s(self) -> float:
         """Return the seconds from the arrival of the input, in boards at rest, to the output."""
         begins = self.after(self.at_rest, 0.0)
-        return begins[self.graph.output] - max(begins[node] for node in self.graph.inputs)
+        return begins[self.graph.output] - max(begins[node] + seconds for node, seconds in self.graph.inputs)
 
     def start_s(self, begins: Beginnings) -> float:
         """Return when the host began to send the input."""
