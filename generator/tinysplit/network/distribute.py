@@ -13,11 +13,11 @@ from typing import cast
 from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.average_pool import AveragePool
-from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.partial_sum import MOST_ELEMENTS, AverageOfSums, PartialSum
 from tinysplit.network.layers.views import RowJoin, RowSlice
-from tinysplit.network.parts import reads_whole_input, rows_read, slice_of, tile_of
+from tinysplit.network.parts import has_rows, hull, needed_rows, reads_whole_input, rows_of_source, slice_of, tile_of
 
 MOST_SEGMENTS = 3  # of a tile: two edges and the rest
 
@@ -46,10 +46,6 @@ class _Divisions:
         """Return how a tensor is divided."""
         return self.distributions[tensor + 1]
 
-    def shape(self, tensor: int) -> Shape:
-        """Return the shape of a whole tensor."""
-        return self.graph.in_shape if tensor == NETWORK_INPUT else self.graph.layers[tensor].out_shape
-
     def sums_parts(self, number: int) -> bool:
         """Return whether a layer averages a map of which several boards have rows: each sums its own."""
         layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
@@ -57,21 +53,6 @@ class _Divisions:
             return False
         is_global = layer.window.kernel == layer.in_shape[:2] and not layer.window.is_clipped
         return is_global and layer.window.elements <= MOST_ELEMENTS
-
-    def rows_read(self, number: int, k: int, rows: range) -> range:
-        """Return the rows of the tensor of input k that rows of a layer's output need."""
-        layer, source = self.graph.layers[number], self.graph.predecessors[number][k]
-        read = rows_read(layer, k, rows) if self.has_rows(number) else None
-        return range(self.shape(source).height) if read is None else read
-
-    def has_rows(self, number: int) -> bool:
-        """Return whether rows of a layer can be computed apart; not if it reads tensors in another shape."""
-        layer, sources = self.graph.layers[number], self.graph.predecessors[number]
-        rows = range(layer.out_shape.height)
-        return all(
-            shape == self.shape(source) and rows_read(layer, k, rows) is not None
-            for k, (shape, source) in enumerate(zip(layer.in_shapes, sources, strict=True))
-        )
 
     def own(self, tensor: int, board: int) -> range:
         """Return the rows that a board has of a tensor: of a layer's output those of its part that some layer reads."""
@@ -84,17 +65,14 @@ class _Divisions:
 
     @cached_property
     def _read(self) -> Mapping[int, range]:
-        """The rows of each tensor that layers read, from the first to the last; of the network's output all."""
-        read = {len(self.graph.layers) - 1: range(self.graph.out_shape.height)}
-        for number in reversed(range(len(self.graph.layers))):
-            for k, source in enumerate(self.graph.predecessors[number]):
-                rows = self.rows_read(number, k, read[number])
-                read[source] = _hull(read.get(source, range(0)), rows)
-        return read
+        return needed_rows(self.graph)
 
     def is_local(self, number: int, board: int, rows: range) -> bool:
         """Return whether a board itself computes all that these rows of a layer read."""
-        reads = ((source, self.rows_read(number, k, rows)) for k, source in enumerate(self.graph.predecessors[number]))
+        reads = (
+            (source, rows_of_source(self.graph, number, k, rows))
+            for k, source in enumerate(self.graph.predecessors[number])
+        )
         return all(_is_within(read, self.own(source, board)) for source, read in reads)
 
     def needed(self, tensor: int, board: int) -> range:
@@ -105,7 +83,7 @@ class _Divisions:
             for k, source in enumerate(sources)
             if source == tensor
         ]
-        return reduce(_hull, found, range(0))
+        return reduce(hull, found, range(0))
 
     def _needed_by(self, number: int, k: int, board: int) -> range:
         source, divided = self.graph.predecessors[number][k], self.of(number)
@@ -115,9 +93,9 @@ class _Divisions:
             return range(0)
         if divided.axis is Axis.ROWS:
             rows = self.own(number, board)
-            return self.rows_read(number, k, rows) if rows else rows
+            return rows_of_source(self.graph, number, k, rows) if rows else rows
         reads_all = reads_whole_input(self.graph.layers[number])
-        return range(self.shape(source).height if reads_all else 0)
+        return range(self.graph.shape(source).height if reads_all else 0)
 
     def sent(self, tensor: int, board: int) -> list[range]:
         """Return the rows of a board's own part of a tensor that each other board reads."""
@@ -192,17 +170,17 @@ class _Builder:
     def _add_tile(self, number: int, board: int, rows: range) -> None:
         layer = self.graph.layers[number]
         inputs = [
-            self._rows(source, board, self.divisions.rows_read(number, k, rows))
+            self._rows(source, board, rows_of_source(self.graph, number, k, rows))
             for k, source in enumerate(self.graph.predecessors[number])
         ]
-        tile = tile_of(layer, rows) if self.divisions.has_rows(number) else layer
+        tile = tile_of(layer, rows) if has_rows(self.graph, number) else layer
         self._add(tile, Part(number, board, Axis.ROWS, rows), inputs)
 
     def _add_slice(self, number: int, board: int, channels: range) -> None:
         layer = self.graph.layers[number]
         reads_all = reads_whole_input(layer)
         inputs = [
-            self._rows(source, board, range(self.divisions.shape(source).height))
+            self._rows(source, board, range(self.graph.shape(source).height))
             if reads_all
             else self.values[Part(source, board, Axis.CHANNELS, channels)]
             for source in self.graph.predecessors[number]
@@ -215,7 +193,7 @@ class _Builder:
         divided, sums = self.divisions.of(source), []
         for owner in divided.owners:
             rows = divided.parts[owner]
-            shape = self.divisions.shape(source)._replace(height=len(rows))
+            shape = self.graph.shape(source)._replace(height=len(rows))
             node = PartialSum(name=pool.name, inputs=(), output=f"{pool.output}:sums@{owner + 1}", in_shape=shape)
             self.nodes.append(replace(node, inputs=(self._rows(source, owner, rows),)))
             self.parts.append(Part(number, owner, Axis.ROWS, rows))
@@ -243,7 +221,7 @@ class _Builder:
             return self._own_rows(tensor, board, rows)
         needed = self.divisions.needed(tensor, board)
         own = self.divisions.own(tensor, board)
-        needed = _hull(needed, own)  # all own rows, so that they are in one place
+        needed = hull(needed, own)  # all own rows, so that they are in one place
         if needed == rows:
             return self._joined(wanted)
         return self._view(wanted, self._rows(tensor, board, needed), needed)
@@ -276,7 +254,7 @@ class _Builder:
         return self._join(wanted, pieces)
 
     def _join(self, wanted: Part, pieces: Sequence[tuple[range, str]]) -> str:
-        shape = self.divisions.shape(wanted.tensor)
+        shape = self.graph.shape(wanted.tensor)
         first, *others = (shape._replace(height=len(rows)) for rows, _ in pieces)
         names = tuple(name for _, name in pieces)
         name = self._name(wanted)
@@ -285,7 +263,7 @@ class _Builder:
 
     def _view(self, wanted: Part, name: str, rows: range | None = None) -> str:
         """Return a value with some of the rows of value `name`, which has `rows`, all of the tensor by default."""
-        shape = self.divisions.shape(wanted.tensor)
+        shape = self.graph.shape(wanted.tensor)
         rows = range(shape.height) if rows is None else rows
         if rows == wanted.range:
             return name
@@ -302,12 +280,12 @@ class _Builder:
 
     def _gathered(self, tensor: int, board: int) -> str:
         """Return a value with all channels of a tensor of which boards have slices."""
-        whole = Part(tensor, board, Axis.ROWS, range(self.divisions.shape(tensor).height))
+        whole = Part(tensor, board, Axis.ROWS, range(self.graph.shape(tensor).height))
         if whole in self.values:
             return self.values[whole]
         divided = self.divisions.of(tensor)
         slices = [Part(tensor, owner, Axis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
-        shapes = [self.divisions.shape(tensor)._replace(channels=len(part.range)) for part in slices]
+        shapes = [self.graph.shape(tensor)._replace(channels=len(part.range)) for part in slices]
         names, name = [self.values[part] for part in slices], self._name(whole)
         node = Concat(name=name, inputs=tuple(names), output=name, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))
         return self._add(node, whole, names)
@@ -315,7 +293,7 @@ class _Builder:
     def _add(self, layer: Layer, part: Part, inputs: Sequence[str]) -> str:
         """Add a node, and return the name of its output."""
         is_node_of_layer = part.tensor != NETWORK_INPUT and layer.output == self.graph.layers[part.tensor].output
-        is_all = self.divisions.of(part.tensor).is_whole and len(part.range) == self.divisions.shape(part.tensor).height
+        is_all = self.divisions.of(part.tensor).is_whole and len(part.range) == self.graph.shape(part.tensor).height
         output = layer.output if is_node_of_layer and is_all else self._name(part)
         self.nodes.append(replace(layer, inputs=tuple(inputs), output=output))
         self.parts.append(part)
@@ -333,13 +311,6 @@ def _is_within(rows: range, others: range) -> bool:
 
 def _shared(rows: range, others: range) -> range:
     return range(max(rows.start, others.start), min(rows.stop, others.stop))
-
-
-def _hull(rows: range, others: range) -> range:
-    """Return the rows from the first to the last of both."""
-    if not rows or not others:
-        return rows or others
-    return range(min(rows.start, others.start), max(rows.stop, others.stop))
 
 
 def _leading(flags: Sequence[bool]) -> int:

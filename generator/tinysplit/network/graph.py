@@ -122,9 +122,13 @@ class Graph:
         earlier = range(NETWORK_INPUT, step)
         return (*(source for source in earlier if self.last_reader(source) >= step), step)
 
+    def shape(self, source: int) -> Shape:
+        """Return the shape of a layer's output, or of the network's input."""
+        return self.in_shape if source == NETWORK_INPUT else self.layers[source].out_shape
+
     def size(self, source: int) -> int:
         """Return the elements of a layer's output, or of the network's input."""
-        return (self.in_shape if source == NETWORK_INPUT else self.layers[source].out_shape).size
+        return self.shape(source).size
 
     @property
     def in_shape(self) -> Shape:

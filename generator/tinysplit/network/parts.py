@@ -5,6 +5,7 @@ under their windows; channels of a convolution or a dense layer need its whole i
 channels of it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
@@ -34,6 +36,41 @@ def rows_read(layer: Layer, k: int, rows: range) -> range | None:
     if not _keeps_rows(layer):
         return None
     return rows if height == layer.out_shape.height else range(height)
+
+
+def has_rows(graph: Graph, number: int) -> bool:
+    """Return whether rows of a layer can be computed apart; not if it reads tensors in another shape."""
+    layer = graph.layers[number]
+    rows = range(layer.out_shape.height)
+    return all(
+        shape == graph.shape(source) and rows_read(layer, k, rows) is not None
+        for k, (shape, source) in enumerate(zip(layer.in_shapes, graph.predecessors[number], strict=True))
+    )
+
+
+def rows_of_source(graph: Graph, number: int, k: int, rows: range) -> range:
+    """Return the rows of the tensor of input k that output rows `rows` of a layer need."""
+    read = rows_read(graph.layers[number], k, rows) if has_rows(graph, number) else None
+    return range(graph.shape(graph.predecessors[number][k]).height) if read is None else read
+
+
+def needed_rows(graph: Graph) -> Mapping[int, range]:
+    """Return the rows of each tensor, from the first to the last, that the network's output depends on.
+
+    Pools and strides that do not divide a height leave rows out, and with them rows of all layers before.
+    """
+    needed = {len(graph.layers) - 1: range(graph.out_shape.height)}
+    for number in reversed(range(len(graph.layers))):
+        for k, source in enumerate(graph.predecessors[number]):
+            needed[source] = hull(needed.get(source, range(0)), rows_of_source(graph, number, k, needed[number]))
+    return needed
+
+
+def hull(rows: range, others: range) -> range:
+    """Return the rows from the first to the last of both."""
+    if not rows or not others:
+        return rows or others
+    return range(min(rows.start, others.start), max(rows.stop, others.stop))
 
 
 def tile_of(layer: Layer, rows: range) -> Layer:

@@ -9,7 +9,7 @@ from tinysplit.network.distribution import Axis, Distribution, Distributions
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.layers.pool import Pool
-from tinysplit.network.parts import can_be_sliced, reads_whole_input, rows_read
+from tinysplit.network.parts import can_be_sliced, has_rows, needed_rows, reads_whole_input
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Candidate:
     def distributions(self, graph: Graph, n_boards: int) -> Distributions:
         """Return the distribution of each layer; layers that cannot be divided are whole."""
         found: list[Distribution] = []
+        needed = needed_rows(graph)
         for number, layer in enumerate(graph.layers):
             source = graph.predecessors[number][0]
             before = None if source == NETWORK_INPUT else found[source]
             if number < self.n_divided and self._divides(graph, number, before):
                 is_same = self.axis is Axis.CHANNELS and not reads_whole_input(layer) and before
-                found.append(before if is_same and before else self._divided(layer.out_shape, n_boards))
+                found.append(before if is_same and before else self._divided(layer.out_shape, needed[number], n_boards))
             else:
                 found.append(Distribution.whole(layer.out_shape, self.output_board, n_boards))
         return Distributions(tuple(found), self.input_board, self.edges)
@@ -43,14 +44,17 @@ class Candidate:
     def _divides(self, graph: Graph, number: int, before: Distribution | None) -> bool:
         layer = graph.layers[number]
         if self.axis is Axis.ROWS:
-            return can_have_tiles(graph, number) and layer.out_shape.height >= len(self.order)
+            return has_rows(graph, number) and layer.out_shape.height >= len(self.order)
         if not can_be_sliced(layer) or number == len(graph.layers) - 1:
             return False
         return reads_whole_input(layer) or (before is not None and before.axis is Axis.CHANNELS)
 
-    def _divided(self, shape: Shape, n_boards: int) -> Distribution:
-        ends = [round(share * self.axis.size(shape)) for share in accumulate(self.shares, initial=0.0)]
-        parts = dict(zip(self.order, (range(*each) for each in pairwise(ends)), strict=True))
+    def _divided(self, shape: Shape, needed: range, n_boards: int) -> Distribution:
+        """Return the division of a tensor so that boards have their shares of what is needed of it."""
+        size = self.axis.size(shape)
+        wanted = needed if self.axis is Axis.ROWS else range(size)
+        inner = [wanted.start + round(share * len(wanted)) for share in accumulate(self.shares[:-1])]
+        parts = dict(zip(self.order, (range(*each) for each in pairwise((0, *inner, size))), strict=True))
         return Distribution(self.axis, tuple(parts.get(board, range(0)) for board in range(n_boards)))
 
     def moved(self, giver: int, taker: int, share: float) -> Self:
@@ -61,24 +65,13 @@ class Candidate:
         return type(self)(**{**self.__dict__, "shares": tuple(shares)})
 
 
-def can_have_tiles(graph: Graph, number: int) -> bool:
-    """Return whether the rows of a layer can be computed apart."""
-    layer = graph.layers[number]
-    sources = graph.predecessors[number]
-    shapes = [graph.in_shape if each == NETWORK_INPUT else graph.layers[each].out_shape for each in sources]
-    rows = range(layer.out_shape.height)
-    return list(layer.in_shapes) == shapes and all(rows_read(layer, k, rows) is not None for k in range(len(shapes)))
-
-
 def ends_of_tiles(graph: Graph, n_parts: int) -> Iterator[int]:
     """Yield the numbers of first layers that may be divided by rows over so many boards, most of them first.
 
     They end before a layer without rows, before a smaller map, and before the end of the network.
     """
     layers = graph.layers
-    divisible = [
-        can_have_tiles(graph, number) and layer.out_shape.height >= n_parts for number, layer in enumerate(layers)
-    ]
+    divisible = [has_rows(graph, number) and layer.out_shape.height >= n_parts for number, layer in enumerate(layers)]
     longest = next((number for number, can in enumerate(divisible) if not can), len(layers))
     longest = min(longest, len(layers) - 1)
     yield longest

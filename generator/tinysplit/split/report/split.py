@@ -1,6 +1,7 @@
 """Tables of a split: layers and memory by board, cuts, latency, period, energy, and the optimality gap."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from rich.console import Console
 from rich.progress_bar import ProgressBar
@@ -9,6 +10,7 @@ from rich.table import Table
 from tinysplit.boards.board import board_title
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
+from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
@@ -21,6 +23,9 @@ BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes
 
 def print_split(split: Split, console: Console) -> None:
     """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap."""
+    if split.distributions:
+        print_slices(split, console)
+        return
     console.print(_boards(split))
     if unused := sum(not split.runs_on(device) for device in range(len(split.problem.devices))):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
@@ -45,6 +50,53 @@ def print_split(split: Split, console: Console) -> None:
 def layer_numbers(run: SubModel) -> str:
     """Return the layers of a sub-model, numbered from 1: "3", "4-7"."""
     return f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
+
+
+def print_slices(split: Split, console: Console) -> None:
+    """Print what each board computes of each layer, its memory, and the figures."""
+    figures, how = split.figures, split.distributions
+    if how is None:
+        return
+    console.print(_parts(how, split))
+    console.print(_memory(split))
+    console.print(
+        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms over all boards, which work side by side: "
+        f"I {figures.i_s * MS:.2f} ms (estimated)",
+        highlight=False,
+    )
+    console.print(_period(split), highlight=False)
+    console.print(_energy(split), highlight=False)
+    work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+    console.print(f"{split.solver}: {work}, the best of them, not proved", highlight=False)
+
+
+def _parts(how: Distributions, split: Split) -> Table:
+    boards = [f"board {board + 1}" for board in range(len(split.problem.devices))]
+    table = plain_table("layers", "divided by", numbers=tuple(boards))
+    numbered = enumerate(how.layers, 1)
+    for divided, group in groupby(numbered, key=lambda each: each[1]):
+        numbers = [number for number, _ in group]
+        layers = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+        if divided.is_whole:
+            cells = ["all" if part else "" for part in divided.parts]
+        else:
+            cells = [f"{part.start + 1}-{part.stop}" if part else "" for part in divided.parts]
+        table.add_row(layers, "" if divided.is_whole else str(divided.axis), *cells)
+    return table
+
+
+def _memory(split: Split) -> Table:
+    table = plain_table("board", "flash", "", "arena", "", numbers=("L ms",))
+    seconds = split.figures.layer_seconds
+    for index, limits in enumerate(split.problem.devices):
+        own_s = sum(s for s, device in zip(seconds, split.assignment, strict=True) if device == index)
+        table.add_row(
+            f"{index + 1} {limits.name}",
+            *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
+            *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
+            f"{own_s * MS:.2f}",
+        )
+    return table
 
 
 def _boards(split: Split) -> Table:
