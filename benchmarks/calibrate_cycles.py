@@ -179,7 +179,7 @@ def handoffs() -> Handoffs:
     link = fit_links(measure_links(boards))
     return {
         "link": link,
-        "handoff": {core: fit_handoffs(measure_handoffs(board), link[core]) for core, board in boards.items()},
+        "handoff": {core: fit_handoffs(measure_handoffs(board)) for core, board in boards.items()},
     }
 
 

@@ -1,8 +1,9 @@
 """Cycles of hand-offs: what inputs, outputs and tensors on links take from the cores, beside the layers.
 
-Networks of two boards of one type are streamed. One of the boards computes nearly everything, so that its layers and
-its hand-offs make up the period; networks whose tensors have other sizes tell the parts of the hand-offs apart. Tensors
-cross whole: the time of layers would contain that of streamed rows.
+Networks of two or three boards of one type are streamed. One of the boards computes nearly everything, so that its
+layers and its hand-offs make up the period; networks whose tensors have other sizes tell the parts of the hand-offs
+apart. The middle one of three boards has no host, which tells what each tensor takes however small it is. Tensors cross
+whole: the time of layers would contain that of streamed rows.
 """
 
 import tempfile
@@ -22,7 +23,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import HOST_BAUD, LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels.cost_table import HandoffCosts, LinkCosts
+from tinysplit.kernels.cost_table import HandoffCosts
 from tinysplit.network.layers import Shape
 from tinysplit.plan.plan import make_plan
 from tinysplit.project.manifest import Project
@@ -53,12 +54,14 @@ class Sizes:
 
 AT_SENDER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(16, 8, 1))
 AT_RECEIVER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(4, 8, 16))
+IN_THE_MIDDLE = (Sizes(4, 2, 1), Sizes(4, 8, 1), Sizes(4, 32, 1))
 
 
 @dataclass(frozen=True)
 class HandoffCycles:
-    """Cycles of one board in a period beside its layers."""
+    """Cycles of one board in a period beside its layers; the middle one of three boards receives and sends a tensor."""
 
+    receives: bool
     sends: bool
     driver: LinkDriver
     in_bytes: int
@@ -73,33 +76,41 @@ class HandoffCycles:
 
 
 def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
-    """Yield the cycles of all networks on two boards of a type, at both ends of the link, by both drivers."""
+    """Yield the cycles of all networks on boards of a type, at both ends of a link and between two, by both drivers."""
     for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
-        for sends in (True, False):
-            sizes = AT_SENDER if sends else AT_RECEIVER
+        for sizes, receives, sends in (
+            (AT_SENDER, False, True),
+            (AT_RECEIVER, True, False),
+            (IN_THE_MIDDLE, True, True),
+        ):
             for each in sizes if driver is LinkDriver.DMA else sizes[:2]:
-                yield _measure(board, driver, each, sends=sends)
+                yield _measure(board, driver, each, receives=receives, sends=sends)
 
 
-def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, sends: bool) -> HandoffCycles:
+def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool) -> HandoffCycles:
     baud = min(BAUD, usual_driving(driver).highest_baud(board, board.link_uarts[0]))
     busy = BUSY_LAYERS[board.device.core] * (1 if baud == BAUD else SLOWER)
     net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))
-    for channels in (*[WIDE] * (busy * sends), sizes.cut, *[WIDE] * (busy * (not sends)), sizes.outputs):
+    wide = [WIDE] * busy
+    before, after = ([sizes.cut] if receives else []), ([sizes.cut] if sends else [])
+    for channels in (*before, *wide, *after, sizes.outputs):
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
     settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE)
-    graph, boards = quantized.graph, (board, board)
-    assignment = (0,) * (1 + busy * sends) + (1,) * (1 + busy * (not sends))
+    graph, boards = quantized.graph, (board,) * (1 + receives + sends)
+    number = int(receives)
+    own = busy + 1  # the last of them computes the tensor that is sent, or the output
+    assignment = (0,) * receives + (number,) * own + (number + 1,) * sends
     problem = make_problem(graph, boards, settings)
     plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project = generate(quantized, (plan,), (baud, HOST_BAUD), 0, onnx.ModelProto(), folder)
         build_projects([folder / own.directory for own in project.boards])
-        cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number=1 if sends else 2)
+        cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
     pixels = SIDE * SIDE
-    return HandoffCycles(sends, driver, sizes.inputs * pixels, sizes.cut * pixels, sizes.outputs * pixels, cycles)
+    in_bytes, out_bytes = (0 if receives else sizes.inputs) * pixels, (0 if sends else sizes.outputs) * pixels
+    return HandoffCycles(receives, sends, driver, in_bytes, sizes.cut * pixels, out_bytes, cycles)
 
 
 def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: Board, number: int) -> float:
@@ -112,27 +123,29 @@ def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: 
     return (period_s - layers_s) * board.clock.core_hz
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles], link: LinkCosts) -> HandoffCosts:
-    """Return the costs that fit the measurements of one core best; a frame takes what an end of a transfer takes."""
+def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
+    """Return the costs that fit the measurements of one core best."""
     found = list(measured)
-    frame = (link.sending + link.receiving) / len(ENDS)
     drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
-    names = ["input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
+    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
     rows = np.zeros((len(found), len(names)))
     beyond = np.zeros(len(found))
     for row, each in zip(rows, found, strict=True):
-        row[names.index("input")] = each.sends
+        n_ends = each.receives + each.sends
+        row[names.index("frame")] = n_ends * each.frames
+        row[names.index("input")] = not each.receives
         row[names.index("output")] = not each.sends
-        row[names.index("feeding")] = each.in_bytes * each.sends
-        row[names.index("reading")] = each.out_bytes * (not each.sends)
-        row[names.index(f"{ENDS[not each.sends]} {each.driver}")] = each.cut_bytes
+        row[names.index("feeding")] = each.in_bytes
+        row[names.index("reading")] = each.out_bytes
+        for end, is_there in zip(ENDS, (each.sends, each.receives), strict=True):
+            row[names.index(f"{end} {each.driver}")] = each.cut_bytes * is_there
     for number, each in enumerate(found):
-        host_bytes = each.in_bytes if each.sends else each.out_bytes
-        beyond[number] = each.cycles - COPYING * (each.cut_bytes + host_bytes) - frame * each.frames
+        n_ends = each.receives + each.sends
+        beyond[number] = each.cycles - COPYING * (n_ends * each.cut_bytes + each.in_bytes + each.out_bytes)
     fitted, *_ = np.linalg.lstsq(rows, beyond, rcond=None)
     costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
     return HandoffCosts(
-        frame=frame,
+        frame=costs["frame"],
         input=costs["input"],
         output=costs["output"],
         copying=COPYING,
