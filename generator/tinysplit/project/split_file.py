@@ -152,6 +152,7 @@ class SplitSlices(FileModel):
     """
 
     input_board: Number
+    output_board: Number
     layers: tuple[SplitDistribution, ...]
     edges: tuple[Number, ...]
 
@@ -160,6 +161,7 @@ class SplitSlices(FileModel):
         """Return distributions as the file has them."""
         return cls(
             input_board=how.input_board + 1,
+            output_board=how.output_board + 1,
             layers=tuple(map(SplitDistribution.of, how.layers)),
             edges=tuple(sorted(number + 1 for number in how.edges)),
         )
@@ -167,7 +169,8 @@ class SplitSlices(FileModel):
     def distributions(self, n_boards: int) -> Distributions:
         """Return the distributions."""
         layers = tuple(layer.distribution(n_boards) for layer in self.layers)
-        return Distributions(layers, self.input_board - 1, frozenset(number - 1 for number in self.edges))
+        edges = frozenset(number - 1 for number in self.edges)
+        return Distributions(layers, self.input_board - 1, self.output_board - 1, edges)
 
 
 class SplitFigures(FileModel):
