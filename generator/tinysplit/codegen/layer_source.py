@@ -191,19 +191,18 @@ class LayerContext:
             low=low,
             high=high,
             offset=_offset(quantized),
-            constants={
-                name: ConstantArray(
-                    function,
-                    name,
-                    values,
-                    source.offsets.get(name),
-                    function_name(source.owners[name]) if name in source.owners else "",
-                    is_shared=name in source.shared,
-                )
-                for name, values in call.constants.items()
-            },
+            constants=dict(_arrays(source, call.constants, function)),
             copy_signature=_copy_signature(number),
         )
+
+
+def _arrays(
+    source: LayerSource, constants: Mapping[str, IntArray], function: str
+) -> Iterator[tuple[str, ConstantArray]]:
+    for name, values in constants.items():
+        owner = function_name(source.owners[name]) if name in source.owners else ""
+        own = ConstantArray(function, name, values, source.offsets.get(name), owner, is_shared=name in source.shared)
+        yield name, own
 
 
 @dataclass(frozen=True)

@@ -145,11 +145,10 @@ def make_plan(
 ) -> Plan:
     """Return the plan of every board for `assignment` (0-based board of each layer).
 
-    All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
-    has no buffer for it until it is done. There is no deadlock: the first step that is not done is next on its boards.
-    `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose.
-    Raises UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no
-    kernel of that name can compute a layer, and CheckFailedError if an arena or code is larger than its memory.
+    A transfer blocks a board that has no buffer for it, unless the network is distributed. `kernels` has (0-based
+    layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose. Raises UsageError if a
+    board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
+    compute a layer, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
@@ -165,24 +164,15 @@ def make_plan(
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
         free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-        stages = place_stages(
-            steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=not driving.polls and not graph.is_distributed
-        )
+        has_stages = not (driving.polls or graph.is_distributed)
+        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=has_stages)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
-    hand_off = HandOffMode.WHOLE if graph.is_distributed else settings.hand_off
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    return Plan(
-        problem,
-        assignment,
-        plans,
-        links,
-        cuts,
-        *streams.choose(hand_off),
-        output_board,
-    )
+    chosen = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
+    return Plan(problem, assignment, plans, links, cuts, *chosen, output_board)
 
 
 def _cuts(
