@@ -154,6 +154,7 @@ def make_plan(
     _check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts, output_board = _cuts(graph, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
+    has_stages = not graph.is_distributed
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
@@ -164,8 +165,7 @@ def make_plan(
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
         free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-        has_stages = not (driving.polls or graph.is_distributed)
-        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=has_stages)
+        stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=has_stages and not driving.polls)
         return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
