@@ -3,10 +3,13 @@
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Floats
 from tinysplit.split.solvers.geometric.problem import CHANNELS, DivisionProblem
+
+Integers = NDArray[np.int64]
 
 
 def best_division(problem: DivisionProblem) -> tuple[int, ...]:
@@ -24,21 +27,27 @@ def best_division(problem: DivisionProblem) -> tuple[int, ...]:
         raise UsageError(f"the exact division is of one layer, got {len(problem.layers)}")
     channels, size = problem.layers[0].channels, len(problem.devices)
     costs = [_part_costs(problem, device) for device in range(size)]
-    best, taken = costs[0], []
+    best, taken = costs[0], list[Integers]()
     for cost in costs[1:]:
-        windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(channels, inf), best]), channels + 1)
-        reversed_cost = cost[::-1]  # windows[n][i] is best[n - m] for m = channels - i
-        both = np.maximum(windows, reversed_cost) if problem.takes_slowest else windows + reversed_cost
-        chosen = both.argmin(axis=1)
-        best = both[np.arange(channels + 1), chosen]
-        taken.append(channels - chosen)
+        best, chosen = _with_device(best, cost, takes_slowest=problem.takes_slowest)
+        taken.append(chosen)
     if best[channels] == inf:
         names = ", ".join(device.name for device in problem.devices)
         raise CheckFailedError(f"{names} have no room for the {channels} channels of {problem.layers[0].name}")
     return _traced(channels, taken)
 
 
-def _traced(channels: int, taken: list[np.ndarray]) -> tuple[int, ...]:
+def _with_device(best: Floats, cost: Floats, *, takes_slowest: bool) -> tuple[Floats, Integers]:
+    """Return best(d, n) from best(d - 1, n) and the cost of device d, and its channels m: arrays (channels + 1,)."""
+    size = len(best)
+    windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(size - 1, inf), best]), size)
+    reversed_cost = cost[::-1]  # windows[n, i] is best[n - m] for m = size - 1 - i
+    both = np.maximum(windows, reversed_cost) if takes_slowest else windows + reversed_cost
+    chosen = both.argmin(axis=1)
+    return both[np.arange(size), chosen], size - 1 - chosen
+
+
+def _traced(channels: int, taken: list[Integers]) -> tuple[int, ...]:
     """Return the channels of each device; `taken[d][n]` are those of device d + 1 of n on the devices up to it."""
     parts: list[int] = []
     for choice in reversed(taken):

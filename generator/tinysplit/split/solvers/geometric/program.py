@@ -13,8 +13,9 @@ from functools import cached_property
 from importlib import import_module
 from math import prod
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
-from tinysplit.common.errors import CheckFailedError, ToolError
+from tinysplit.common.errors import CheckFailedError, ToolError, one_line
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Posynomial
 from tinysplit.split.solvers.geometric.problem import CHANNELS, Division, DivisionProblem
 
@@ -62,10 +63,20 @@ class GeometricProgram:
             self.coefficients[layer].value = weight * scale
             for parameter, exponent in zip(self.exponents[layer], exponents, strict=True):
                 parameter.value = -exponent
-        self._program.solve(gp=True, solver=self.cvxpy.CLARABEL)
-        if self._program.status not in {"optimal", "optimal_inaccurate"}:
-            raise CheckFailedError(self._why_not())
+        self._solve()
         return tuple(tuple(map(float, channels.value)) for channels in self.channels)
+
+    def _solve(self) -> None:
+        try:
+            with catch_warnings():
+                simplefilter("ignore", UserWarning)  # cvxpy's, about the last digits: parts are rounded to channels
+                self._program.solve(gp=True, solver=self.cvxpy.CLARABEL)
+        except self.cvxpy.SolverError as error:
+            raise CheckFailedError(
+                f"the geometric program of {self._layers} was not solved: {one_line(error)}"
+            ) from None
+        if self._program.status not in {self.cvxpy.OPTIMAL, self.cvxpy.OPTIMAL_INACCURATE}:
+            raise CheckFailedError(self._why_not())
 
     @cached_property
     def _program(self) -> Any:  # noqa: ANN401 (cvxpy's problem)
@@ -115,10 +126,14 @@ class GeometricProgram:
         x = self.channels[layer][device]
         return sum(term.coefficient * x ** term.exponents.get(CHANNELS, 0) for term in model.terms)
 
+    @property
+    def _layers(self) -> str:
+        return ", ".join(layer.name for layer in self.problem.layers)
+
     def _why_not(self) -> str:
-        least, names = self.formulation.min_channels, ", ".join(layer.name for layer in self.problem.layers)
+        least = self.formulation.min_channels
         return (
-            f"no division of {names} leaves every device a part"
+            f"no division of {self._layers} leaves every device a part"
             f"{f' of at least {least:g} channels' if least else ''} within its limits, "
             "and a geometric program cannot leave a device out: leave it out of the problem"
         )
