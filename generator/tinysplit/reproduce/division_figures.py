@@ -31,6 +31,7 @@ AROUND = 'printed as "around 20 %"'
 FORMULA_8 = "formula 8 as printed does not divide each share by its exponent, as formula 5 does"
 M20K = "with all limits of formula 7; the published parts need 614 of 587 M20K blocks"
 TOO_LARGE = "every layer has a part on the FPGA: the first of AlexNet takes 9 times its ALMs with hardly any channel"
+GPU_ALONE = "the optimum of the sum with every layer's FPGA part within all limits: it leaves all channels on the GPU"
 NORM = "unexplained: the root of the integral is 1 / sqrt(4k + 1); over 100 points from 0 to 1 the norm is 0.132"
 GAIN = "unexplained: 2.87, 2.86 and 6.38 by the published coefficients"
 LAST_LAYERS = "unexplained: 329 with the sum, 303 with the maximum"

@@ -1,6 +1,6 @@
 """Figures 3, 4, 5, 7, 8 and 9 and Table 1 of Carballo-Hernández 2023, computed for comparison."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -11,6 +11,7 @@ from tinysplit.common.units import MS, PERCENT
 from tinysplit.reproduce.division_figures import (
     FORMULA_8,
     GAINS,
+    GPU_ALONE,
     KNOWN_DIFFERENCES,
     LITERATURE,
     M20K,
@@ -172,6 +173,8 @@ def _not_split(name: str, sizes: tuple[ConvolutionSize, ...]) -> Iterator[Row]:
     for quantity, side_by_side in (("s, optimum of the sum", False), ("s, optimum side by side", True)):
         best = sum(_optimum(size, side_by_side=side_by_side) for size in sizes)
         yield _row("Figure 9", name, quantity, "", _seconds(best), *MODELS)
+    limited = sum(_optimum(size, resources=RESOURCES) for size in sizes)
+    yield _row("Figure 9", name, "s, optimum, limited", "", _seconds(limited), Convention.SIDES, why=GPU_ALONE)
 
 
 def _within_limits(sizes: tuple[ConvolutionSize, ...]) -> str:
@@ -191,8 +194,8 @@ def _alone(channels: int, device: int) -> tuple[float, ...]:
     return tuple(channels if number == device else 0 for number in range(3))
 
 
-def _optimum(size: ConvolutionSize, *, side_by_side: bool) -> float:
-    problem = replace(cpu_gpu_fpga_problem([size]), side_by_side=side_by_side)
+def _optimum(size: ConvolutionSize, *, side_by_side: bool = False, resources: Iterable[str] = ()) -> float:
+    problem = replace(cpu_gpu_fpga_problem([size], resources=resources), side_by_side=side_by_side)
     return problem.layer_cost(0, best_division(problem))
 
 
