@@ -187,10 +187,11 @@ def test_constant_power_changes_nothing() -> None:
 
 def test_rounding() -> None:
     halves: Division = ((5.5, 5.5, 4.9),)
-    three = problem(layer(16, (1, 0), (1, 0), (1, 0)), flash=(5, 1000, 1000))
+    three = problem(layer(16, (1, 0), (3, 0), (2, 0)), flash=(5, 1000, 1000))
     assert rounded_to_nearest(halves) == ((6, 6, 5),)
-    assert rounded_keeping_sums(three, halves) == ((5, 6, 5),)
-    assert rounded_keeping_sums(three, ((4.0, 8.0, 3.9),)) == ((4, 8, 4),)
+    assert rounded_keeping_sums(three, halves) == ((5, 5, 6),)
+    assert rounded_keeping_sums(three, ((4.0, 8.0, 3.9),)) == ((5, 8, 3),)
+    assert rounded_keeping_sums(three, ((4.0, 8.0, 4.0),)) == ((4, 8, 4),)
     with pytest.raises(CheckFailedError, match="no device has room for channel 16 of 16 of conv1"):
         rounded_keeping_sums(replace(three, devices=tuple(Device(d.name, {"flash": 5}) for d in three.devices)), halves)
 

@@ -15,28 +15,24 @@ def rounded_to_nearest(division: Division) -> Channels:
 
 
 def rounded_keeping_sums(problem: DivisionProblem, division: Division) -> Channels:
-    """Return whole channels with the sum of each layer: the next one goes where most is missing and limits allow it.
+    """Return each part rounded down; each channel that is missing goes where its layer costs least, within the limits.
 
     Raises:
         CheckFailedError: no device has room for a channel.
     """
-    rounded: list[tuple[float, ...]] = list(division)
+    rounded = [tuple(map(floor, parts)) for parts in division]
     for number, layer in enumerate(problem.layers):
-        wanted = [part * layer.channels / sum(division[number]) for part in division[number]]
-        rounded[number] = tuple(min(floor(part), floor(w)) for part, w in zip(division[number], wanted, strict=True))
         while sum(rounded[number]) < layer.channels:
-            rounded[number] = _with_one_more(problem, rounded, number, wanted)
-    return tuple(tuple(int(part) for part in parts) for parts in rounded)
+            rounded[number] = _with_one_more(problem, rounded, number)
+    return tuple(rounded)
 
 
-def _with_one_more(
-    problem: DivisionProblem, division: Sequence[tuple[float, ...]], number: int, wanted: Sequence[float]
-) -> tuple[float, ...]:
+def _with_one_more(problem: DivisionProblem, rounded: Sequence[tuple[int, ...]], number: int) -> tuple[int, ...]:
     """Return the parts of a layer with one channel more."""
-    parts = division[number]
-    for device in sorted(range(len(parts)), key=lambda device: parts[device] - wanted[device]):
-        more = tuple(part + (position == device) for position, part in enumerate(parts))
-        if problem.is_within_limits([*division[:number], more, *division[number + 1 :]]):
-            return more
-    layer = problem.layers[number]
-    raise CheckFailedError(f"no device has room for channel {sum(parts) + 1:.0f} of {layer.channels} of {layer.name}")
+    parts = rounded[number]
+    more = (tuple(part + (position == device) for position, part in enumerate(parts)) for device in range(len(parts)))
+    within = [grown for grown in more if problem.is_within_limits([*rounded[:number], grown, *rounded[number + 1 :]])]
+    if not within:
+        layer = problem.layers[number]
+        raise CheckFailedError(f"no device has room for channel {sum(parts) + 1} of {layer.channels} of {layer.name}")
+    return min(within, key=lambda grown: problem.layer_cost(number, grown))

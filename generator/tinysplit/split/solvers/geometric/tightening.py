@@ -22,7 +22,7 @@ class Settings:
     `threshold`: the sum of shares above which a layer is accepted.
     `start`: the division at which the penalty is condensed; None for equal parts.
     `renews_start`: condense at the last solution before each step, and go on until the cost falls no more.
-    `keeps_sums`: rounded parts have all channels of their layer, within the limits.
+    `keeps_sums`: rounded parts have all channels of their layer, within the limits; the last go where they cost least.
     """
 
     formulation: Formulation = field(default_factory=Formulation)
