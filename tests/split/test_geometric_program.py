@@ -14,6 +14,7 @@ from rich.console import Console
 from profiles import cases
 from random_divisions import random_division_problem
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
+from tinysplit.split.problem import Objective
 from tinysplit.split.solvers.geometric.exact import best_division
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Posynomial
 from tinysplit.split.solvers.geometric.problem import (
@@ -22,7 +23,6 @@ from tinysplit.split.solvers.geometric.problem import (
     DividedLayer,
     Division,
     DivisionProblem,
-    Objective,
     PartCosts,
     PartModel,
 )
@@ -137,6 +137,12 @@ def test_a_start_that_is_renewed_is_no_worse_and_often_best() -> None:
     assert n_better == N_PROBLEMS
 
 
+def test_the_penalty_pulls_to_its_start() -> None:
+    starts: list[Division] = [((8.0, 8.0),), ((12.0, 4.0),), ((14.0, 2.0),)]
+    first = [tighten(TWO, Settings(start=start)).accepted.division[0][0] for start in starts]
+    assert first[0] + 1 < first[1] < first[2] - 1
+
+
 def test_parts_are_not_below_the_bound() -> None:
     cheap = problem(layer(16, (1, 0), (1, 100)))
     settings = Settings(renews_start=True)
@@ -213,6 +219,8 @@ def test_what_has_no_solution_is_named() -> None:
         tighten(problem(layer(16, (1, 0), (1, 0)), flash=(1, 1000)), Settings(Formulation(min_channels=2)))
     with pytest.raises(CheckFailedError, match=r"after 7 steps the devices hold less than 0.99 .* conv1 0\.\d+: their"):
         tighten(problem(layer(16, (1, 0), (1, 0)), flash=(1, 2)), Settings(max_steps=7))
+    with pytest.raises(UsageError, match="minimise latency or energy, not the period"):
+        replace(TWO, objective=Objective.THROUGHPUT)
     with pytest.raises(UsageError, match="layer conv1 has 3 models for 2 devices"):
         problem(layer(16, (1, 0), (1, 0), (1, 0)))
 

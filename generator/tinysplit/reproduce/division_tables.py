@@ -187,7 +187,7 @@ def _within_limits(sizes: tuple[ConvolutionSize, ...]) -> str:
 
 
 def _seconds(milliseconds: float) -> str:
-    return f"{milliseconds / MS:.1f}"
+    return f"{milliseconds / MS:.0f}"
 
 
 def _alone(channels: int, device: int) -> tuple[float, ...]:

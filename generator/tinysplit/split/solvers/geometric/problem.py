@@ -6,23 +6,16 @@ unit of the caller, for example ms.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tinysplit.common.errors import UsageError
+from tinysplit.split.problem import Objective
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Floats, Posynomial
 
 CHANNELS = "channels"  # the variable of every model
 Division = tuple[tuple[float, ...], ...]  # channels by layer and device
-
-
-class Objective(StrEnum):
-    """What is minimised (formulas 14 and 15)."""
-
-    LATENCY = "latency"
-    ENERGY = "energy"
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class DividedLayer:
 
 @dataclass(frozen=True)
 class DivisionProblem:
-    """Layers, computed one after the other, each divided over all devices.
+    """Layers, computed one after the other, each divided over all devices, for least latency or energy.
 
     `side_by_side`: the parts of a layer are computed at the same time, so that the slowest counts, not their sum.
     Energies are always summed. `counts_outputs`: outputs travel back (missing in formula 7).
@@ -75,6 +68,8 @@ class DivisionProblem:
     counts_outputs: bool = False
 
     def __post_init__(self) -> None:
+        if self.objective is Objective.THROUGHPUT:
+            raise UsageError("divisions of layers minimise latency or energy, not the period")
         for layer in self.layers:
             if len(layer.parts) != len(self.devices):
                 raise UsageError(f"layer {layer.name} has {len(layer.parts)} models for {len(self.devices)} devices")
