@@ -1,4 +1,4 @@
-"""Geometric programs of Carballo-Hernández 2023: steps of Figures 3 to 5, what the remedies gain, and the exact time.
+"""Geometric programs of Carballo-Hernández 2023: Figures 3 to 5 and 9, what the remedies gain, times of exact divisions.
 
 python benchmarks/tightening.py             # prints the tables of docs/geometric_program.md
 python benchmarks/tightening.py --plot      # also draws docs/tightening.svg (extra `plots`)
@@ -25,7 +25,7 @@ from tinysplit.reproduce.division_models import (
     cpu_gpu_fpga_problem,
     gpu_fpga_problem,
 )
-from tinysplit.reproduce.division_tables import figure_3, figure_5
+from tinysplit.reproduce.division_tables import figure_3, figure_5, figure_9
 from tinysplit.split.solvers.geometric.exact import best_division
 from tinysplit.split.solvers.geometric.problem import DividedLayer, DivisionProblem
 from tinysplit.split.solvers.geometric.program import Formulation
@@ -47,11 +47,26 @@ def main() -> None:
     for title, found in (("Figures 3 and 4", figure_3()), ("Figure 5", figure_5())):
         console.print(title, style="bold", highlight=False)
         console.print(tightening_table(found))
+    for name, sizes in NETWORKS.items():
+        console.print(f"Figure 9, {name}", style="bold", highlight=False)
+        console.print(_figure_9(sizes))
     console.print(_variants())
     console.print(_remedies())
     console.print(_exact_times())
     if plotted:
         _plot(figure_3(), figure_5())
+
+
+def _figure_9(sizes: tuple[ConvolutionSize, ...]) -> Table:
+    """Return the published division of each layer, and the optima of the sum and side by side, on CPU + FPGA + GPU."""
+    table = plain_table(numbers=("layer", "side", "channels", "as published", "against CPU", "optimum", "side by side"))
+    for number, size in enumerate(sizes, 1):
+        found, problem = figure_9(size), cpu_gpu_fpga_problem([size])
+        gain = problem.layer_cost(0, (size.channels, 0, 0)) / found.accepted.cost
+        best = [best_division(replace(problem, side_by_side=side_by_side)) for side_by_side in (False, True)]
+        divisions = (_sum(found.channels[0]), f"{gain:.2f}", *map(_sum, best))
+        table.add_row(str(number), str(size.side), str(size.channels), *divisions)
+    return table
 
 
 def _variants() -> Table:
