@@ -1,4 +1,4 @@
-"""Geometric programs of Carballo-Hernández 2023: Figures 3 to 5 and 9, what the remedies gain, times of exact divisions.
+"""Geometric programs of Carballo-Hernández 2023: Figures 3 to 5 and 9, gains of the remedies, times of exact divisions.
 
 python benchmarks/tightening.py             # prints the tables of docs/geometric_program.md
 python benchmarks/tightening.py --plot      # also draws docs/tightening.svg (extra `plots`)
