@@ -186,7 +186,7 @@ def test_without_cvxpy_the_other_tables_are_printed(monkeypatch: pytest.MonkeyPa
     reproduction.check()
     assert {row.source for row in reproduction.rows} == {"Santamaria 2021", "Mukherjee 2022"}
     text = StringIO()
-    print_reproduction(reproduction, Console(file=text, width=120))
+    print_reproduction(reproduction, Console(file=text, width=80))
     assert text.getvalue().splitlines()[-1] == (
         "left out: Carballo-Hernández 2023: geometric programs need cvxpy: pip install 'tinysplit[geometric]'"
     )

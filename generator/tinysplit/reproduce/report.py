@@ -35,7 +35,7 @@ def print_reproduction(reproduction: Reproduction, console: Console) -> None:
         highlight=False,
     )
     if reproduction.left_out:
-        console.print(f"left out: {reproduction.left_out}", highlight=False, markup=False)
+        console.print(f"left out: {reproduction.left_out}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(rows: list[Row], reasons: list[str]) -> Table:
