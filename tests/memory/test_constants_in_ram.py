@@ -29,6 +29,12 @@ def test_waits_are_those_of_the_reads_of_flash(board: object, waits: float, copy
     assert placed.is_copied
 
 
+def test_lines_of_an_h7_come_over_its_bus() -> None:
+    """18 cycles to the first beat: 4 wait states and 5 cycles of AXI, at half the clock of the core."""
+    placed = place_one(H7, 20_000, 10, 1 << 20)
+    assert (placed.waits_in_flash, placed.copy_waits) == (10 * 20_000 / 32 * 18, 20_000 / 32 * 18)
+
+
 @pytest.mark.parametrize(("board", "size_bytes"), [(L4, 256 - 32), (F4, 128 - 16), (H7, 16384 - 32)])
 def test_constants_that_the_data_cache_surely_holds_stay_in_flash(board: object, size_bytes: int) -> None:
     """They may begin anywhere in a line; more of them take each other's place."""
