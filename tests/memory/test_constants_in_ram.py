@@ -66,6 +66,14 @@ def test_copies_lie_between_what_is_in_use() -> None:
     assert placed.end_bytes == 1336
 
 
+def test_copies_lie_in_the_space_that_is_given() -> None:
+    constants = {0: LayerConstants({"weights": 400}, 4000)}
+    in_use = {0: (ByteRange(0, 300), ByteRange(1100, 1200))}
+    placed = place_constants(G0, constants, in_use, ByteRange(1000, 2000))[0]
+    assert placed.offsets == {"weights": 1200}
+    assert not place_constants(G0, constants, in_use, ByteRange(1000, 1500))[0].is_copied
+
+
 def test_layers_of_one_step_do_not_share_memory_and_others_do() -> None:
     constants = {number: LayerConstants({"weights": 400}, 4000 + number) for number in range(3)}
     step, other = (ByteRange(0, 100),), (ByteRange(0, 200),)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
+from typing import NamedTuple
 
 from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
@@ -173,20 +174,11 @@ def make_plan(
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
-
-        def plan_with(memory: BoardMemory) -> BoardPlan:
-            arena_bytes = aligned(memory.arena.size_bytes)
-            _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
-            free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-            stages = place_stages(steps, cuts, arena_bytes, free_bytes, ends, polls=driving.polls)
-            own = (own_links, driving, link_bytes, named, optimize)
-            return BoardPlan(index, board, tuple(steps), memory, stages, *own)
-
-        plan = plan_with(memory)
-        if plan.arena_memory == board.near_memory:
-            return plan
-        schedule = Schedule(graph, widths, steps, memory.kernels, memory.fused, memory.moves)
-        return plan_with(with_near_buffers(schedule, board, plan.near_bytes - board.read_ahead_bytes))
+        stages = StageBuffers({}, None, None, 0)
+        own = (own_links, driving, link_bytes, named, optimize)
+        plan = BoardPlan(index, board, tuple(steps), memory, stages, *own)
+        limits = _StageLimits(cuts, ram_bytes, constants[index], ends)
+        return _with_near_buffers(_with_stages(plan, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
@@ -203,6 +195,35 @@ def _cuts(
         return cuts, assignment[-1]
     first = input_board(graph, assignment)
     return (*cuts, *return_cuts(problem, cuts, assignment, first)), first
+
+
+class _StageLimits(NamedTuple):
+    """What the buffers of a board's transfers depend on: cuts, bytes of RAM and of all constants, and its host."""
+
+    cuts: Sequence[Cut]
+    ram_bytes: int
+    constants_bytes: int
+    ends: HostEnds
+
+
+def _with_stages(plan: BoardPlan, limits: _StageLimits) -> BoardPlan:
+    """Return the plan with buffers of its transfers. Raises CheckFailedError if the arena does not fit."""
+    arena_bytes, link_bytes, ends = aligned(plan.arena.size_bytes), plan.link_ram_bytes, limits.ends
+    title = board_title(plan.number, plan.board.name)
+    _check_arena(title, limits.ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
+    free_bytes = limits.ram_bytes - link_bytes - max(arena_bytes, limits.constants_bytes)
+    free_bytes, polls = max(ends.kept_bytes, free_bytes), plan.link_driving.polls
+    return replace(plan, stages=place_stages(plan.steps, limits.cuts, arena_bytes, free_bytes, ends, polls=polls))
+
+
+def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits: _StageLimits) -> BoardPlan:
+    """Return the plan with part of the arena next to the core, if not all of it fits there."""
+    board, memory = plan.board, plan.memory
+    if plan.arena_memory == board.near_memory:
+        return plan
+    schedule = Schedule(graph, widths, plan.steps, memory.kernels, memory.fused, memory.moves)
+    near = with_near_buffers(schedule, board, plan.near_bytes - board.read_ahead_bytes)
+    return _with_stages(replace(plan, memory=near), limits)
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
