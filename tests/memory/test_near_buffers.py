@@ -15,6 +15,7 @@ from onnx_builder import OnnxBuilder, conv
 from tinysplit.boards.board import Device
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.devices import load_device
+from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.memory.arena import NEAR_BEGIN
@@ -101,6 +102,9 @@ def test_what_does_not_fit_goes_elsewhere(resize: Callable[[int], None], tmp_pat
     assert offsets[BufferId(len(graph.layers) - 1)] < NEAR_BEGIN
     ends = [end for number in own.layers for _, end in own.memory.in_use[number] if end > NEAR_BEGIN]
     assert max(ends) - NEAR_BEGIN <= own.arena.near_bytes
+    for number in own.layers:
+        name = "dtcm, without" if offsets[BufferId(number)] >= NEAR_BEGIN else "d1_sram, with"
+        assert f"; output in {name} " in describe_memory(graph, BitWidths.all(graph, 16), own, number).why
 
 
 @pytest.mark.slow

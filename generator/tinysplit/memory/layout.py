@@ -42,7 +42,8 @@ class Move(NamedTuple):
 class BoardMemory:
     """A board's arena, the kernel of each of its layers, the fused layers (by producer), and the moves.
 
-    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them.
+    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them. `waits`,
+    where not all buffers are next to the core: the cycles for which layers wait for each one if it is not.
     """
 
     arena: Arena[BufferId]
@@ -50,6 +51,7 @@ class BoardMemory:
     fused: Mapping[int, FusedRows]
     moves: tuple[Move, ...]
     in_use: Mapping[int, tuple[ByteRange, ...]]
+    waits: Mapping[BufferId, float] = field(default_factory=dict)
 
     def offset(self, tensor: int, step: int) -> int:
         """Return the offset of a tensor in a step, in bytes."""

@@ -24,7 +24,7 @@ def with_near_buffers(schedule: Schedule, board: Board, near_bytes: int) -> Boar
         wider = near | {buffer.key}
         if allocate([each for each in free if each.key in wider]).size_bytes <= near_bytes:
             near = wider
-    return replace(schedule, near=near).memory()
+    return replace(replace(schedule, near=near).memory(), waits=waits)
 
 
 def buffer_waits(schedule: Schedule, board: Board) -> Mapping[BufferId, float]:
