@@ -178,8 +178,8 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
 
     The compiler unrolls loops over up to `straight` columns, and over the rows of windows that small: in windows inside
     the input, such parts are `straight`. In larger windows, `looped` outputs, rows of so few columns are `peeled`, and
-    those of up to `PEELED_COLUMNS` are `unrolled`. Parts: `division` by a number of elements that is no power of two;
-    `signed`: elements that may be negative.
+    those of up to `PEELED_COLUMNS` are `unrolled`. Parts: `division` by a number of elements that is no power of two, a
+    `product` for averages of others, until formats decide; `signed`: elements that may be negative.
     """
     rows, columns = window.covered(layer.in_shape)
     whole, size = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum()), layer.out_shape.size
@@ -194,6 +194,7 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
         "border_macc": channels * (float(rows.sum() * columns.sum()) - whole * window.elements),
         f"{name}macc": channels * whole * window.elements,
         "division": size * (window.elements.bit_count() > 1),
+        "product": size * (window.elements.bit_count() <= 1 and isinstance(layer, AveragePool)),
         "signed": channels * whole * window.elements * (layer.x_clamp.low < 0),
     }
     if has_rows:
@@ -209,12 +210,14 @@ def exact_average_work(quantized: QuantizedLayer, layer: AveragePool, work: Work
     """
     size, is_single = layer.out_shape.size, layer.window.elements.bit_count() <= 1
     if layer.needs_64_bits(quantized.formats):
-        return {"long": size}
-    if product := layer.whole_window(quantized.formats):
-        x, (low, high) = quantized.formats.x, quantized.clamp
-        least, most = (product.quotient(layer.window.elements * bound) for bound in (x.low, x.high))
-        return {"unclamped" if "straight_macc" in work and low <= least and most <= high else "product": size}
-    return {} if is_single else {"division": size}
+        return {"product": 0, "long": size}
+    product = layer.whole_window(quantized.formats)
+    if product is None:
+        return {"product": 0} if is_single else {"product": 0, "division": size}
+    x, (low, high) = quantized.formats.x, quantized.clamp
+    least, most = (product.quotient(layer.window.elements * bound) for bound in (x.low, x.high))
+    is_unclamped = "straight_macc" in work and low <= least and most <= high
+    return {"product": size * (not is_unclamped), "unclamped": size * is_unclamped}
 
 
 def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:
