@@ -169,7 +169,8 @@ class KernelChoice:
     def constants(self, number: int, kernel: Kernel, part: Layer | None = None) -> PlacedConstants | None:
         """Return where the constants of a kernel are expected to lie, None if it has none.
 
-        In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
+        Next to the core, if they fit beside the tensors that are live while the layer runs on a board with the whole
+        network.
         """
         layer = part or self.graph.layers[number]
         widths = self.widths.of_layer(layer)
@@ -178,7 +179,8 @@ class KernelChoice:
             return None
         constants = LayerConstants({"all": size_bytes}, kernel.loads(layer, widths).flash_bytes)
         live = ByteRange(0, self._live_bytes(number, kernel))
-        return place_constants(self.board, {number: constants}, {number: (live,)}, self._limit_bytes)[number]
+        space = ByteRange(0, self._near_bytes)
+        return place_constants(self.board, {number: constants}, {number: (live,)}, space)[number]
 
     def _live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
@@ -190,6 +192,11 @@ class KernelChoice:
         earlier = (tensor for tensor in range(NETWORK_INPUT, number) if tensor not in own)
         waiting = [tensor for tensor in earlier if self.graph.last_reader(tensor) > number]
         return sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
+
+    @property
+    def _near_bytes(self) -> int:
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        return self.board.near_memory.size_bytes - firmware.ram_bytes - self.board.read_ahead_bytes
 
     @property
     def _limit_bytes(self) -> int:

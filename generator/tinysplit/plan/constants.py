@@ -16,8 +16,7 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     constants = dict(_constants(board_plan, quantized))
-    limit_bytes = board_plan.arena_limit_bytes - board_plan.stages.size_bytes
-    copies = place_constants(board_plan.board, constants, board_plan.memory.in_use, limit_bytes)
+    copies = place_constants(board_plan.board, constants, board_plan.memory.in_use, board_plan.constants_space)
     with_copies = replace(board_plan, constants=copies)
     by_bytes = with_copies.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(with_copies, stages=board_plan.stages.moved(by_bytes))
