@@ -13,6 +13,7 @@ from tinysplit.common.templates import render
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.row_order import RowOrder, one_row
+from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -52,6 +53,12 @@ class ConstantArray:
         """Name of the array in flash."""
         own = f"{self.owner or self.function}_{self.name}"
         return own if self.offset is None else f"{own}_in_flash"
+
+    @property
+    def place(self) -> str:
+        """Address of the copy: in the arena, or next to the core."""
+        offset = self.offset or 0
+        return f"network_near + {offset - NEAR_BEGIN}" if offset >= NEAR_BEGIN else f"network_arena + {offset}"
 
     @property
     def c_type(self) -> str:
