@@ -141,7 +141,8 @@ def _sizes(report: BuildReport) -> Iterator[tuple[int, int]]:
     for built in report.boards:
         sizes = built.sizes
         kernels = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
-        yield sizes.code_bytes - kernels, sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes
+        ram_bytes = sum(use.used_bytes for use in sizes.ram) - sizes.arena_bytes - sizes.ram_code_bytes
+        yield sizes.code_bytes - kernels, ram_bytes
 
 
 def make_table(measured: Sequence[MeasuredLayer], firmware: Firmware) -> CycleTable:

@@ -81,16 +81,19 @@ def _depthwise_networks() -> tuple[Graph, ...]:
 
 
 def _pooled_networks() -> tuple[Graph, ...]:
-    """Return networks of pools of several sizes, on maps with channels in words and others, and softmax of many."""
+    """Return networks of pools of many sizes, on maps with channels in words and others, and softmax of many."""
     networks = []
     for channels in (16, 36, 50):
         net = NetworkBuilder(f"pooled {channels}", Shape(24, 24, channels))
         first = net.depthwise().value
-        for size in (2, 3, 4, 6, 8):
+        for size in (2, 3, 4, 5, 6, 7, 8):
             net.after(first).max_pool(size, size)
             net.after(first).average_pool(size)
         net.after(first).max_pool(3, 1).average_pool()
         networks.append(net.after(first).average_pool().dense(10 * channels).softmax().graph())
+    for columns, channels in ((3, 44), (4, 30), (5, 24), (5, 33)):
+        tall = NetworkBuilder(f"tall {columns}x{channels}", Shape(5 * columns, columns, channels))
+        networks.append(tall.depthwise().average_pool().dense(10).graph())
     return tuple(networks)
 
 
@@ -122,7 +125,11 @@ def _separable_networks() -> tuple[Graph, ...]:
         .depthwise((2, 2))
         .conv(50)
     )
+    odd = NetworkBuilder("odd rows", Shape(27, 26, 8)).conv(12, stride=2).conv(22, stride=2).conv(33, stride=2)
+    narrow = NetworkBuilder("narrow rows", Shape(18, 13, 16)).conv(8, stride=2).conv(20).conv(14, stride=2)
     return (
+        odd.dense(5).graph(),
+        narrow.dense(5).graph(),
         pointwise.max_pool(2, 1).average_pool().dense(40).softmax().graph(),
         deep.average_pool().conv(120).dense(96).dense(7).softmax().graph(),
     )

@@ -116,7 +116,7 @@ def measure(boards: list[str], widths: list[int], level: str, name: str | None) 
             quantized, x = calibrated(network, graph, bits)
             integers = quantize_input(quantized, x)
             for board in boards:
-                plan = _plan(quantized, board, bits, name)
+                plan = plan_network(quantized, board, bits, name)
                 copied = {number for number, each in plan.constants.items() if each.is_copied}
                 is_in_ram = plan.code.memory is CodeMemory.RAM
                 with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +190,7 @@ def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[La
         yield LayerRow(number, layer.kind, shape, kernel, cycles, real_cycles, stalls, layer.macc, rate, shown)
 
 
-def _plan(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None) -> BoardPlan:
+def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None) -> BoardPlan:
     """Return the plan of the whole network on one board, or on one with enough memory if it does not fit."""
     graph, board = quantized.dequantized, load_board(board_name)
     named = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)

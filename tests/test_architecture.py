@@ -23,6 +23,7 @@ PACKAGES = (
     "split",
     "costs",
     "plan",
+    "slices",
     "quantize",
     "project",
     "codegen",

@@ -76,6 +76,7 @@ extern const uint16_t network_watchdog_ms;
 extern const bool network_has_long_layers; /* the cycle counter may wrap around while one runs */
 
 extern uint8_t network_arena[];
+extern uint8_t network_near[]; /* tensors, scratch memory and constants next to the core, if the arena is not there */
 
 /* Where it lies: in firmware in a section of its own, in a library (firmware/library) as other variables do. */
 #ifndef NETWORK_ARENA

@@ -64,14 +64,15 @@ CURRENTS = {
     "nucleo_f446re": (46, 11.36),  # DS10693 tables 24, 26
     "nucleo_f401re": (21.6, 5.3),  # DS10086 tables 25, 26
 }
-# Level, additional core cycles compared with level 1, bytes per access: reference manuals, at the clocks above.
+# Level, additional core cycles compared with level 1, bytes per access: reference manuals, at the clocks above; the
+# cycles of the H7's buses are assumed.
 LEVELS = {
-    "nucleo_h743zi": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
-    "nucleo_h723zg": {"dtcm": (1, 0, 8), "d1_sram": (2, 1, 8), "d2_sram": (2, 1, 4), "d3_sram": (2, 1, 4)},
+    "nucleo_h743zi": {"dtcm": (1, 0, 8), "d1_sram": (2, 10, 8), "d2_sram": (2, 14, 4), "d3_sram": (2, 18, 4)},
+    "nucleo_h723zg": {"dtcm": (1, 0, 8), "d1_sram": (2, 10, 8), "d2_sram": (2, 14, 4), "d3_sram": (2, 18, 4)},
 }
 FLASHES = {
-    "nucleo_h743zi": (3, 9, 32),  # 4 wait states of 240 MHz at 480 MHz
-    "nucleo_h723zg": (3, 7, 32),
+    "nucleo_h743zi": (3, 18, 32),  # 4 wait states and 5 cycles of the bus, of 240 MHz at 480 MHz
+    "nucleo_h723zg": (3, 16, 32),
     "nucleo_f446re": (3, 5, 16),
     "nucleo_f401re": (3, 2, 16),
     "stm32f401rb": (3, 2, 16),

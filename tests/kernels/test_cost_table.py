@@ -32,11 +32,14 @@ def test_plain_loops_leave_padding_out() -> None:
     depthwise, pointwise = graph.layers[25], graph.layers[26]
     # 3x3 windows over a padded 4x4 map: 10 of 12 rows and columns are real, and 4 of 16 windows reach nowhere over it.
     found = plain_work(depthwise)
-    assert found["macc"] == pytest.approx(depthwise.operator_macc * (10 / 12) ** 2)
+    assert found["macc"] + found["border_macc"] == pytest.approx(depthwise.operator_macc * (10 / 12) ** 2)
+    assert found["macc"] == found["mixed"] == 4 * 10 * 256  # nine products and a bias in 4 windows
     assert found["row"] == 10 * 4 * 256
     assert found["border"] == 12 * 256
     assert plain_work(pointwise) == {
         "macc": pointwise.operator_macc,
+        "border_macc": 0,
+        "mixed": 0,
         "output": pointwise.out_shape.size,
         "pixel": 16,
         "row": pointwise.out_shape.size,
@@ -55,10 +58,31 @@ def test_small_windows_of_pools_are_no_loops() -> None:
         "border_macc": 0,
         "straight_macc": 4 * outputs,
         "division": 0,
+        "product": 0,
         "signed": 4 * outputs,
     }
     found = pool_work(three, Window((3, 3)), 2)
-    assert (found["macc"], found["row"], found["division"]) == (9 * 16, 3 * 16, 16)
+    assert (found["unrolled_macc"], found["unrolled_row"], found["looped"]) == (9 * 16, 3 * 16, 16)
+    assert found["division"] == 16
+
+
+@pytest.mark.parametrize(("columns", "name"), [(3, "peeled_"), (4, "unrolled_"), (7, "unrolled_"), (8, "")])
+def test_loops_over_few_columns_are_unrolled(columns: int, name: str) -> None:
+    layer = network(Shape(9, columns, 4)).average_pool().graph().layers[0]
+    found = pool_work(layer, Window((9, columns), (9, columns)), 3)
+    assert (found[f"{name}macc"], found[f"{name}row"], found["looped"]) == (9 * columns * 4, 9 * 4, 4)
+
+
+@pytest.mark.parametrize(("largest", "part"), [(3.0, "unclamped"), (1.0, "product")])
+def test_averages_in_the_scale_of_their_input_need_no_clamp(largest: float, part: str) -> None:
+    graph = network(Shape(4, 4, 3)).average_pool(2).graph()
+    ranges = {graph.input_name: (-3.0, 3.0), graph.layers[0].output: (-largest, largest)}
+    quantized = quantize(graph, choose_formats(graph, ranges, 8), 8).layers[0]
+    kernel = next(each for each in KERNELS if each.name == "direct")
+    found = kernel.exact_work(kernel.work(graph.layers[0], BYTES), quantized)
+    assert work("direct", graph.layers[0])["product"] == 2 * 2 * 3  # until formats decide
+    assert {name for name in ("unclamped", "product") if found[name]} == {part}
+    assert found[part] == 2 * 2 * 3
 
 
 def test_pairs_of_pixels_and_what_fills_them_up() -> None:

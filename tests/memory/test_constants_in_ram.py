@@ -11,7 +11,7 @@ LIMIT_BYTES = 10_000
 
 def place_one(board: object, size_bytes: int, reads: int, limit_bytes: int = LIMIT_BYTES) -> PlacedConstants:
     constants = LayerConstants({"weights": size_bytes}, reads * size_bytes)
-    return place_constants(board, {0: constants}, {0: ()}, limit_bytes)[0]  # type: ignore[arg-type]
+    return place_constants(board, {0: constants}, {0: ()}, ByteRange(0, limit_bytes))[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,12 @@ def test_waits_are_those_of_the_reads_of_flash(board: object, waits: float, copy
     assert (placed.waits_in_flash, placed.copy_waits) == (waits, copy_waits)
     assert placed.copy_cycles == 50 + 23 * 800 / 32  # blocks of 32 bytes
     assert placed.is_copied
+
+
+def test_lines_of_an_h7_come_over_its_bus() -> None:
+    """18 cycles to the first beat: 4 wait states and 5 cycles of AXI, at half the clock of the core."""
+    placed = place_one(H7, 20_000, 10, 1 << 20)
+    assert (placed.waits_in_flash, placed.copy_waits) == (10 * 20_000 / 32 * 18, 20_000 / 32 * 18)
 
 
 @pytest.mark.parametrize(("board", "size_bytes"), [(L4, 256 - 32), (F4, 128 - 16), (H7, 16384 - 32)])
@@ -55,15 +61,23 @@ def test_the_choice_follows_the_size_of_the_memory() -> None:
 def test_copies_lie_between_what_is_in_use() -> None:
     constants = {0: LayerConstants({"weights": 300, "bias": 33}, 5000)}
     in_use = (ByteRange(700, 1000), ByteRange(0, 100), ByteRange(90, 399))
-    placed = place_constants(G0, constants, {0: in_use}, LIMIT_BYTES)[0]
+    placed = place_constants(G0, constants, {0: in_use}, ByteRange(0, LIMIT_BYTES))[0]
     assert placed.offsets == {"weights": 1000, "bias": 1300}  # 400 to 700 is too short for 336 bytes
     assert placed.end_bytes == 1336
+
+
+def test_copies_lie_in_the_space_that_is_given() -> None:
+    constants = {0: LayerConstants({"weights": 400}, 4000)}
+    in_use = {0: (ByteRange(0, 300), ByteRange(1100, 1200))}
+    placed = place_constants(G0, constants, in_use, ByteRange(1000, 2000))[0]
+    assert placed.offsets == {"weights": 1200}
+    assert not place_constants(G0, constants, in_use, ByteRange(1000, 1500))[0].is_copied
 
 
 def test_layers_of_one_step_do_not_share_memory_and_others_do() -> None:
     constants = {number: LayerConstants({"weights": 400}, 4000 + number) for number in range(3)}
     step, other = (ByteRange(0, 100),), (ByteRange(0, 200),)
-    placed = place_constants(G0, constants, {0: step, 1: step, 2: other}, LIMIT_BYTES)
+    placed = place_constants(G0, constants, {0: step, 1: step, 2: other}, ByteRange(0, LIMIT_BYTES))
     assert [placed[number].offsets["weights"] for number in range(3)] == [500, 100, 200]  # 1 saves more than 0
-    tight = place_constants(G0, constants, {0: step, 1: step, 2: other}, 600)
+    tight = place_constants(G0, constants, {0: step, 1: step, 2: other}, ByteRange(0, 600))
     assert [tight[number].is_copied for number in range(3)] == [False, True, True]

@@ -60,7 +60,7 @@ def test_less_ram_means_fewer_copies_another_kernel_and_no_fewer_cycles(quantize
 @pytest.mark.parametrize("ram_bytes", RAM_BYTES)
 def test_copies_take_bytes_that_are_free(quantized: QuantizedGraph, ram_bytes: int) -> None:
     board_plan = plan(quantized, with_ram(ram_bytes))
-    assert board_plan.arena_bytes <= board_plan.arena_limit_bytes
+    assert board_plan.stages_begin_bytes <= board_plan.constants_space.end
     stages = ByteRange(board_plan.stages_begin_bytes, board_plan.arena_bytes)
     for number, own in board_plan.constants.items():
         if own.is_copied:

@@ -60,7 +60,7 @@ def test_round_trip(path: Path) -> None:
 
 def test_what_people_read(path: Path) -> None:
     data = json.loads(path.read_text())
-    assert data["schema_version"] == 2
+    assert data["schema_version"] == 3
     assert data["model"] == {"name": "tiny_cnn", "sha256": GRAPH.sha256}
     assert len(data["assignment"]) == 7
     assert set(data["assignment"]) == {1, 2}
@@ -98,7 +98,7 @@ def test_not_json(path: Path, content: bytes) -> None:
 def test_other_schema(path: Path, content: str, says: str) -> None:
     path.write_text(content)
     assert message(path) == (
-        f" is not a split file of schema version 2 (its version is {says}): make it again with `tinysplit split`"
+        f" is not a split file of schema version 3 (its version is {says}): make it again with `tinysplit split`"
     )
 
 

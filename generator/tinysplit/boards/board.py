@@ -152,13 +152,13 @@ class Power:
 class MemoryLevel:
     """A level of the memory hierarchy of Singh 2024, from 1 (nearest to the core) to 3.
 
-    `wait_cycles` are the additional core cycles of an uncached access, compared with level 1. For memories on a slower
-    bus they are a lower bound: the manuals do not give the latency of the bus itself.
+    `wait_cycles` are the additional core cycles of an uncached access, compared with level 1.
     """
 
     level: int
     name: str  # of a memory of the device
     wait_cycles: int
+    bus_cycles: int  # of its bus, for an access without wait states; 0 if the core does not wait for the bus
     access_bytes: int  # read by one access
     is_cached: bool
     dma: tuple[str, ...]  # the controllers that can access it

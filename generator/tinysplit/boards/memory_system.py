@@ -11,8 +11,7 @@ from tinysplit.common.errors import InputError
 def memory_levels(system: MemorySystem, device: Device, clock: ClockTree) -> tuple[MemoryLevel, ...]:
     """Return RAM and flash in the order of their levels.
 
-    Flash has `flash_wait_states` wait cycles of its bus (ST's tables are for HCLK). An access to RAM of level 2 takes a
-    cycle of its bus, one to level 1 a cycle of the core.
+    Flash has `flash_wait_states` wait cycles of its bus (ST's tables are for HCLK), beside those of the bus itself.
 
     Raises InputError for a memory that the family file does not describe, for one without a byte, for memories that
     overlap, and without a RAM of level 1.
@@ -44,21 +43,17 @@ def _levels(system: MemorySystem, device: Device, clock: ClockTree) -> Iterator[
         name = "flash" if memory == device.flash else memory.name
         if not all(name in facts for facts in (system.levels, system.access_bytes, system.dma)):
             raise InputError(f"{device.name}: memory_system of {device.family}.toml does not describe {name}")
-        level = system.levels[name]
+        bus_cycles = system.bus_cycles.get(name, 0)
+        wait_states = clock.flash_wait_states if memory == device.flash else 0
         yield MemoryLevel(
-            level=level,
+            level=system.levels[name],
             name=memory.name,
-            wait_cycles=0 if level == 1 else _bus_cycles(memory, device, clock) - 1,
+            wait_cycles=(bus_cycles + wait_states) * clock.ahb_divider,
+            bus_cycles=bus_cycles,
             access_bytes=system.access_bytes[name],
             is_cached=name in system.caches,
             dma=system.dma[name],
         )
-
-
-def _bus_cycles(memory: Memory, device: Device, clock: ClockTree) -> int:
-    """Return the core cycles of an access over the bus, wait states included."""
-    wait_states = clock.flash_wait_states if memory == device.flash else 0
-    return (1 + wait_states) * clock.ahb_divider
 
 
 def caches(system: MemorySystem, sizes: CacheSizes | None) -> Caches:

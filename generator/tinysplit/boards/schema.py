@@ -154,6 +154,7 @@ class MemorySystem(FileModel):
 
     levels: dict[str, Literal[1, 2, 3]]
     access_bytes: dict[str, PositiveInt]  # read by one access
+    bus_cycles: dict[str, PositiveInt] = Field(default_factory=dict)  # of an access without wait states
     dma: dict[str, tuple[str, ...]]  # the controllers that can access it
     cache_line_bytes: PositiveInt
     code_cache_bytes: int = Field(ge=0)

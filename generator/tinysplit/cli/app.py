@@ -136,7 +136,7 @@ app.command()(quantize)
 
 @app.command()
 def reproduce(as_json: Json = False) -> None:
-    """Compute the tables of Santamaria 2021 and Mukherjee 2022 and compare them with the published values."""
+    """Compute the tables and figures of three publications and compare them with the published values."""
     reproduction = reproduce_tables()
     emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
     reproduction.check()

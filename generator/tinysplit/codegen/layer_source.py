@@ -13,6 +13,7 @@ from tinysplit.common.templates import render
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.row_order import RowOrder, one_row
+from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -52,6 +53,12 @@ class ConstantArray:
         """Name of the array in flash."""
         own = f"{self.owner or self.function}_{self.name}"
         return own if self.offset is None else f"{own}_in_flash"
+
+    @property
+    def place(self) -> str:
+        """Address of the copy: in the arena, or next to the core."""
+        offset = self.offset or 0
+        return f"network_near + {offset - NEAR_BEGIN}" if offset >= NEAR_BEGIN else f"network_arena + {offset}"
 
     @property
     def c_type(self) -> str:
@@ -191,19 +198,18 @@ class LayerContext:
             low=low,
             high=high,
             offset=_offset(quantized),
-            constants={
-                name: ConstantArray(
-                    function,
-                    name,
-                    values,
-                    source.offsets.get(name),
-                    function_name(source.owners[name]) if name in source.owners else "",
-                    is_shared=name in source.shared,
-                )
-                for name, values in call.constants.items()
-            },
+            constants=dict(_arrays(source, call.constants, function)),
             copy_signature=_copy_signature(number),
         )
+
+
+def _arrays(
+    source: LayerSource, constants: Mapping[str, IntArray], function: str
+) -> Iterator[tuple[str, ConstantArray]]:
+    for name, values in constants.items():
+        owner = function_name(source.owners[name]) if name in source.owners else ""
+        own = ConstantArray(function, name, values, source.offsets.get(name), owner, is_shared=name in source.shared)
+        yield name, own
 
 
 @dataclass(frozen=True)

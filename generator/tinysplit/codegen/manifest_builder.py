@@ -53,10 +53,7 @@ def build_manifest(
     copies = list(zip(plans, sources, strict=True))
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
     problem = _as_generated(plans[0].problem, layers)
-
-    def saved(plan: Plan) -> float:
-        return overlapped_s(plan, problem) if quantized.graph.is_distributed else plan.saved_s
-
+    whole = quantized.whole.layers if quantized.whole else ()
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
@@ -72,10 +69,8 @@ def build_manifest(
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
-        estimated_saved_s=max(map(saved, plans)),
-        network_formats=tuple(
-            ProjectFormats.of(each.formats) for each in (quantized.whole.layers if quantized.whole else ())
-        ),
+        estimated_saved_s=max(overlapped_s(plan, problem) for plan in plans),
+        network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
     )
 
 

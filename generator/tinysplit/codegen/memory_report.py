@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tinysplit.kernels import Kernel, Optimize, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
+from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
@@ -60,6 +61,15 @@ def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int
         yield f"fused with layer {memory.consumer(graph, number) + 1}: {fused.tiles} tiles of {fused.tile_rows} rows"
     elif memory.producer(graph, number) is None:
         yield from _in_place(graph, widths, board_plan, number)
+    if memory.waits:
+        yield _output_memory(board_plan, memory.buffer(number, run_step(graph, board_plan, number)))
+
+
+def _output_memory(board_plan: BoardPlan, output: BufferId) -> str:
+    """Return the memory of an output where the arena does not fit next to the core, and the cycles that decided."""
+    is_near, waits = board_plan.arena.offsets[output] >= NEAR_BEGIN, board_plan.memory.waits[output]
+    memory = board_plan.board.near_memory if is_near else board_plan.arena_memory
+    return f"output in {memory.name}, {'without' if is_near else 'with'} {waits:.0f} cycles of waits for it"
 
 
 def _in_place(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:

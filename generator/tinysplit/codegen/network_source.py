@@ -8,6 +8,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.layer_source import copy_function_name
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
+from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import Step, StepKind
@@ -156,6 +157,8 @@ class NetworkContext:
     model_name: str
     bits: str | int
     arena_bytes: int
+    near_bytes: int
+    near_begin: int  # offset of the first of these bytes
     network_input: Tensor
     network_output: Tensor
     watchdog_ms: int
@@ -189,6 +192,8 @@ def _network_context(
         model_name=quantized.graph.name,
         bits=quantized.bits,
         arena_bytes=max(board_plan.arena_bytes, 1),
+        near_bytes=board_plan.near_arena_bytes,
+        near_begin=NEAR_BEGIN,
         network_input=network_input,
         network_output=network_output,
         watchdog_ms=watchdog_ms(own_longest_s),

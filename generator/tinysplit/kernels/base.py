@@ -125,9 +125,9 @@ class Kernel(ABC):
 
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         """Return `work` with the parts that were estimates before weights and values had formats."""
-        layer, formats = quantized.layer, quantized.formats
+        layer = quantized.layer
         if isinstance(layer, AveragePool):
-            return {**work, **exact_average_work(layer, formats)}
+            return {**work, **exact_average_work(quantized, layer, work)}
         return {**work, **exact_sum_parts(quantized, layer)} if isinstance(layer, Add) else work
 
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:  # noqa: ARG002 - what kernels override

@@ -12,7 +12,6 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
-from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
@@ -23,6 +22,7 @@ Work = Mapping[str, float]  # executions of each part of a kernel, by the part's
 
 TABLE_NAME = "cycles.json"
 VIEW = "view"  # the kind of what is not computed: it costs nothing
+PEELED_COLUMNS = 7  # of a window: loops over them, of which the compiler makes four iterations one, run once
 ONCE = "layer"  # the part that runs once per call: its overhead
 
 
@@ -149,8 +149,9 @@ def load_cycle_table() -> CycleTable:
 def plain_work(layer: Layer) -> Work:
     """Return the work of the plain loops, which skip padding.
 
-    Parts: `macc`: products, comparisons or elements; `row`: kernel rows of each output; `border`: outputs whose window
-    extends beyond the input; `pixel`; `signed`: outputs of inputs that may be negative.
+    Parts: `macc`: products, comparisons or elements, `border_macc` of windows that extend beyond the input, `mixed` of
+    the others where there are such, which share registers with their loops; `row`: kernel rows of each output;
+    `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may be negative.
     """
     height, width, channels = layer.out_shape
     window = layer_window(layer)
@@ -165,8 +166,11 @@ def plain_work(layer: Layer) -> Work:
         return work
     rows, columns = window.covered(layer.in_shape)
     whole = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum())
+    pixel_macc = layer.operator_macc / (height * width)
     return work | {
-        "macc": layer.operator_macc * float(rows.mean() * columns.mean()) / window.elements,
+        "macc": pixel_macc * whole,
+        "border_macc": pixel_macc * (float(rows.sum() * columns.sum()) / window.elements - whole),
+        "mixed": pixel_macc * whole * (whole < height * width),
         "row": channels * float(rows.sum() * columns.size),
         "border": channels * (height * width - whole),
     }
@@ -175,14 +179,17 @@ def plain_work(layer: Layer) -> Work:
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:
     """Return the work of a pool, whose inner loops run over the window of a channel.
 
-    The compiler unrolls loops over up to `straight` columns, and over the rows of windows that small: such parts have
-    other names for windows inside the input. Parts: `division` by a number of elements that is no power of two;
-    `signed`: elements that may be negative.
+    The compiler unrolls loops over up to `straight` columns, and over the rows of windows that small: in windows inside
+    the input, such parts are `straight`. In larger windows, `looped` outputs, rows of so few columns are `peeled`, and
+    those of up to `PEELED_COLUMNS` are `unrolled`. Parts: `division` by a number of elements that is no power of two, a
+    `product` for averages of others, until formats decide; `signed`: elements that may be negative.
     """
     rows, columns = window.covered(layer.in_shape)
     whole, size = int((rows == window.kernel[0]).sum() * (columns == window.kernel[1]).sum()), layer.out_shape.size
     channels, every = layer.out_shape.channels, rows.size * columns.size
-    name = "straight_" if window.kernel[1] <= straight else ""
+    has_rows = window.elements > 2 * straight
+    name = "peeled_" if window.kernel[1] <= straight else "unrolled_" if window.kernel[1] <= PEELED_COLUMNS else ""
+    name = name if has_rows or not name else "straight_"
     work = {
         "output": size,
         "pixel": every,
@@ -190,24 +197,30 @@ def pool_work(layer: Layer, window: Window, straight: int) -> Work:
         "border_macc": channels * (float(rows.sum() * columns.sum()) - whole * window.elements),
         f"{name}macc": channels * whole * window.elements,
         "division": size * (window.elements.bit_count() > 1),
+        "product": size * (window.elements.bit_count() <= 1 and isinstance(layer, AveragePool)),
         "signed": channels * whole * window.elements * (layer.x_clamp.low < 0),
     }
-    if window.elements > 2 * straight:
-        work[f"{name}row"] = channels * whole * window.kernel[0]
+    if has_rows:
+        work |= {f"{name}row": channels * whole * window.kernel[0], "looped": channels * whole}
     return work
 
 
-def exact_average_work(layer: AveragePool, formats: LayerFormats) -> Work:
+def exact_average_work(quantized: QuantizedLayer, layer: AveragePool, work: Work) -> Work:
     """Return the part of an average pool that depends on formats.
 
-    An exact `product` for whole windows, where there is one; else a `division`, or a `long` one of 64 bits.
+    An exact `product` for whole windows, where there is one, `unclamped` where the compiler sees that no sum exceeds
+    the limits; else a `division`, or a `long` one of 64 bits.
     """
     size, is_single = layer.out_shape.size, layer.window.elements.bit_count() <= 1
-    if layer.needs_64_bits(formats):
-        return {"long": size}
-    if layer.whole_window(formats):
-        return {"product": size}
-    return {} if is_single else {"division": size}
+    if layer.needs_64_bits(quantized.formats):
+        return {"product": 0, "long": size}
+    product = layer.whole_window(quantized.formats)
+    if product is None:
+        return {"product": 0} if is_single else {"product": 0, "division": size}
+    x, (low, high) = quantized.formats.x, quantized.clamp
+    least, most = (product.quotient(layer.window.elements * bound) for bound in (x.low, x.high))
+    is_unclamped = "straight_macc" in work and low <= least and most <= high
+    return {"product": size * (not is_unclamped), "unclamped": size * is_unclamped}
 
 
 def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:

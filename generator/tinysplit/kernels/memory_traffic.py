@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.lookup import Lookup
@@ -48,3 +48,13 @@ def window_values(layer: Layer) -> int:
     if weights is not None:
         return int(layer.by_channel(weights).shape[1])
     return window.elements if window else len(layer.inputs)
+
+
+def visited_lines(shape: Shape, bits: int, line_bytes: int, passes: float) -> float:
+    """Return the cache lines of a tensor, each as often as it comes over the bus in `passes` through it.
+
+    In a pass the data cache holds what the kernel reads again, some rows. Several passes have a share of the channels
+    each: they visit at most a line of every pixel, which the cache has forgotten by the next one.
+    """
+    lines = shape.size * bits / BYTE_BITS / line_bytes
+    return passes * min(lines, shape.height * shape.width) if passes > 1 else lines

@@ -17,6 +17,7 @@ from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import layer_window
 
 SUM_BYTES = 4
+PLANES = 2  # computed together
 
 
 class Scheme(StrEnum):
@@ -27,6 +28,10 @@ class Scheme(StrEnum):
     POINTWISE = "1x1-non-interleaved"  # pixels with all channels
     ELEMENTWISE = "elementwise"  # value by value
     COPY = "copy"  # values are copied to their index in the output
+
+    def passes(self, channels: int) -> float:
+        """Return how often a kernel goes through a tensor of so many channels."""
+        return channels / PLANES if self is Scheme.NON_INTERLEAVED else 1
 
 
 def usual_scheme(layer: Layer) -> Scheme:

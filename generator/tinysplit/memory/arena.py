@@ -16,6 +16,7 @@ from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.kernels.in_place import Lead
 
 Key = TypeVar("Key", bound=Hashable)
+NEAR_BEGIN = 1 << 28  # more than any memory
 MAX_REORDERINGS = 16  # orders derived from each first order; one of the first few is nearly always the best
 MAX_BACKTRACKS = 1000  # in the search for an arena of one size
 
@@ -41,10 +42,14 @@ class Buffer(Generic[Key]):
 
 @dataclass(frozen=True)
 class Arena(Generic[Key]):
-    """A memory of `size_bytes` bytes with the offset of every buffer in bytes."""
+    """A memory of `size_bytes` bytes with the offset of every buffer in bytes.
+
+    Offsets from `NEAR_BEGIN` on are those of buffers in `near_bytes` of another memory, next to the core.
+    """
 
     offsets: Mapping[Key, int]
     size_bytes: int
+    near_bytes: int = 0
 
 
 class Constraint(NamedTuple):

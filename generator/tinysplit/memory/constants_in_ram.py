@@ -126,17 +126,17 @@ def place_constants(
     board: Board,
     constants: Mapping[int, LayerConstants],
     in_use: Mapping[int, Sequence[ByteRange]],
-    limit_bytes: int,
+    space: ByteRange,
 ) -> Mapping[int, PlacedConstants]:
     """Return where the constants of each layer lie: copied where that makes the layer faster and where it fits.
 
-    `in_use` has what is in use while each layer runs; layers of one step have the same ranges, and their copies
-    do not overlap. What saves most comes first.
+    Copies lie in `space`, of which `in_use` has what is in use while each layer runs; layers of one step have the same
+    ranges, and their copies do not overlap. What saves most comes first.
     """
     placed = {number: _in_flash(board, own) for number, own in constants.items()}
     taken = {number: list(ranges) for number, ranges in in_use.items()}
     for number, own in sorted(placed.items(), key=lambda item: (-item[1].saved_cycles, item[0])):
-        begin = _hole(taken[number], own.size_bytes, limit_bytes)
+        begin = _hole(taken[number], own.size_bytes, space)
         if own.saved_cycles <= 0 or begin is None:
             continue
         placed[number] = replace(own, offsets=dict(_offsets(constants[number].sizes, begin)))
@@ -150,7 +150,7 @@ def place_shared_constants(
     board: Board,
     constants: Mapping[int, LayerConstants],
     in_use: Mapping[int, Sequence[ByteRange]],
-    limit_bytes: int,
+    space: ByteRange,
     sharing: Sequence[Sequence[int]],
 ) -> Mapping[int, PlacedConstants]:
     """Return the same as `place_constants` where each list of layers in `sharing` reads the same constants.
@@ -166,7 +166,7 @@ def place_shared_constants(
         number: in_use[number] if len(own) == 1 else tuple(chain.from_iterable(in_use[each] for each in own))
         for number, own in first.items()
     }
-    found = place_constants(board, together, ranges, limit_bytes)
+    found = place_constants(board, together, ranges, space)
     placed = {}
     for number, own in first.items():
         copied = found[number].is_copied
@@ -187,14 +187,14 @@ def _in_flash(board: Board, constants: LayerConstants) -> PlacedConstants:
     )
 
 
-def _hole(in_use: Sequence[ByteRange], size_bytes: int, limit_bytes: int) -> int | None:
-    """Return the first offset at which nothing is in use, None if there is none."""
-    begin = 0
+def _hole(in_use: Sequence[ByteRange], size_bytes: int, space: ByteRange) -> int | None:
+    """Return the first offset in `space` at which nothing is in use, None if there is none."""
+    begin = space.begin
     for each in sorted(in_use):
         if each.begin - begin >= size_bytes:
             break
         begin = max(begin, aligned(each.end))
-    return begin if begin + size_bytes <= limit_bytes else None
+    return begin if begin + size_bytes <= space.end else None
 
 
 def _offsets(sizes: Mapping[str, int], begin: int) -> Iterator[tuple[str, int]]:

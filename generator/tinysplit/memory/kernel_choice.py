@@ -192,7 +192,8 @@ class KernelChoice:
     def constants(self, number: int, kernel: Kernel, part: Layer | None = None) -> PlacedConstants | None:
         """Return where the constants of a kernel are expected to lie, None if it has none.
 
-        In RAM, if they fit beside the tensors that are live while the layer runs on a board with the whole network.
+        Next to the core, if they fit beside the tensors that are live while the layer runs on a board with the whole
+        network.
         """
         layer = part or self.graph.layers[number]
         widths = self.widths.of_layer(layer)
@@ -202,7 +203,8 @@ class KernelChoice:
         sharing = self._sharing(number, kernel) if part is None else (number,)
         constants = {each: self._read_constants(each, kernel, size_bytes, part) for each in sharing}
         in_use = {each: (ByteRange(0, self.live_bytes(each, kernel)),) for each in sharing}
-        return place_shared_constants(self.board, constants, in_use, self._limit_bytes, [sharing])[number]
+        space = ByteRange(0, self._near_bytes)
+        return place_shared_constants(self.board, constants, in_use, space, [sharing])[number]
 
     def _read_constants(
         self, number: int, kernel: Kernel, size_bytes: int, part: Layer | None = None
@@ -242,6 +244,11 @@ class KernelChoice:
         earlier = (tensor for tensor in range(NETWORK_INPUT, number) if tensor not in own)
         waiting = [tensor for tensor in earlier if self.graph.last_reader(tensor) > number]
         return sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
+
+    @property
+    def _near_bytes(self) -> int:
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        return self.board.near_memory.size_bytes - firmware.ram_bytes - self.board.read_ahead_bytes
 
     @property
     def _limit_bytes(self) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.in_place import ANYWHERE, Lead
-from tinysplit.memory.arena import Arena, Buffer, allocate, live_bytes
+from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, allocate, live_bytes
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.schedule import Step, StepKind
@@ -43,7 +43,8 @@ class Move(NamedTuple):
 class BoardMemory:
     """A board's arena, the kernel of each of its layers, the fused layers (by producer), and the moves.
 
-    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them.
+    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them. `waits`,
+    where not all buffers are next to the core: the cycles for which layers wait for each one if it is not.
     """
 
     arena: Arena[BufferId]
@@ -51,15 +52,19 @@ class BoardMemory:
     fused: Mapping[int, FusedRows]
     moves: tuple[Move, ...]
     in_use: Mapping[int, tuple[ByteRange, ...]]
+    waits: Mapping[BufferId, float] = field(default_factory=dict)
     shared: Mapping[int, Place] = field(default_factory=dict)  # tensors that lie in others
 
     def offset(self, tensor: int, step: int) -> int:
         """Return the offset of a tensor in a step, in bytes."""
+        inner = self.shared[tensor].offset_bytes if tensor in self.shared else 0
+        return self.arena.offsets[self.buffer(tensor, step)] + inner
+
+    def buffer(self, tensor: int, step: int) -> BufferId:
+        """Return the buffer of a tensor in a step."""
         if tensor in self.shared:
-            place = self.shared[tensor]
-            return self.arena.offsets[BufferId(place.tensor)] + place.offset_bytes
-        moves = sum(move.tensor == tensor and move.step <= step for move in self.moves)
-        return self.arena.offsets[BufferId(tensor, moves=moves)]
+            return BufferId(self.shared[tensor].tensor)
+        return BufferId(tensor, moves=sum(move.tensor == tensor and move.step <= step for move in self.moves))
 
     def consumer(self, graph: Graph, producer: int) -> int:
         """Return the layer with which producer `producer` is fused."""
@@ -86,7 +91,10 @@ class BoardMemory:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The steps of a board with their kernels, fused layers (by producer) and moves: liveness follows from them."""
+    """The steps of a board with their kernels, fused layers (by producer) and moves: liveness follows from them.
+
+    The buffers in `near` lie in the memory next to the core, all others in the arena.
+    """
 
     graph: Graph
     widths: BitWidths
@@ -94,10 +102,11 @@ class Schedule:
     kernels: Mapping[int, Kernel]
     fused: Mapping[int, FusedRows] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
+    near: frozenset[BufferId] = frozenset()
 
     def memory(self) -> BoardMemory:
         """Return the memory layout with the smallest arena found."""
-        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use, self.shared)
+        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use, shared=self.shared)
 
     def fits(self, limit_bytes: int) -> bool:
         """Return whether an arena of `limit_bytes` is found; skips the search when one step alone needs more."""
@@ -137,7 +146,12 @@ class Schedule:
 
     @cached_property
     def _arena(self) -> Arena[BufferId]:
-        return allocate(list(self.buffers()))
+        far, near = (
+            allocate([each for each in self.buffers() if (each.key in self.near) is is_near])
+            for is_near in (False, True)
+        )
+        offsets = {**far.offsets, **{key: NEAR_BEGIN + offset for key, offset in near.offsets.items()}}
+        return Arena(offsets, far.size_bytes, near.size_bytes)
 
     @property
     def _in_use(self) -> Mapping[int, tuple[ByteRange, ...]]:

@@ -25,12 +25,13 @@ MOST_SEGMENTS = 3  # of a tile: two edges and the rest
 def distribute(graph: Graph, how: Distributions, n_boards: int) -> Graph:
     """Return the network in which each layer's output is divided as its distribution says."""
     whole_input = Distribution.whole(graph.in_shape, how.input_board, n_boards)
-    divisions = _Divisions(graph, (whole_input, *how.layers), how.edges)
+    divisions = _Divisions(graph, (whole_input, *how.layers), how.output_board, how.edges)
     builder = _Builder(divisions)
     builder.add_sent_parts(NETWORK_INPUT)
     for number in range(len(graph.layers)):
         builder.add_layer(number)
         builder.add_sent_parts(number)
+    builder.add_output()
     return replace(graph, layers=tuple(builder.nodes), parts=tuple(builder.parts))
 
 
@@ -40,6 +41,7 @@ class _Divisions:
 
     graph: Graph
     distributions: tuple[Distribution, ...]
+    output_board: int
     edges: frozenset[int]
 
     def of(self, tensor: int) -> Distribution:
@@ -83,7 +85,12 @@ class _Divisions:
             for k, source in enumerate(sources)
             if source == tensor
         ]
-        return reduce(hull, found, range(0))
+        wanted = self.is_output(tensor) and board == self.output_board
+        return reduce(hull, found, range(self.graph.shape(tensor).height if wanted else 0))
+
+    def is_output(self, tensor: int) -> bool:
+        """Return whether a tensor is the network's output."""
+        return tensor == len(self.graph.layers) - 1
 
     def _needed_by(self, number: int, k: int, board: int) -> range:
         source, divided = self.graph.predecessors[number][k], self.of(number)
@@ -158,6 +165,11 @@ class _Builder:
                 for rows in self.divisions.sent(tensor, board):
                     self._own_rows(tensor, board, rows)
 
+    def add_output(self) -> None:
+        """Add the whole output on the board where it is wanted, if that does not compute all of it."""
+        output, board = len(self.graph.layers) - 1, self.divisions.output_board
+        self._rows(output, board, range(self.graph.out_shape.height))
+
     def _add_tiles(self, number: int) -> None:
         """Add the rows of a layer on each board: first what all boards compute first."""
         divisions = self.divisions
@@ -217,6 +229,8 @@ class _Builder:
             return self.values[wanted]
         if self.divisions.of(tensor).axis is Axis.CHANNELS:
             return self._view(wanted, self._gathered(tensor, board))
+        if tensor == NETWORK_INPUT and rows == self.divisions.own(tensor, board):
+            return self.graph.input_name
         if _is_within(rows, self.divisions.own(tensor, board)):
             return self._own_rows(tensor, board, rows)
         needed = self.divisions.needed(tensor, board)
@@ -233,7 +247,7 @@ class _Builder:
             return self.values[wanted]
         own = self.divisions.own(tensor, board)
         if tensor == NETWORK_INPUT:
-            return self.graph.input_name if rows == own else self._view(wanted, self.graph.input_name, own)
+            return self._slice(wanted, self.graph.input_name, own)
         segments = sorted(self.divisions.segments(tensor, board), key=lambda segment: segment.start)
         for segment in segments:
             if _is_within(rows, segment):
@@ -265,8 +279,11 @@ class _Builder:
         """Return a value with some of the rows of value `name`, which has `rows`, all of the tensor by default."""
         shape = self.graph.shape(wanted.tensor)
         rows = range(shape.height) if rows is None else rows
-        if rows == wanted.range:
-            return name
+        return name if rows == wanted.range else self._slice(wanted, name, rows)
+
+    def _slice(self, wanted: Part, name: str, rows: range) -> str:
+        """Return a value with some of the rows of value `name`, or with all of them."""
+        shape = self.graph.shape(wanted.tensor)
         first, own = wanted.range.start - rows.start, self._name(wanted)
         node = RowSlice(
             name=own,

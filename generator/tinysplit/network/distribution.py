@@ -78,12 +78,13 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Distributions:
-    """How a network is distributed: the distribution of each layer's output, the last one of which is whole.
+    """How a network is distributed: the distribution of each layer's output.
 
-    The network's input is at `input_board`, from 0. Of the layers `edges`, boards compute the rows apart that others
-    wait for, or that wait for others, so that transfers have time.
+    The network's input is at `input_board`, its output is wanted at `output_board`, both from 0. Of the layers `edges`,
+    boards compute the rows apart that others wait for, or that wait for others, so that transfers have time.
     """
 
     layers: tuple[Distribution, ...]
     input_board: int
+    output_board: int
     edges: frozenset[int] = frozenset()

@@ -17,9 +17,9 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     constants = dict(_constants(board_plan, quantized))
-    limit_bytes = board_plan.arena_limit_bytes - board_plan.stages.size_bytes
     sharing = list(_sharing(board_plan, quantized.graph, constants))
-    copies = place_shared_constants(board_plan.board, constants, board_plan.memory.in_use, limit_bytes, sharing)
+    own = (constants, board_plan.memory.in_use, board_plan.constants_space)
+    copies = place_shared_constants(board_plan.board, *own, sharing)
     with_copies = replace(board_plan, constants=copies)
     by_bytes = with_copies.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(with_copies, stages=board_plan.stages.moved(by_bytes))

@@ -15,7 +15,12 @@ def planned_period_s(plan: Plan, problem: Problem) -> float:
 
 
 def overlapped_s(plan: Plan, problem: Problem) -> float:
-    """Return by how many seconds an inference is shorter than all layers and transfers one after the other."""
+    """Return by how many seconds an inference is shorter than all layers and transfers one after the other.
+
+    They overlap where a tensor is streamed, and where boards of a distributed network work side by side.
+    """
+    if not problem.is_distributed:
+        return plan.saved_s
     figures = evaluate(problem, plan.assignment)
     return figures.l_s + figures.t_s - FirmwareSimulation(problem, _planned(plan, problem)).latency_s()
 

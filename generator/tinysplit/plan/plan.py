@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
+from typing import NamedTuple
 
 from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
@@ -11,11 +12,12 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.memory.arena import Arena
-from tinysplit.memory.constants_in_ram import PlacedConstants
+from tinysplit.memory.arena import NEAR_BEGIN, Arena
+from tinysplit.memory.constants_in_ram import ByteRange, PlacedConstants
 from tinysplit.memory.kernel_choice import KernelChoice
-from tinysplit.memory.layout import BoardMemory, BufferId
+from tinysplit.memory.layout import BoardMemory, BufferId, Schedule
 from tinysplit.memory.link_memory import link_ram_bytes
+from tinysplit.memory.near_buffers import with_near_buffers
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -56,18 +58,20 @@ class BoardPlan:
 
     @property
     def arena_memory(self) -> Memory:
-        """The memory of the board that holds the arena."""
-        return self.board.arena_memory(self.arena_bytes, self._firmware_bytes)
+        """The memory of the board that holds the arena, without what lies next to the core."""
+        return self.board.arena_memory(self.arena_bytes, self._firmware_bytes + self.near_arena_bytes)
 
     @property
-    def arena_limit_bytes(self) -> int:
-        """Bytes of `arena_memory` that the firmware and the code of the layers leave free."""
-        memory, code_ram = self.arena_memory, self.board.code_ram
-        end = memory.start + memory.size_bytes
+    def constants_space(self) -> ByteRange:
+        """Offsets that copies of constants may take, next to the core: what firmware, stages and code leave free."""
+        memory, code_ram, ahead_bytes = self.board.near_memory, self.board.code_ram, self.board.read_ahead_bytes
+        if self.arena_memory != memory:
+            return ByteRange(NEAR_BEGIN, NEAR_BEGIN + self.near_bytes - ahead_bytes)
+        end = memory.end
         if code_ram and self.code.memory is CodeMemory.RAM:
             end = min(end, code_ram.data_start + code_ram.size_bytes - self.code.ram_bytes)
-        used = self._firmware_bytes if memory == self.board.near_memory else 0
-        return end - memory.start - used - self.board.read_ahead_bytes
+        used_bytes = self._firmware_bytes + self.near_arena_bytes + self.stages.size_bytes
+        return ByteRange(0, end - memory.start - used_bytes - ahead_bytes)
 
     @property
     def arena_bytes(self) -> int:
@@ -76,8 +80,17 @@ class BoardPlan:
 
     @property
     def stages_begin_bytes(self) -> int:
-        """Offset behind all tensors and constants."""
-        return aligned(max(self.arena.size_bytes, *(each.end_bytes for each in self.constants.values()), 0))
+        """Offset behind all tensors and constants of the arena."""
+        return aligned(max(self.arena.size_bytes, *(end for end in self._constants_ends if end < NEAR_BEGIN), 0))
+
+    @property
+    def near_arena_bytes(self) -> int:
+        """Bytes of tensors and constants that lie next to the core, beside an arena that does not."""
+        return max(self.arena.near_bytes, *(end - NEAR_BEGIN for end in self._constants_ends), 0)
+
+    @property
+    def _constants_ends(self) -> tuple[int, ...]:
+        return tuple(each.end_bytes for each in self.constants.values())
 
     @property
     def data_bytes(self) -> int:
@@ -145,11 +158,10 @@ def make_plan(
 ) -> Plan:
     """Return the plan of every board for `assignment` (0-based board of each layer).
 
-    All boards follow one list of steps: the layers in order, each followed by its cuts. A transfer blocks a board that
-    has no buffer for it until it is done. There is no deadlock: the first step that is not done is next on its boards.
-    `kernels` has (0-based layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose.
-    Raises UsageError if a board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no
-    kernel of that name can compute a layer, and CheckFailedError if an arena or code is larger than its memory.
+    A transfer blocks a board that has no buffer for it, unless the network is distributed. `kernels` has (0-based
+    layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose. Raises UsageError if a
+    board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
+    compute a layer, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
@@ -160,29 +172,19 @@ def make_plan(
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named, index)
-        arena_bytes = aligned(memory.arena.size_bytes)
-        driving, link_bytes = link_memory.choose(ram_bytes - arena_bytes)
+        driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
-        _check_arena(board_title(index + 1, board.name), ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
-        free_bytes = max(ends.kept_bytes, ram_bytes - link_bytes - max(arena_bytes, constants[index]))
-        stages = place_stages(
-            steps, cuts, arena_bytes, free_bytes, ends, stages_cuts=not driving.polls and not graph.is_distributed
-        )
-        return BoardPlan(index, board, tuple(steps), memory, stages, own_links, driving, link_bytes, named, optimize)
+        stages = StageBuffers({}, None, None, 0)
+        own = (own_links, driving, link_bytes, named, optimize)
+        plan = BoardPlan(index, board, tuple(steps), memory, stages, *own)
+        limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
+        return _with_near_buffers(_with_stages(plan, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
-    hand_off = HandOffMode.WHOLE if graph.is_distributed else settings.hand_off
     streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    return Plan(
-        problem,
-        assignment,
-        plans,
-        links,
-        cuts,
-        *streams.choose(hand_off),
-        output_board,
-    )
+    chosen = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
+    return Plan(problem, assignment, plans, links, cuts, *chosen, output_board)
 
 
 def _cuts(
@@ -194,6 +196,37 @@ def _cuts(
         return cuts, assignment[-1]
     first = input_board(graph, assignment)
     return (*cuts, *return_cuts(problem, cuts, assignment, first)), first
+
+
+class _StageLimits(NamedTuple):
+    """What the buffers of a board's transfers depend on: cuts, bytes of RAM and of all constants, and its host."""
+
+    cuts: Sequence[Cut]
+    ram_bytes: int
+    constants_bytes: int
+    ends: HostEnds
+    has_stages: bool  # the transfers of a distributed network need no buffers
+
+
+def _with_stages(plan: BoardPlan, limits: _StageLimits) -> BoardPlan:
+    """Return the plan with buffers of its transfers. Raises CheckFailedError if the arena does not fit."""
+    arena_bytes, link_bytes, ends = aligned(plan.arena.size_bytes), plan.link_ram_bytes, limits.ends
+    title = board_title(plan.number, plan.board.name)
+    _check_arena(title, limits.ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
+    free_bytes = limits.ram_bytes - link_bytes - max(arena_bytes, limits.constants_bytes)
+    own = (limits.cuts, arena_bytes, max(ends.kept_bytes, free_bytes), ends)
+    has_stages = limits.has_stages and not plan.link_driving.polls
+    return replace(plan, stages=place_stages(plan.steps, *own, stages_cuts=has_stages))
+
+
+def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits: _StageLimits) -> BoardPlan:
+    """Return the plan with part of the arena next to the core, if not all of it fits there."""
+    board, memory = plan.board, plan.memory
+    if plan.arena_memory == board.near_memory:
+        return plan
+    schedule = Schedule(graph, widths, plan.steps, memory.kernels, memory.fused, memory.moves)
+    near = with_near_buffers(schedule, board, plan.near_bytes - board.read_ahead_bytes)
+    return _with_stages(replace(plan, memory=near), limits)
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:

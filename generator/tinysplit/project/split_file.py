@@ -17,8 +17,9 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
+from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split, assignments
@@ -114,60 +115,6 @@ class SplitWidths(FileModel):
 
     values: dict[str, Literal[8, 16]]
     weights: dict[str, Literal[8, 16]]
-
-
-class SplitPart(FileModel):
-    """Rows or channels `first` to `last`, from 1, of a layer's output on a board."""
-
-    board: Number
-    first: Number
-    last: Number
-
-
-class SplitDistribution(FileModel):
-    """The parts of a layer's output, in their order; one part is the whole output."""
-
-    axis: Axis
-    parts: tuple[SplitPart, ...] = Field(min_length=1)
-
-    @classmethod
-    def of(cls, divided: Distribution) -> Self:
-        """Return a distribution as the file has it."""
-        parts = ((board, divided.parts[board]) for board in divided.owners)
-        return cls(
-            axis=divided.axis,
-            parts=tuple(SplitPart(board=board + 1, first=part.start + 1, last=part.stop) for board, part in parts),
-        )
-
-    def distribution(self, n_boards: int) -> Distribution:
-        """Return the distribution."""
-        parts = {part.board - 1: range(part.first - 1, part.last) for part in self.parts}
-        return Distribution(self.axis, tuple(parts.get(board, range(0)) for board in range(n_boards)))
-
-
-class SplitSlices(FileModel):
-    """How layers are divided over boards: one distribution a layer.
-
-    Of the layers `edges`, the boards compute the rows apart that others wait for, or that wait for others.
-    """
-
-    input_board: Number
-    layers: tuple[SplitDistribution, ...]
-    edges: tuple[Number, ...]
-
-    @classmethod
-    def of(cls, how: Distributions) -> Self:
-        """Return distributions as the file has them."""
-        return cls(
-            input_board=how.input_board + 1,
-            layers=tuple(map(SplitDistribution.of, how.layers)),
-            edges=tuple(sorted(number + 1 for number in how.edges)),
-        )
-
-    def distributions(self, n_boards: int) -> Distributions:
-        """Return the distributions."""
-        layers = tuple(layer.distribution(n_boards) for layer in self.layers)
-        return Distributions(layers, self.input_board - 1, frozenset(number - 1 for number in self.edges))
 
 
 class SplitFigures(FileModel):

@@ -14,10 +14,10 @@ LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
 
 
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
-    """Print one table per published table, the conventions, the reasons of differences, and a summary."""
+    """Print one table per published table or figure, the conventions, the reasons of differences, and a summary."""
     reasons = list(dict.fromkeys(row.why_not for row in reproduction.rows if row.why_not))
-    for (source, table), printed in groupby(reproduction.rows, key=lambda row: (row.source, row.table)):
-        console.print(f"{source}, Table {table}", style="bold", highlight=False)
+    for title, printed in groupby(reproduction.rows, key=lambda row: f"{row.source}, {row.title}"):
+        console.print(title, style="bold", highlight=False)
         console.print(_table(list(printed), reasons))
         console.print()
     notes = [
@@ -34,6 +34,8 @@ def print_reproduction(reproduction: Reproduction, console: Console) -> None:
         f"{known} known to differ, {len(rows) - equal - missing - known} unexpected",
         highlight=False,
     )
+    if reproduction.left_out:
+        console.print(f"left out: {reproduction.left_out}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(rows: list[Row], reasons: list[str]) -> Table:

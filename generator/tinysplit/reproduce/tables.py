@@ -1,8 +1,9 @@
-"""Tables 2, 4 and 5 of Santamaria 2021 and Table 2 of Mukherjee 2022, computed for comparison."""
+"""Tables 2, 4 and 5 of Santamaria 2021 and Table 2 of Mukherjee 2022, computed for comparison, and all others' rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tinysplit.common.errors import ToolError
 from tinysplit.common.units import KB, MS, PERCENT
 from tinysplit.network.analyze import analyze
 from tinysplit.reproduce.branch_and_bound import branch_and_bound
@@ -14,6 +15,7 @@ from tinysplit.reproduce.costs import (
     published_ram_bytes,
 )
 from tinysplit.reproduce.dichotomic import dichotomic_search
+from tinysplit.reproduce.division_tables import CARBALLO, division_rows
 from tinysplit.reproduce.figures import (
     KNOWN_DIFFERENCES,
     MUKHERJEE_TABLE_2,
@@ -46,7 +48,10 @@ def reproduce() -> Reproduction:
         *_table_5(),
         *(row for published in MUKHERJEE_TABLE_2 for row in _pipelines(published)),
     )
-    return Reproduction(rows)
+    try:
+        return Reproduction((*rows, *division_rows()))
+    except ToolError as error:
+        return Reproduction(rows, left_out=f"{CARBALLO}: {error}")
 
 
 def _row(table: str, row: str, quantity: str, published: str, ours: float | str, *conventions: Convention) -> Row:

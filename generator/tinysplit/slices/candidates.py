@@ -39,13 +39,13 @@ class Candidate:
                 found.append(before if is_same and before else self._divided(layer.out_shape, needed[number], n_boards))
             else:
                 found.append(Distribution.whole(layer.out_shape, self.output_board, n_boards))
-        return Distributions(tuple(found), self.input_board, self.edges)
+        return Distributions(tuple(found), self.input_board, self.output_board, self.edges)
 
     def _divides(self, graph: Graph, number: int, before: Distribution | None) -> bool:
         layer = graph.layers[number]
         if self.axis is Axis.ROWS:
             return has_rows(graph, number) and layer.out_shape.height >= len(self.order)
-        if not can_be_sliced(layer) or number == len(graph.layers) - 1:
+        if not can_be_sliced(layer):
             return False
         return reads_whole_input(layer) or (before is not None and before.axis is Axis.CHANNELS)
 

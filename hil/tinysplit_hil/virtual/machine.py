@@ -231,12 +231,9 @@ class Machine:
         return self._memory.stalls()
 
     def next_ps(self) -> int:
-        """Return the earliest time in picoseconds of this board's next action, FOREVER if it waits for other boards.
-
-        A block that took longer than it may has left events behind: bytes that began before its end.
-        """
+        """Return the time in picoseconds of this board's next action or event, FOREVER if it waits for other boards."""
         event = self._next_event()
-        if not self.is_waiting:
+        if not self.is_waiting:  # a long block may have left events behind
             return self.clock.ps(min(event, self.cycles))
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
@@ -289,10 +286,8 @@ class Machine:
         """Run until `horizon_ps`, or until the board waits for other boards.
 
         No byte from other boards or from the host begins before `known_ps`, unless it has been announced already.
-        At least one block runs, since a block may take longer than a byte at a high baud rate; after such a block only
-        events are processed until the others have caught up.
-
-        Raises BoardStoppedError for a fault and for anything that is not modelled.
+        At least one block runs, which may take longer than a byte at a high baud rate; then only events are processed
+        until the others have caught up. Raises BoardStoppedError for a fault and for anything that is not modelled.
         """
         self._horizon_ps = horizon_ps
         self.clock.known_ps = known_ps

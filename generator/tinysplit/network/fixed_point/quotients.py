@@ -32,3 +32,7 @@ class ProductQuotient(NamedTuple):
             if is_exact and max(abs(lowest), abs(highest)) * reciprocal + constant <= ACCUMULATOR_MAX // 2:
                 return cls(multiplier * reciprocal, addend * reciprocal + constant, shift)
         return None
+
+    def quotient(self, x: int) -> int:
+        """Return the quotient of x."""
+        return (x * self.factor + self.offset) >> self.shift

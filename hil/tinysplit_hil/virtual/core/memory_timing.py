@@ -111,11 +111,8 @@ class WaitStateFlash(IdealMemory):
 class CachedBuses(IdealMemory):
     """Memories of Cortex-M7: TCM at core speed, all others over AXI behind the L1 caches."""
 
-    # Cycles of AXI until the memory begins to answer, and for its answer to arrive; the manuals give none.
-    _PATH_CYCLES = 4
-    _BRIDGE_CYCLES = 2  # from the AXI of domain 1 to the AHB of domain 2, and again to that of domain 3
-    _BRIDGES = {"d2_sram": 1, "d3_sram": 2}  # noqa: RUF012
     _LINE_BYTES = 32
+    _BEAT_BYTES = 8  # of AXI
     _CODE_WAYS, _DATA_WAYS = 2, 4  # Arm DDI 0489, Caches
 
     def __init__(self, board: Board) -> None:
@@ -152,10 +149,10 @@ class CachedBuses(IdealMemory):
 
     def _bus_cycles(self, memory: Memory, wait_states: int) -> tuple[int, int]:
         """Return the cycles of AXI to the first beat of a line, and from there to the last."""
-        first = self._PATH_CYCLES + 1 + self._BRIDGE_CYCLES * self._BRIDGES.get(memory.name, 0)
+        level = self._levels[memory.name]
         if memory == self._flash:
-            return first + wait_states, self._LINE_BYTES // 8 - 1
-        return first, self._LINE_BYTES // self._levels[memory.name].access_bytes - 1
+            return level.bus_cycles + wait_states, self._LINE_BYTES // self._BEAT_BYTES - 1
+        return level.bus_cycles, self._LINE_BYTES // level.access_bytes - 1
 
     @override
     def switch(self, *, code_is_on: bool, data_is_on: bool) -> None:
