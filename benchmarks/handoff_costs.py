@@ -76,15 +76,14 @@ class HandoffCycles:
 
 
 def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
-    """Yield the cycles of all networks on boards of a type, at both ends of a link and between two, by both drivers."""
+    """Yield the cycles of all networks on boards of a type, at both ends of a link by both drivers, and between two."""
     for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
-        for sizes, receives, sends in (
-            (AT_SENDER, False, True),
-            (AT_RECEIVER, True, False),
-            (IN_THE_MIDDLE, True, True),
-        ):
-            for each in sizes if driver is LinkDriver.DMA else sizes[:2]:
-                yield _measure(board, driver, each, receives=receives, sends=sends)
+        n_sizes = len(AT_SENDER) if driver is LinkDriver.DMA else 2
+        for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
+            for each in sizes[:n_sizes]:
+                yield _measure(board, driver, each, receives=not sends, sends=sends)
+    for each in IN_THE_MIDDLE:
+        yield _measure(board, LinkDriver.DMA, each, receives=True, sends=True)
 
 
 def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool) -> HandoffCycles:
