@@ -55,6 +55,7 @@ def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pyt
 
 ONE = '[[board]]\nport = "loop://"\n'
 BOTH = '[[board]]\nserial_number = "{}"\nport = "{}"\n'
+LINK = '[[link]]\nboards = {}\nuarts = ["USART1", "USART1"]\nbaud = {}\n'
 NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
 
 
@@ -63,9 +64,9 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
     [
         (ONE, InputError, "has 1 [[board]] entries, but the project has 2 boards"),
         (ONE + ONE, InputError, "has the same port for two boards: loop://"),
-        ("", InputError, "is not a valid rig file (board: Field required)"),
-        ("board = 3", InputError, "is not a valid rig file (board: Input should be a valid tuple)"),
-        (ONE + "[[board]]\n", InputError, "board.1: a [[board]] needs serial_number, port or both"),
+        ("", InputError, "is not a valid rig file (board is missing)"),
+        ("board = 3", InputError, "is not a valid rig file (board has to be a list)"),
+        (ONE + "[[board]]\n", InputError, "board 2: a [[board]] needs serial_number, port or both"),
         (
             ONE + "baud = 3\n" + ONE,
             InputError,
@@ -73,7 +74,12 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         ),
         ("speed = 3\n" + ONE, InputError, "the file has the unknown key `speed`: known are [[board]]"),
         (BOTH.format(1, "a") + BOTH.format(1, "b"), InputError, "has the same serial_number for two boards: 1;"),
-        (NAMED.format("nucleo"), InputError, "board.0: there is no board 'nucleo': `tinysplit boards` lists them"),
+        ("board = []", InputError, "is not a valid rig file (board needs 1 or more entries)"),
+        ("[[board]]\nport = 3\n" + ONE, InputError, "is not a valid rig file (board 1, port has to be text)"),
+        (ONE + LINK.format("[0, 1]", 9600), InputError, "(link 1, boards 1 has to be more than 0)"),
+        (ONE + LINK.format("[1]", 9600), InputError, "(link 1, boards 2 is missing)"),
+        (ONE + LINK.format("[1, 2]", '"fast"'), InputError, "(link 1, baud has to be a whole number)"),
+        (NAMED.format("nucleo"), InputError, "board 1: there is no board 'nucleo': `tinysplit boards` lists them"),
         (NAMED.format("nucleo_f401re") + ONE, InputError, "a nucleo_f401re where the project has board 1 (nucleo_g07"),
         ("[[board", InputError, "is not a valid rig file"),
         (ONE + '[[board]]\nport = "/dev/no_such_tty"\n', ToolError, "the port /dev/no_such_tty cannot be opened"),
