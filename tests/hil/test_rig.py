@@ -62,7 +62,7 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (ONE, InputError, "has 1 [[board]] entries, but the project has 2 boards"),
+        (ONE, InputError, "has 1 [[board]] table, but the project has 2 boards"),
         (ONE + ONE, InputError, "has the same port for two boards: loop://"),
         ("", InputError, "is not a valid rig file (board is missing)"),
         ("board = 3", InputError, "is not a valid rig file (board has to be a list)"),
@@ -92,6 +92,15 @@ def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message
         open_spec(spec, tmp_path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_virtual_boards_that_were_stopped(tmp_path: Path) -> None:
+    served = f'[virtual]\ntime_file = "{tmp_path}/time"\nports = ["/dev/pts/x", "loop://"]\nnote = ""\n'
+    spec = write(tmp_path, served + '[[board]]\nport = "/dev/pts/x"\n' + ONE)
+    for _ in range(2):
+        with pytest.raises(ToolError, match=r"do not run any more: start `tinysplit virtual OUT -o .*rig.toml` again"):
+            open_spec(spec, tmp_path)
+        (tmp_path / "time").touch()  # the process was killed: its port is gone
 
 
 def test_no_such_rig(tmp_path: Path) -> None:

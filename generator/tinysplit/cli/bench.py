@@ -24,7 +24,7 @@ from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, p
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
-from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_power, reset_by_probes
+from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
@@ -104,7 +104,9 @@ def reset(
             " labgrid."
         ),
     ] = ResetBy.PROBE,
-    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    programmer: Annotated[
+        Resetter, typer.Option(help="Program that resets boards by their probes.")
+    ] = Resetter.OPENOCD,
     host_baud: HostBaud = CostSettings.host_baud,
     as_json: Json = False,
 ) -> None:
@@ -113,7 +115,7 @@ def reset(
         raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
     found = {
-        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, programmer),
+        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, ProgrammerName(programmer)),
         ResetBy.HOST: lambda: reset_by_host(rig, numbers, host_baud),
         ResetBy.POWER: lambda: reset_by_power(rig, numbers),
     }[by]()

@@ -121,7 +121,7 @@ class MeasureOptions:
         files = ResultFiles(
             json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
         )
-        files.check()
+        files.check(self.vcd)
         return files
 
 

@@ -34,6 +34,15 @@ class ResetBy(StrEnum):
     POWER = "power"  # of a target of labgrid
 
 
+class Resetter(StrEnum):
+    """The programmers that reset boards."""
+
+    OPENOCD = ProgrammerName.OPENOCD.value
+    PYOCD = ProgrammerName.PYOCD.value
+    ST_FLASH = ProgrammerName.ST_FLASH.value
+    CUBEPROGRAMMER = ProgrammerName.CUBEPROGRAMMER.value
+
+
 @dataclass(frozen=True)
 class ResetBoard:
     """A board that was reset: its title, and what has done it."""
@@ -70,11 +79,8 @@ _COMMANDS: Mapping[ProgrammerName, Callable[[DebugPort, ProbeChoice], Command]] 
 def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerName) -> dict[int, Command]:
     """Return the command that resets each board by its probe, by number; no `numbers` are all boards.
 
-    Raises InputError where the rig file lacks a name or a probe, UsageError for a board that it lacks and a programmer
-    that resets nothing.
+    Raises InputError where the rig file lacks a name or a probe, UsageError for a board that it lacks.
     """
-    if programmer not in _COMMANDS:
-        raise UsageError(f"--programmer {programmer} cannot reset a board: use one of {', '.join(_COMMANDS)}")
     rig = read_rig_file(path)
     commands = {}
     for number in _wanted(path, rig, numbers):

@@ -14,6 +14,7 @@ from tinysplit.boards.board import board_title
 from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.tables import counted
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
 
@@ -72,6 +73,14 @@ class ServedRig(FileModel):
     time_file: str
     ports: tuple[str, ...]
     note: str
+
+    def check_runs(self, path: Path) -> None:
+        """Raise ToolError where that process, which has written `path`, does not serve them any more."""
+        files = (self.time_file, *(port for port in self.ports if port.startswith("/")))
+        if not all(Path(file).exists() for file in files):
+            raise ToolError(
+                f"the virtual boards of {path} do not run any more: start `tinysplit virtual OUT -o {path}` again"
+            )
 
 
 class RigLink(FileModel):
@@ -136,7 +145,8 @@ def read_rig_file(path: Path) -> RigFile:
     except FileNotFoundError:
         raise InputError(
             f"rig {path} not found: use `virtual` or a TOML file with a [[board]] for every board"
-            " (`tinysplit bench discover -o rig.toml` writes one)"
+            " (`tinysplit bench discover -o rig.toml` writes one; `tinysplit virtual OUT -o rig.toml` has one while it"
+            " runs)"
         ) from None
     except ValidationError as error:
         raise InputError(f"{path} is not a valid rig file ({_mistake(error)})") from None
@@ -157,8 +167,8 @@ def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
     rig = read_rig_file(path)
     if len(rig.board) != len(names):
         raise InputError(
-            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(names)} boards:"
-            " list the boards of the project, in its order"
+            f"{path} has {counted(len(rig.board), '[[board]] table')}, but the project has"
+            f" {counted(len(names), 'board')}: list the boards of the project, in its order"
         )
     for entry, (number, name) in zip(rig.board, names.items(), strict=True):
         if entry.name not in {None, name}:
