@@ -71,14 +71,20 @@ def check(
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
         raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+    text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    text = "" if rig == VIRTUAL else Path(rig).read_text(encoding="utf-8")
     found = check_bench(boards, rig, folder, programmer, messages)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
         write_links(out, text, found.rig_links)
         messages.print(f"wrote {out} with {counted(len(found.rig_links), 'link')}", highlight=False, soft_wrap=True)
     found.check()
+
+
+def _text(rig: Path) -> str:
+    """Return the text of a rig file. Raises InputError where it is missing or not valid."""
+    read_rig_file(rig)
+    return rig.read_text(encoding="utf-8")
 
 
 def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
