@@ -107,7 +107,7 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
     ),
     "the probe is not connected, or in use: check its cable and serial number (`tinysplit bench discover`)": (
         "Error: open failed",
-        "Failed to connect: ",
+        "socket 'Failed to connect'",  # of virtual boards
         "Couldn't find any ST-Link",
         "No connected debug probe matches",
         "No target device available",

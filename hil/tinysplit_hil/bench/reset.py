@@ -111,6 +111,8 @@ def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerNa
     """Reset boards by their probes. Raises ToolError, which names all boards that were not, besides those above."""
     commands = reset_commands(path, numbers, programmer)
     rig = read_rig_file(path)
+    if rig.virtual:
+        rig.virtual.check_runs(path)
     probes = {number: _probe(path, rig, number) for number in commands}
     PROGRAMMERS[programmer].require([], list(probes.values()))
     titles = {number: _title(rig, number) for number in commands}
@@ -138,7 +140,9 @@ def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int) -> list[Re
     """Let boards reset themselves. Raises ToolError where a board does not reply, or its port cannot be opened."""
     rig = read_rig_file(path)
     if rig.virtual:
-        raise InputError(f"{path} has virtual boards of another process, whose time only a measurement shares")
+        raise InputError(
+            f"{path} has virtual boards of another process, whose time only a measurement shares: use --by probe"
+        )
     found = []
     with board_ports(path, rig) as ports:
         for number in _wanted(path, rig, numbers):
