@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.boards.catalog import load_all
+from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
@@ -83,6 +84,8 @@ class Context:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
         graph = import_model(model)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
+        for name in board_names:
+            check_probe_baud(name, settings.host_baud)
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property
