@@ -2,9 +2,8 @@
 
 import pytest
 
-from support.networks import tiny_cnn
+from networks import tiny_cnn
 from tinysplit.network.distribution import Axis, Distribution
-from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.parts import needed_rows
 from tinysplit.reproduce.network_builder import NetworkBuilder
@@ -21,12 +20,12 @@ def sizes(divided: Distribution) -> list[int]:
 
 
 def test_rows_that_nobody_needs_count_for_no_share() -> None:
-    """The last pool reads 2 of 3 rows, so that of 26 rows of the first layer 20 are needed."""
+    """The last pool reads 6 of 7 rows of the convolution before it."""
     graph = tiny_cnn()
-    assert [needed_rows(graph)[number].stop for number in range(5)] == [20, 10, 8, 4, 2]
-    how = candidate(Axis.ROWS, 5).distributions(graph, 2)
-    assert [sizes(divided) for divided in how.layers[:5]] == [[10, 16], [5, 8], [4, 7], [2, 3], [1, 2]]
-    assert all(divided.is_whole for divided in how.layers[5:])
+    assert [needed_rows(graph)[number].stop for number in range(6)] == [28, 14, 14, 7, 6, 3]
+    how = candidate(Axis.ROWS, 6).distributions(graph, 2)
+    assert [sizes(divided) for divided in how.layers[:5]] == [[14, 14], [7, 7], [7, 7], [4, 3], [3, 4]]
+    assert how.layers[6].is_whole
 
 
 @pytest.mark.parametrize("axis", Axis)
@@ -45,11 +44,11 @@ def test_layers_with_the_same_channels_have_the_same_slices() -> None:
 
 
 def test_tiles_end_where_maps_get_smaller_and_before_the_dense_layer() -> None:
-    assert list(ends_of_tiles(tiny_cnn(), 2)) == [5, 4, 3, 2, 1]
+    assert list(ends_of_tiles(tiny_cnn(), 2)) == [6, 5, 3, 1]
 
 
 def test_softmax_is_not_divided() -> None:
-    graph: Graph = NetworkBuilder("wide", Shape(8, 8, 4)).conv(4).softmax().graph()
+    graph = NetworkBuilder("wide", Shape(8, 8, 4)).conv(4).softmax().graph()
     how = candidate(Axis.ROWS, 2).distributions(graph, 2)
     assert [divided.is_whole for divided in how.layers] == [False, True]
 

@@ -27,6 +27,7 @@ from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
 from tinysplit.project.split_file import read_split, write_split
+from tinysplit.slices.search import Slices
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
@@ -99,6 +100,8 @@ def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
 def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
     if replicate:
         raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
+    if options.slices is not Slices.NONE:
+        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
     other_links = options.link or options.is_auto
     if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
         raise UsageError(
