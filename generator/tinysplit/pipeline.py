@@ -205,6 +205,8 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
+    if search.slices is not Slices.NONE:
+        raise UsageError("--bits auto splits whole layers: use --bits 8 or 16 with --slices")
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
@@ -306,6 +308,8 @@ def generate_folder(
     used; UsageError and CheckFailedError as the stages do.
     """
     check_split_matches(split, context.graph, context.boards)
+    if split.slices and (goal or context.mlperf):
+        raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
     check_output_folder(out)

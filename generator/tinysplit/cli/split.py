@@ -22,7 +22,7 @@ from tinysplit.cli.options import (
     messages,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
@@ -119,6 +119,8 @@ def pareto(
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
+    if options.slices is not Slices.NONE:
+        raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages)
     front = pipeline.pareto_front(context, second_objective, options.search)
@@ -134,6 +136,10 @@ def arrivals(
 ) -> None:
     """Simulate inputs at a frame rate: latency and waiting time with a split, and with copies of the whole network."""
     file = read_split(split_file)
+    if file.slices:
+        raise InputError(
+            f"{split_file} divides layers over boards, which arrivals does not know: split without --slices"
+        )
     context = pipeline.Context.load(model, file.board_names, file.settings, messages)
     report = pipeline.simulate(context, file, frame_rate, input_count)
     emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))
