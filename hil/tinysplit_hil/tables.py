@@ -82,7 +82,7 @@ def _layer_name(layer: ProjectLayer) -> str:
 def _cut_table(report: MeasureReport) -> Table:
     """Return a table with a row per cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries")
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
             *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
