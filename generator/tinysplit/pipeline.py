@@ -263,7 +263,7 @@ def distribute_network(
     """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
     if how is None:
         return quantized, ()
-    parts = distribute(quantized.graph, how, len(context.boards))
+    parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
     return distribute_quantized(quantized, parts), (parts.boards,)
 
 

@@ -129,7 +129,7 @@ class SliceSearch:
         """Evaluate a candidate; return whether it is the best so far."""
         self.explored += 1
         how = candidate.distributions(self.graph, len(self.boards))
-        parts = distribute(self.graph, how, len(self.boards))
+        parts = distribute(self.graph, how, len(self.boards), self.widths)
         widths = distributed_widths(self.graph, parts, self.widths)
         settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
         problem = make_problem(parts, self.boards, settings, widths)
