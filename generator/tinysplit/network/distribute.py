@@ -310,6 +310,8 @@ class _Builder:
             return self.values[whole]
         divided = self.divisions.of(tensor)
         slices = [Part(tensor, owner, Axis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
+        if len(slices) == 1:
+            return self.values[slices[0]]
         shapes = [self.graph.shape(tensor)._replace(channels=len(part.range)) for part in slices]
         names, name = [self.values[part] for part in slices], self._name(whole)
         node = Concat(name=name, inputs=tuple(names), output=name, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))

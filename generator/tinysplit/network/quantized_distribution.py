@@ -56,4 +56,4 @@ def _quantized(quantized: QuantizedGraph, node: Layer, part: Part, inputs: tuple
 
 def _is_gathering(quantized: QuantizedGraph, node: Layer, part: Part) -> bool:
     """Return whether a concatenation brings slices of a tensor together, in place of being a layer of the network."""
-    return isinstance(node, Concat) and len(node.inputs) > 1 and node.name != quantized.graph.layers[part.tensor].name
+    return isinstance(node, Concat) and node.name != quantized.graph.layers[part.tensor].name
