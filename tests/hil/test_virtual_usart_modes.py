@@ -171,8 +171,8 @@ def test_code_without_branches_beside_dma_sees_no_idle_between_bytes(tmp_path: P
     sender = f"""void reset(void) {{
       begin(16, {over8}, 128);
       for (volatile int i = 0; i < 200; i++) {{}}
-      WORD(0x40020800) = 51; WORD(0x40020010) = 0x40013828; WORD(0x40020014) = 0x20000100; WORD(0x4002000C) = {bytes_sent};
-      WORD(0x40020008) = 1u << 7 | 1u << 4 | 1;
+      WORD(0x40020800) = 51; WORD(0x40020010) = 0x40013828; WORD(0x40020014) = 0x20000100;
+      WORD(0x4002000C) = {bytes_sent}; WORD(0x40020008) = 1u << 7 | 1u << 4 | 1;
       {computing if computes != "receiver" else ""}
       rest();
     }}"""

@@ -5,18 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
-from distributed_networks import (
-    MOST_BOARDS,
-    all_outputs,
-    distributed,
-    distributions,
-    networks,
-    quantized_randomly,
-    random_inputs,
-)
+from distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
 from profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
@@ -31,25 +22,6 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.reproduce.network_builder import NetworkBuilder
 
 CASES = cases(quick=30, full=150, nightly=5000)
-
-
-@st.composite
-def distributed_cases(draw: st.DrawFn) -> tuple[QuantizedGraph, Distributions, int]:
-    """Draw a quantized network, a distribution that the check accepts, and the number of boards."""
-    graph, n_boards = draw(networks()), draw(st.integers(1, MOST_BOARDS))
-    how = draw(distributions(graph, n_boards))
-    assume(not any(reasons_against(graph, how, n_boards)))
-    return draw(quantizations(graph)), how, n_boards
-
-
-@st.composite
-def quantizations(draw: st.DrawFn, graph: Graph) -> QuantizedGraph:
-    bits, has_zero_points = draw(st.sampled_from([8, 8, 16])), draw(st.booleans())
-    try:
-        return quantized_randomly(graph, bits, draw(st.integers(0, 1000)), has_zero_points=has_zero_points)
-    except InputError:  # sums of the random layers do not fit 32 bits
-        assume(condition=False)
-        raise
 
 
 def part_of(whole: IntArray, part: Part) -> IntArray:
@@ -103,6 +75,8 @@ def test_nodes_read_what_was_computed_before_them(case: tuple[QuantizedGraph, Di
         assert all(source < number for source in sources)
         if layer.is_view:  # shapes of views are those of the tensors that they bring together
             assert list(layer.in_shapes) == [graph.shape(source) for source in sources]
+    read = {source for sources in graph.predecessors for source in sources}
+    assert read >= set(range(len(graph.layers) - 1))
     widths = distributed_widths(quantized.graph, graph, BitWidths.of_quantized(quantized))
     assert widths == BitWidths.of_quantized(parts)
 
@@ -126,7 +100,7 @@ def nodes(graph: Graph, board: int) -> list[str]:
 
 def two_by_rows(edges: frozenset[int]) -> Graph:
     quantized = quantized_randomly(two_convs(), 8, 0)
-    return distributed(quantized, Distributions((rows(5, 3), rows(5, 3), rows(1, 0)), 0, edges), 2).graph
+    return distributed(quantized, Distributions((rows(5, 3), rows(5, 3), rows(1, 0)), 0, 0, edges), 2).graph
 
 
 def test_boards_exchange_one_row_of_a_halo() -> None:
@@ -152,12 +126,12 @@ def test_edges_that_others_wait_for_come_first_and_edges_that_wait_last() -> Non
 def test_rows_that_nobody_reads_are_not_computed() -> None:
     graph = NetworkBuilder("odd", Shape(7, 4, 2)).conv(2).max_pool(2, 2).conv(2).graph()
     quantized = quantized_randomly(graph, 8, 0)
-    parts = distributed(quantized, Distributions((rows(4, 3), rows(2, 1), rows(3, 0)), 0), 2).graph
+    parts = distributed(quantized, Distributions((rows(4, 3), rows(2, 1), rows(3, 0)), 0, 0), 2).graph
     assert [node for node in nodes(parts, 1) if "view" not in node][:2] == ["conv 4-6", "max_pool 2-3"]
 
 
 def test_values_of_16_bits_are_averaged_on_one_board() -> None:
-    how = Distributions((rows(5, 3), rows(5, 3), rows(1, 0)), 0)
+    how = Distributions((rows(5, 3), rows(5, 3), rows(1, 0)), 0, 0)
     short, long = (distributed(quantized_randomly(two_convs(), bits, 0), how, 2) for bits in (8, 16))
     assert [layer.kind for layer in short.graph.layers].count("partial_sum") == 2
     assert "partial_sum" not in [layer.kind for layer in long.graph.layers]
@@ -173,14 +147,14 @@ def test_values_of_16_bits_are_averaged_on_one_board() -> None:
         ((rows(4, 4), rows(4, 4)), "2 layers are divided, but 'two' has 3"),
         ((channels(2, 2), rows(8, 0), channels(2, 2)), "layer 'layer3': board 1 computes channels 1-2, but layer 'l"),
         ((channels(2, 2), channels(1, 3), channels(2, 2)), "board 1 computes channels 1-2, but has channel 1 of layer"),
-        ((rows(8, 0), channels(2, 2), channels(2, 2)), "output must be whole on one board, and is divided over boards"),
+        ((rows(8, 0), rows(4, 4), rows(0, 1)), "layer 'layer3': the network's output is wanted on board 1, and is on"),
     ],
 )
 def test_a_distribution_that_cannot_be_names_layer_board_and_number(
     layers: Sequence[Distribution], message: str
 ) -> None:
     with pytest.raises(InputError) as error:
-        check_distributions(two_convs(), Distributions(tuple(layers), 0), 2)
+        check_distributions(two_convs(), Distributions(tuple(layers), 0, 0), 2)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -188,11 +162,11 @@ def test_a_distribution_that_cannot_be_names_layer_board_and_number(
 def test_a_kind_that_cannot_be_divided_is_named() -> None:
     graph = NetworkBuilder("up", Shape(4, 4, 2)).upsample(2).conv(2).concat("value1").conv(2).graph()
     whole = [Distribution.whole(layer.out_shape, 0, 2) for layer in graph.layers]
-    by_rows = Distributions((rows(4, 4), *whole[1:]), 0)
+    by_rows = Distributions((rows(4, 4), *whole[1:]), 0, 0)
     assert list(reasons_against(graph, by_rows, 2)) == [
         "layer 'layer1': upsample cannot be divided by rows, over boards 1 and 2"
     ]
-    by_channels = Distributions((*whole[:2], channels(2, 2), whole[3]), 0)
+    by_channels = Distributions((*whole[:2], channels(2, 2), whole[3]), 0, 0)
     assert list(reasons_against(graph, by_channels, 2)) == [
         "layer 'layer3': concat cannot be divided by channels, over boards 1 and 2"
     ]
@@ -200,7 +174,7 @@ def test_a_kind_that_cannot_be_divided_is_named() -> None:
 
 def test_a_tile_with_fewer_rows_than_a_halo_is_named() -> None:
     graph = NetworkBuilder("wide", Shape(8, 4, 2)).conv(2).conv(2, (5, 5)).conv(2).graph()
-    how = Distributions((rows(4, 1, 3), rows(4, 1, 3), rows(8, 0, 0)), 0)
+    how = Distributions((rows(4, 1, 3), rows(4, 1, 3), rows(8, 0, 0)), 0, 0)
     assert list(reasons_against(graph, how, 3)) == [
         "layer 'layer2': board 1 needs 2 rows of layer 'layer1' next to its own, but board 2 has 1",
         "layer 'layer2': board 3 needs 2 rows of layer 'layer1' next to its own, but board 2 has 1",
@@ -208,5 +182,5 @@ def test_a_tile_with_fewer_rows_than_a_halo_is_named() -> None:
 
 
 def test_boards_without_a_part_are_fine() -> None:
-    how = Distributions((rows(4, 0, 4), rows(4, 0, 4), rows(0, 1, 0)), 1)
+    how = Distributions((rows(4, 0, 4), rows(4, 0, 4), rows(0, 1, 0)), 1, 1)
     assert not list(reasons_against(two_convs(), how, 3))

@@ -71,7 +71,7 @@ def by_rows(graph: Graph, sizes: Sequence[int], n_whole: int) -> Distributions:
     divided = Distribution.of_sizes(Axis.ROWS, sizes)
     whole = [Distribution.whole(layer.out_shape, 0, len(sizes)) for layer in graph.layers[-n_whole:]]
     n_divided = len(graph.layers) - n_whole
-    return Distributions((*[divided] * n_divided, *whole), 0, frozenset(range(n_divided)))
+    return Distributions((*[divided] * n_divided, *whole), 0, 0, frozenset(range(n_divided)))
 
 
 @pytest.mark.parametrize("sizes", [(7, 5), (3, 5, 4)])
@@ -90,6 +90,6 @@ def test_slices_give_the_same_bits(tmp_path: Path) -> None:
     channels = Distribution.of_sizes(Axis.CHANNELS, (4, 4))
     *_, pool, dense = graph.layers
     ends = [Distribution.whole(layer.out_shape, 1, 2) for layer in (pool, dense)]
-    how = Distributions((*[channels] * (len(graph.layers) - 2), *ends), 0)
+    how = Distributions((*[channels] * (len(graph.layers) - 2), *ends), 0, 1)
     report = run(model, x, ("nucleo_g071rb", "nucleo_f401re"), how, (0, 1), tmp_path)
     assert report.outputs.bit_exact

@@ -46,7 +46,7 @@ def in_tiles(quantized: QuantizedLayer, sizes: list[int]) -> list[QuantizedLayer
     graph = Graph.of_layers("average", [copy, pool])
     whole = QuantizedGraph(graph, 8, (QuantizedLayer.of(copy, LayerFormats((x,), x)), quantized))
     tiles, output = Distribution.of_sizes(Axis.ROWS, sizes), Distribution.whole(pool.out_shape, 0, len(sizes))
-    parts = distributed(whole, Distributions((tiles, output), 0), len(sizes))
+    parts = distributed(whole, Distributions((tiles, output), 0, 0), len(sizes))
     return [layer for layer in parts.layers if isinstance(layer.layer, PartialSum | AverageOfSums)]
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
+from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import run_layers
@@ -79,12 +82,13 @@ def distributions(draw: st.DrawFn, graph: Graph, n_boards: int) -> Distributions
     found: list[Distribution] = []
     for number, layer in enumerate(graph.layers):
         own = [Distribution.whole(layer.out_shape, draw(st.integers(0, n_boards - 1)), n_boards)]
-        if number < len(graph.layers) - 1:
-            sources = [found[source] if source >= 0 else None for source in graph.predecessors[number]]
-            own += _divided(draw, layer, sources, n_boards)
+        sources = [found[source] if source >= 0 else None for source in graph.predecessors[number]]
+        own += _divided(draw, layer, sources, n_boards)
         found.append(own[-1] if draw(st.integers(0, 3)) else own[0])
     edges = draw(st.sets(st.integers(0, len(graph.layers) - 1)))
-    return Distributions(tuple(found), draw(st.integers(0, n_boards - 1)), frozenset(edges))
+    last, boards = found[-1], st.integers(0, n_boards - 1)
+    output_board = last.owners[0] if last.is_whole else draw(boards)
+    return Distributions(tuple(found), draw(boards), output_board, frozenset(edges))
 
 
 def _divided(
@@ -109,6 +113,26 @@ def _parts(draw: st.DrawFn, axis: Axis, layer: Layer, n_boards: int) -> Distribu
     ends = sorted(draw(st.lists(st.integers(0, size), min_size=n_boards - 1, max_size=n_boards - 1)))
     ranges = [range(*each) for each in zip([0, *ends], [*ends, size], strict=True)]
     return Distribution(axis, tuple(draw(st.permutations(ranges))))
+
+
+@st.composite
+def distributed_cases(draw: st.DrawFn) -> tuple[QuantizedGraph, Distributions, int]:
+    """Draw a quantized network, a distribution that the check accepts, and the number of boards."""
+    graph, n_boards = draw(networks()), draw(st.integers(1, MOST_BOARDS))
+    how = draw(distributions(graph, n_boards))
+    assume(not any(reasons_against(graph, how, n_boards)))
+    return draw(quantizations(graph)), how, n_boards
+
+
+@st.composite
+def quantizations(draw: st.DrawFn, graph: Graph) -> QuantizedGraph:
+    """Draw the formats of a network."""
+    bits, has_zero_points = draw(st.sampled_from([8, 8, 16])), draw(st.booleans())
+    try:
+        return quantized_randomly(graph, bits, draw(st.integers(0, 1000)), has_zero_points=has_zero_points)
+    except InputError:  # sums of the random layers do not fit 32 bits
+        assume(condition=False)
+        raise
 
 
 def quantized_randomly(graph: Graph, bits: int, seed: int, *, has_zero_points: bool = False) -> QuantizedGraph:
@@ -142,8 +166,3 @@ def distributed(quantized: QuantizedGraph, how: Distributions, n_boards: int) ->
     return distribute_quantized(
         quantized, distribute(quantized.graph, how, n_boards, BitWidths.of_quantized(quantized))
     )
-
-
-def widths_of(quantized: QuantizedGraph) -> BitWidths:
-    """Return the widths of a network in fixed point."""
-    return BitWidths.of_quantized(quantized)

@@ -113,10 +113,14 @@ class _Divisions:
         return range(self.graph.shape(source).height if reads_all else 0)
 
     def sent(self, tensor: int, board: int) -> list[range]:
-        """Return the rows of a board's own part of a tensor that each other board reads."""
+        """Return the rows of a board's own part of a tensor that each other board has to get."""
         own = self.own(tensor, board)
         others = (other for other in range(len(self.of(tensor).parts)) if other != board)
-        return [rows for other in others if (rows := _shared(own, self.needed(tensor, other)))]
+        return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
+
+    def gathered(self, tensor: int, board: int) -> range:
+        """Return the rows of a tensor that a board has in one place: what it reads, and all that it computes."""
+        return hull(self.needed(tensor, board), self.own(tensor, board))
 
     def segments(self, number: int, board: int) -> list[range]:
         """Return the rows of a layer on a board as it computes them: edges that it sends, the rest, edges that wait.
@@ -241,12 +245,10 @@ class _Builder:
             return self.graph.input_name
         if _is_within(rows, self.divisions.own(tensor, board)):
             return self._own_rows(tensor, board, rows)
-        needed = self.divisions.needed(tensor, board)
-        own = self.divisions.own(tensor, board)
-        needed = hull(needed, own)  # all own rows, so that they are in one place
-        if needed == rows:
+        gathered = self.divisions.gathered(tensor, board)
+        if gathered == rows:
             return self._joined(wanted)
-        return self._view(wanted, self._rows(tensor, board, needed), needed)
+        return self._view(wanted, self._rows(tensor, board, gathered), gathered)
 
     def _own_rows(self, tensor: int, board: int, rows: range) -> str:
         """Return a value with rows that a board computes: a segment, rows of one, or rows of all of them."""

@@ -27,9 +27,10 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
     for number, divided in enumerate(how.layers):
         found = _against_slices if divided.axis is Axis.CHANNELS else _against_tiles
         yield from found(graph, how, number)
-    if not how.layers[-1].is_whole:
-        boards = _boards(how.layers[-1].owners)
-        yield f"{_name(graph, -1)}: the network's output must be whole on one board, and is divided over {boards}"
+    last = how.layers[-1]
+    if last.is_whole and last.owners != (how.output_board,):
+        boards = _boards(last.owners)
+        yield f"{_name(graph, -1)}: the network's output is wanted on board {how.output_board + 1}, and is on {boards}"
 
 
 def _uncovered(graph: Graph, how: Distributions, number: int, n_boards: int) -> Iterator[str]:
