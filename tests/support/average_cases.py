@@ -9,7 +9,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, AverageOfSums, AveragePool, MaxPool, PartialSum, Shape, Window
-from tinysplit.network.layers.partial_sum import MOST_ELEMENTS
+from tinysplit.network.layers.distributed.partial_sum import MOST_ELEMENTS
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 
 KINDS_OF_AVERAGES = (PartialSum.kind, AverageOfSums.kind)

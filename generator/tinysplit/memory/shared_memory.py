@@ -9,7 +9,7 @@ from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.network.layers.views import RowJoin, RowSlice
+from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 
 
 class Place(NamedTuple):

@@ -16,8 +16,8 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.partial_sum import MOST_ELEMENTS, X_BITS, AverageOfSums, PartialSum
-from tinysplit.network.layers.views import RowJoin, RowSlice
+from tinysplit.network.layers.distributed.partial_sum import MOST_ELEMENTS, X_BITS, AverageOfSums, PartialSum
+from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.parts import has_rows, hull, needed_rows, reads_whole_input, rows_of_source, slice_of, tile_of
 
 MOST_SEGMENTS = 3  # of a tile: two edges and the rest
