@@ -15,16 +15,18 @@ from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
+from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
+from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -263,8 +265,12 @@ def distribute_network(
     """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
     if how is None:
         return quantized, ()
-    parts = distribute(quantized.graph, how, len(context.boards))
-    return distribute_quantized(quantized, parts), (parts.boards,)
+    check_distributions(quantized.graph, how, len(context.boards))
+    parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
+    found = distribute_quantized(quantized, parts)
+    for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
+        raise InputError(reason)
+    return found, (parts.boards,)
 
 
 def plan_boards(
