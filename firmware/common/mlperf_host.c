@@ -12,6 +12,7 @@
 #include "ticker.h"
 
 enum { COMMAND_CHARS = 80, COMMAND_END = '%', DEFAULT_WARM_UPS = 10, MOST_DIGITS = 9, HEX_DIGITS = 2 };
+enum { MAP_BYTES = 256, LINE_BYTES = 8 };
 
 static const char help[] =
     "ULPMark for tinyML Firmware V0.0.1\r\n"
@@ -24,6 +25,7 @@ static const char help[] =
     "db SUBCMD    : Load the input\r\n"
     "  load N     : Expect N bytes\r\n"
     "  db HH[HH]* : Load 8-bit hex byte(s) until N bytes\r\n"
+    "  print      : Print the loaded bytes as hex\r\n"
     "infer N [W=10]: Execute N inferences after W warmup loops\r\n"
     "results      : Print the result vector\r\n";
 
@@ -69,6 +71,12 @@ static uint32_t wanted_bytes(void) {
   return mlperf_settings.input_map ? network_input.bytes / mlperf_settings.input_value_bytes : network_input.bytes;
 }
 
+/* Where a byte of the input lies in its buffer. */
+static uint8_t *place_of(uint32_t index) {
+  uint32_t bytes = mlperf_settings.input_map ? mlperf_settings.input_value_bytes : 1u;
+  return network_arena + network_input.stage + index * bytes;
+}
+
 static void begin_load(const char *word) {
   uint32_t count;
   is_loading = false;
@@ -88,7 +96,7 @@ static void begin_load(const char *word) {
 
 static void store(uint8_t byte) {
   uint32_t bytes = mlperf_settings.input_map ? mlperf_settings.input_value_bytes : 1u;
-  uint8_t *to = network_arena + network_input.stage + loaded * bytes;
+  uint8_t *to = place_of(loaded);
   uint32_t value = mlperf_settings.input_map ? (uint16_t)mlperf_settings.input_map[byte] : byte;
   for (uint32_t i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8u * i);
   input_crc = crc32(input_crc, to, bytes);
@@ -115,6 +123,30 @@ static void load(const char *digits) {
     is_loading = loaded < wanted_bytes();
   }
   if (!is_loading) text_out("m-load-done\r\n");
+}
+
+/* Returns a byte of the data set that gave the input at `from`: the first one of those that give the same. */
+static uint8_t byte_of(const uint8_t *from) {
+  if (!mlperf_settings.input_map) return *from;
+  int32_t value = mlperf_settings.input_value_bytes == 1 ? (int8_t)from[0] : (int16_t)(from[0] | from[1] << 8);
+  uint32_t byte = 0;
+  while (byte < MAP_BYTES - 1 && mlperf_settings.input_map[byte] != value) byte++;
+  return (uint8_t)byte;
+}
+
+/* Two digits of each loaded byte, with what stands before and behind them. */
+static const char *buffer_part(uint32_t part) {
+  static const char digits[] = "0123456789abcdef";
+  static char text[HEX_DIGITS + 1];
+  uint32_t index = part / 3;
+  if (index >= loaded) return NULL;
+  bool is_end = (index + 1) % LINE_BYTES == 0 || index + 1 == loaded;
+  if (part % 3 == 0) return index % LINE_BYTES ? "-" : "m-buffer-";
+  if (part % 3 == 2) return is_end ? "\r\n" : "";
+  uint8_t byte = byte_of(place_of(index));
+  text[0] = digits[byte >> 4];
+  text[1] = digits[byte & 15u];
+  return text;
 }
 
 /* Commands: whether they are done when they return. */
@@ -171,6 +203,8 @@ static bool do_db(char *rest) {
     text_out("e-[Command 'db' requires a subcommand]\r\n");
   } else if (strcmp(word, "load") == 0) {
     begin_load(next_word(&rest));
+  } else if (strcmp(word, "print") == 0) {
+    text_out_parts(buffer_part);
   } else {
     load(word);
   }

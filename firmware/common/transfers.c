@@ -109,12 +109,13 @@ void transfers_tick(void) {
 static bool is_sending(void) {
   for (uint32_t i = 0; i < network_transfer_count; i++) {
     const network_transfer_t *transfer = &network_transfers[i];
-    if (link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING) return true;
+    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
+    if (is_moving && is_sent(transfer)) return true;
   }
   return false;
 }
 
-/* While a tensor leaves, the cycle counter has to count. */
+/* While a tensor leaves, the cycle counter has to count; a board that only receives sleeps until the line is idle. */
 bool transfers_poll(void) {
   for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
   return board_link_uarts[0].settings->driver != UART_LINK_POLLING && !is_sending();

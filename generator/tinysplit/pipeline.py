@@ -10,20 +10,23 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.boards.catalog import load_all
+from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
+from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
+from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -83,6 +86,8 @@ class Context:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
         graph = import_model(model)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
+        for name in board_names:
+            check_probe_baud(name, settings.host_baud)
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property
@@ -202,6 +207,8 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
+    if search.slices is not Slices.NONE:
+        raise UsageError("--bits auto splits whole layers: use --bits 8 or 16 with --slices")
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
@@ -258,8 +265,12 @@ def distribute_network(
     """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
     if how is None:
         return quantized, ()
-    parts = distribute(quantized.graph, how, len(context.boards))
-    return distribute_quantized(quantized, parts), (parts.boards,)
+    check_distributions(quantized.graph, how, len(context.boards))
+    parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
+    found = distribute_quantized(quantized, parts)
+    for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
+        raise InputError(reason)
+    return found, (parts.boards,)
 
 
 def plan_boards(
@@ -303,6 +314,8 @@ def generate_folder(
     used; UsageError and CheckFailedError as the stages do.
     """
     check_split_matches(split, context.graph, context.boards)
+    if split.slices and (goal or context.mlperf):
+        raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
     check_output_folder(out)

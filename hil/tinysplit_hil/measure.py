@@ -206,7 +206,7 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
-        output, i_s = infer(boards, pipeline, data)
+        output, i_s = _infer(boards, pipeline, data)
         records = read_times(boards, pipeline)
         boards.check_flash()
         return _Inference(output, i_s, records)
@@ -214,7 +214,7 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
         raise boards.explain(error) from None
 
 
-def infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
     """Run one inference of a run that has begun; return its output, and I in seconds."""
     timeout_s = boards.timeout_s
     last = boards.clients[pipeline.output_board]

@@ -78,7 +78,9 @@ def measure_boards(
         if settings.is_pipelined:
             with steps(messages, f"streaming through {rig.kind} boards", len(inputs)) as advance:
                 streamed = stream(project, rig, inputs, advance, fail_fast=settings.fail_fast)
-        timeline = record_timeline(project, rig, inputs, messages) if settings.has_timeline else None
+        timeline = None
+        if settings.has_timeline:
+            timeline = record_timeline(project, rig, inputs, messages, is_pipelined=settings.is_pipelined)
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)

@@ -174,6 +174,7 @@ class MeasureReport:
                 "name": layer.name,
                 "kind": layer.kind,
                 "board": layer.board,
+                "part": layer.part.model_dump(mode="json") if layer.part else None,
                 "macc": layer.macc,
                 "cycles": time.cycles.mean,
                 "cycles_min": time.cycles.smallest,

@@ -92,6 +92,8 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
 def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[Rig]:
     """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
     file = read_rig_of_project(path, project)
+    if file.virtual:
+        file.virtual.check_runs(path)
     with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
         if file.virtual and shares_time:
             served = _served(path, file.virtual, dict(zip(urls, ports.values(), strict=True)))

@@ -93,6 +93,12 @@ def stream(
     return results.stream(project)
 
 
+def stream_through(boards: Boards, pipeline: Pipeline, inputs: IntArray) -> None:
+    """Stream `inputs` through one copy of the network, in a run that has begun, until all outputs are there."""
+    copy = _Copy(boards, pipeline, inputs, deque(range(len(inputs))))
+    boards.run([*copy.tasks(_Results(len(inputs), lambda _: None))])
+
+
 class _Results:
     """Outputs by sample, and the times of all runs."""
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinysplit.common.units import MS
-from tinysplit.project.manifest import ProjectLayer
+from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import Stream
 from tinysplit_hil.timeline.report import print_timeline_report
@@ -69,6 +69,11 @@ def _layer_table(report: MeasureReport) -> Table:
     return table
 
 
+def _tensor(cut: ProjectCut) -> str:
+    """Return the layer that computes a tensor; of a part, also what it is of its output."""
+    return f"{cut.part.layer}: {cut.part}" if cut.part else str(cut.after_layer)
+
+
 def _layer_name(layer: ProjectLayer) -> str:
     """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
     return f"{layer.part.layer}: {layer.part}" if layer.part else layer.name
@@ -77,10 +82,10 @@ def _layer_name(layer: ProjectLayer) -> str:
 def _cut_table(report: MeasureReport) -> Table:
     """Return a table with a row per cut."""
     table = _table(report, "Communication: T by cut")
-    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries")
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
-            *(str(cut.number), str(cut.after_layer), f"{cut.from_board}->{cut.to_board}"),
+            *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
             _grouped(cut.payload_bytes),
             *_times(cut.estimated_s, time.seconds.mean),
             *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),

@@ -14,6 +14,7 @@ from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivi
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
+from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import check_connected
 from tinysplit.plan.wiring import Link, wire_all
@@ -97,7 +98,7 @@ def run_wiring_test(
     check_rig(rig)
     candidates = candidates_of(request.boards, request.links, is_auto=request.is_auto)
     project = generate_wiring_test(request.boards, candidates.links, request.links.driver, folder)
-    with steps(messages, f"building the wiring test of {len(request.boards)} boards in {folder}"):
+    with steps(messages, f"building the wiring test of {counted(len(request.boards), 'board')} in {folder}"):
         build_projects([folder / board.directory for board in project.boards])
     for link in project.links:
         messages.print(wiring_text(link), highlight=False, markup=False, soft_wrap=True)

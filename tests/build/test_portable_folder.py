@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
 from example import CALIBRATION, MODEL, shared_example
@@ -55,6 +56,16 @@ def test_programs_that_are_built_in_two_places_are_the_same(tmp_path: Path) -> N
     for build in moved.glob("*/.pio"):
         shutil.rmtree(build)
     assert programs(moved) == first
+
+
+@pytest.mark.slow
+def test_debug_information_has_lines_and_the_folders_own_paths() -> None:
+    project, folder = shared_example(*BOARDS)
+    with project.boards[0].elf(folder).open("rb") as file:
+        units = [unit.get_top_DIE() for unit in ELFFile(file).get_dwarf_info().iter_CUs()]
+        names = {unit.attributes["DW_AT_name"].value: unit.attributes["DW_AT_comp_dir"].value for unit in units}
+    assert names[b"src/network.c"] == b"."
+    assert names[b"lib/tinysplit_firmware/src/schedule.c"] == b"."
 
 
 @pytest.mark.slow

@@ -32,11 +32,22 @@ def test_the_manifest_has_it_and_the_period_counts_it(split_file: Path, tmp_path
     assert slow.estimated_period_s > 784 * 10 / 9600 > usual.estimated_period_s
 
 
-def test_a_rate_that_the_uart_cannot_make_is_refused(split_file: Path, tmp_path: Path) -> None:
-    line = generate(split_file, tmp_path / "out", "--host-baud", "5200000", expect=USAGE)
+def test_a_rate_that_the_uart_cannot_make_is_refused(tmp_path: Path) -> None:
+    split = tmp_path / "split.json"
+    run("split", str(example.MODEL), "--board", "stm32f401rb", "-o", str(split))
+    line = generate(split, tmp_path / "out", "--host-baud", "6200000", expect=USAGE)
     assert line == (
-        "error: nucleo_g071rb: USART2 with its clock of 64 MHz cannot make 5200000 baud within 2%; "
-        "the nearest that it can make is 5333333"
+        "error: stm32f401rb: USART2 with its clock of 42 MHz cannot make 6200000 baud within 2%; "
+        "the nearest that it can make is 5250000"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_rate_that_the_boards_probe_cannot_do_is_refused(split_file: Path, tmp_path: Path) -> None:
+    line = generate(split_file, tmp_path / "out", "--host-baud", "3000000", expect=USAGE)
+    assert line == (
+        "error: nucleo_g071rb: the port of its ST-LINK/V2-1 cannot do 3000000 baud, but 550 to 2250000: choose such a"
+        " --host-baud"
     )
     assert not (tmp_path / "out").exists()
     assert "'--host-baud'" in generate(split_file, tmp_path / "out", "--host-baud", "0", expect=USAGE)

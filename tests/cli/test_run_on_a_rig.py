@@ -21,8 +21,8 @@ SERVED = '[virtual]\ntime_file = "t"\nports = ["a", "b"]\nnote = "n"\n[[board]]\
 @pytest.mark.parametrize(
     ("rig", "text"),
     [
-        (FIRST, "rig.toml has 1 [[board]] entries, but the project has 2 boards"),
-        (FIRST + SECOND + '[[board]]\nport = "c"\n', "rig.toml has 3 [[board]] entries, but the project has 2 boards"),
+        (FIRST, "rig.toml has 1 [[board]] table, but the project has 2 boards"),
+        (FIRST + SECOND + '[[board]]\nport = "c"\n', "rig.toml has 3 [[board]] tables, but the project has 2 boards"),
         (FIRST + SECOND + 'name = "nucleo_g071rb"\n', "has a nucleo_g071rb where the project has board 2 (nucleo_f401"),
         (FIRST + '[[board]]\nport = "/dev/ttyACM1"\n', "rig.toml has no serial_number for board 2 (nucleo_f401re), by"),
     ],

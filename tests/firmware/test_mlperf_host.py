@@ -70,6 +70,7 @@ LOADED = ["m-[Expecting 6 bytes]", "m-ready", "m-ready", "m-load-done", "m-ready
         ("db load%", ["e-[Command 'db load' needs the input's 6 bytes]"]),
         ("db load 7%", ["e-[Command 'db load' needs the input's 6 bytes]"]),
         ("db load 99999999999999999999%", ["e-[Command 'db load' needs the input's 6 bytes]"]),
+        ("db print%", []),
         ("infer 1 0%", ["e-[There is no input: use 'db load']"]),
         ("infer 0%", ["e-[Inference iterations must be >0]"]),
         ("infer -1 0%", ["e-[Inference iterations must be >0]"]),
@@ -96,6 +97,19 @@ def test_without_a_map_the_bytes_are_the_inputs_own(tmp_path: Path) -> None:
     port = compile_port(tmp_path, 2, is_mapped=False)
     lines = ask(port, "db load 12%", "db 0000010006000500ffff00ff%", "infer 1 0%")
     assert "m-results-[-0.500000,0.000000,2.500000,2.000000,-1.000000,-128.500000]" in lines
+
+
+def test_print_gives_what_was_loaded(tmp_path: Path, value_bytes: int) -> None:
+    port = compile_port(tmp_path, value_bytes, is_mapped=True)
+    lines = ask(port, *LOAD[:2], "db print%", LOAD[2], "infer 1 0%", "db print%")
+    assert lines[3:5] == ["m-buffer-64-65", "m-ready"]
+    assert lines[-2:] == ["m-buffer-64-65-6a-5e-00-ff", "m-ready"]
+
+
+def test_print_has_eight_bytes_a_line(tmp_path: Path) -> None:
+    port = compile_port(tmp_path, 2, is_mapped=False)
+    lines = ask(port, "db load 12%", "db 0000010006000500ffff00ff%", "db print%")
+    assert lines[-3:] == ["m-buffer-00-00-01-00-06-00-05-00", "m-buffer-ff-ff-00-ff", "m-ready"]
 
 
 def test_every_inference_has_the_same_input(port: Path) -> None:

@@ -119,7 +119,7 @@ def test_times_of_one_file_only_are_noted(report: MeasureReport, tmp_path: Path)
         ({"bits": 16}, "(reversal, 16 bits) are of different networks: measure the same model and bits twice"),
         ({"boards": [{"name": "nucleo_g071rb"}]}, "are of 2 boards and 1 board: compare splits over as many boards"),
         ({"schema_version": 2}, "has version 2 of the measurement file, not 3: measure again"),
-        ({"times": []}, "times: Tuple should have at least 1 item"),
+        ({"times": []}, "times needs 1 or more entries"),
     ],
 )
 def test_what_cannot_be_compared(report: MeasureReport, tmp_path: Path, changes: Mapping[str, Any], says: str) -> None:

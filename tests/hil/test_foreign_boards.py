@@ -64,7 +64,7 @@ def test_three_boards_for_a_project_of_two(tmp_path: Path, monkeypatch: pytest.M
     with desk_in(tmp_path / "desk", monkeypatch, FakeAnswers) as desk:
         desk.rig.write_text(f'{desk.rig.read_text()}[[board]]\nserial_number = "066EFF03"\n')
         line = failure(desk)
-    assert "rig.toml has 3 [[board]] entries, but the project has 2 boards: list the boards of the project" in line
+    assert "rig.toml has 3 [[board]] tables, but the project has 2 boards: remove the others, or split with" in line
 
 
 def test_a_board_whose_cable_is_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_a_board_may_have_a_port_of_its_own(rig: Path) -> None:
             ('[labgrid]\nenvironment = "lab.yaml"', ""),
             "has a target of labgrid: name its file, [labgrid] en",
         ),
-        (("environment", "config"), "is not a valid rig file (labgrid.environment: Field required)"),
+        (("environment", "config"), "is not a valid rig file (labgrid.environment is missing)"),
         (
             ('target = "second"', 'target = "second"\nserial_number = "FF"'),
             "a probe of its own or a target of labgrid",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import example
-from command_line import BAD_INPUT, TOOL, run
+from command_line import BAD_INPUT, TOOL, USAGE, run
 from served_boards import served
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
@@ -73,6 +73,10 @@ def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     assert "is not a generated folder" in run("info", str(tmp_path), expect=BAD_INPUT)
+
+
+def test_an_empty_name_is_refused() -> None:
+    assert run("info", "", expect=USAGE).startswith("error: there is no program: name an ELF file, a generated folder")
 
 
 def test_a_port_that_does_not_exist_is_named() -> None:

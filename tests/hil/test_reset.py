@@ -79,7 +79,7 @@ def test_a_board_that_does_not_reply(desk: Desk) -> None:
             NAMED,
             ("--programmer", "mass-storage"),
             USAGE,
-            "--programmer mass-storage cannot reset a board: use one",
+            "invalid value for '--programmer': 'mass-storage' is not one of 'openocd', 'pyocd', 'st-flash', 'cubep",
         ),
         (
             '[[board]]\nport = "a"\n',

@@ -8,6 +8,7 @@ import pytest
 import serial
 from serial.tools import list_ports
 
+from command_line import BAD_INPUT, run
 from fake_rig import make_project
 from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit_hil.rig import Rig, open_rig
@@ -49,23 +50,25 @@ def test_boards_by_serial_number_of_their_probe(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ToolError) as caught:
         open_spec(spec, tmp_path)
     assert str(caught.value) == (
-        "no serial port has the USB serial number FF (connected: 066EFF01 (loop://), 066EFF02 (loop://?logging=error))"
+        "no serial port has the USB serial number FF (connected: 066EFF01 (loop://), 066EFF02 (loop://?logging=error)):"
+        " connect the board, or correct the rig file; `tinysplit bench discover` lists what is plugged in"
     )
 
 
 ONE = '[[board]]\nport = "loop://"\n'
 BOTH = '[[board]]\nserial_number = "{}"\nport = "{}"\n'
+LINK = '[[link]]\nboards = {}\nuarts = ["USART1", "USART1"]\nbaud = {}\n'
 NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (ONE, InputError, "has 1 [[board]] entries, but the project has 2 boards"),
+        (ONE, InputError, "has 1 [[board]] table, but the project has 2 boards"),
         (ONE + ONE, InputError, "has the same port for two boards: loop://"),
-        ("", InputError, "is not a valid rig file (board: Field required)"),
-        ("board = 3", InputError, "is not a valid rig file (board: Input should be a valid tuple)"),
-        (ONE + "[[board]]\n", InputError, "board.1: a [[board]] needs serial_number, port or both"),
+        ("", InputError, "is not a valid rig file (board is missing)"),
+        ("board = 3", InputError, "is not a valid rig file (begin each board with a line [[board]])"),
+        (ONE + "[[board]]\n", InputError, "board 2: a [[board]] needs serial_number, port or both"),
         (
             ONE + "baud = 3\n" + ONE,
             InputError,
@@ -73,9 +76,15 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         ),
         ("speed = 3\n" + ONE, InputError, "the file has the unknown key `speed`: known are [[board]]"),
         (BOTH.format(1, "a") + BOTH.format(1, "b"), InputError, "has the same serial_number for two boards: 1;"),
-        (NAMED.format("nucleo"), InputError, "board.0: there is no board 'nucleo': `tinysplit boards` lists them"),
+        ("board = []", InputError, "is not a valid rig file (board needs 1 or more entries)"),
+        ("[[board]]\nport = 3\n" + ONE, InputError, "is not a valid rig file (board 1, port has to be text)"),
+        (ONE + LINK.format("[0, 1]", 9600), InputError, "(link 1, boards 1 has to be more than 0)"),
+        (ONE + LINK.format("[1]", 9600), InputError, "(link 1, boards 2 is missing)"),
+        (ONE + LINK.format("[1, 2]", '"fast"'), InputError, "(link 1, baud has to be a whole number)"),
+        (NAMED.format("nucleo"), InputError, "board 1: there is no board 'nucleo': `tinysplit boards` lists them"),
         (NAMED.format("nucleo_f401re") + ONE, InputError, "a nucleo_f401re where the project has board 1 (nucleo_g07"),
         ("[[board", InputError, "is not a valid rig file"),
+        ('[board]\nport = "a"', InputError, "(begin each board with a line [[board]])"),
         (ONE + '[[board]]\nport = "/dev/no_such_tty"\n', ToolError, "the port /dev/no_such_tty cannot be opened"),
         (ONE + '[[board]]\nport = "nonsense://"\n', ToolError, "the port nonsense:// cannot be opened"),
     ],
@@ -88,9 +97,24 @@ def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message
     assert "\n" not in str(caught.value)
 
 
+def test_virtual_boards_that_were_stopped(tmp_path: Path) -> None:
+    served = f'[virtual]\ntime_file = "{tmp_path}/time"\nports = ["/dev/pts/x", "loop://"]\nnote = ""\n'
+    spec = write(tmp_path, served + '[[board]]\nport = "/dev/pts/x"\n' + ONE)
+    for _ in range(2):
+        with pytest.raises(ToolError, match=r"do not run any more: start `tinysplit virtual OUT -o .*rig.toml` again"):
+            open_spec(spec, tmp_path)
+        (tmp_path / "time").touch()  # the process was killed: its port is gone
+
+
 def test_no_such_rig(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rig virtuall not found: use `virtual` or a TOML file"):
         open_spec("virtuall", tmp_path)
+
+
+def test_a_test_of_wires_names_it_too(tmp_path: Path) -> None:
+    boards = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
+    line = run("bench", "check", "--rig", str(tmp_path / "none.toml"), *boards, expect=BAD_INPUT)
+    assert "none.toml not found: use `virtual` or a TOML file with a [[board]]" in line
 
 
 def test_a_board_with_both_talks_on_its_port(tmp_path: Path) -> None:

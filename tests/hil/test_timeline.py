@@ -55,6 +55,19 @@ def recording() -> Recording:
     return record_inferences(make_small_project(), make_fake().rig, make_inputs(1))[0]
 
 
+def test_the_last_of_a_stream() -> None:
+    project = make_small_project()
+    recordings = record_inferences(project, make_fake().rig, make_inputs(8), is_pipelined=True)
+    assert [each.streamed for each in recordings] == [5, 5, 5]
+    took, layer = recordings[0].steps[2]
+    assert took.begin_s == pytest.approx(took.end_s - took.own_s)  # before, the board computed for another input
+    assert layer.begin_s == took.end_s
+    spans = list(measured_spans(project, recordings[0]))
+    assert [span.title for span in spans if span.kind is Kind.WAIT] == ["waits for the buffer of cut 1"]
+    report = TimelineReport(project, recordings)
+    assert report.timeline.title.startswith("The last of 5 streamed inferences of ")
+
+
 @pytest.fixture(scope="module")
 def report(recording: Recording) -> TimelineReport:
     return TimelineReport(make_small_project(), (recording,))

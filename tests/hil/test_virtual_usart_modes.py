@@ -163,6 +163,36 @@ def test_code_without_branches_for_longer_than_a_byte_sees_no_idle_between_bytes
     assert rig.read_word(1, 0x4002000C) == 16 - bytes_sent % 16
 
 
+@pytest.mark.parametrize("nops", [311, 1511])
+@pytest.mark.parametrize("computes", ["sender", "receiver", "both"])
+def test_code_without_branches_beside_dma_sees_no_idle_between_bytes(tmp_path: Path, nops: int, computes: str) -> None:
+    over8, bytes_sent = 1 << 15, 64  # a byte takes 80 cycles
+    computing = "for (OUT[64] = 0; OUT[64] < 20; OUT[64]++) compute();"
+    sender = f"""void reset(void) {{
+      begin(16, {over8}, 128);
+      for (volatile int i = 0; i < 200; i++) {{}}
+      WORD(0x40020800) = 51; WORD(0x40020010) = 0x40013828; WORD(0x40020014) = 0x20000100;
+      WORD(0x4002000C) = {bytes_sent}; WORD(0x40020008) = 1u << 7 | 1u << 4 | 1;
+      {computing if computes != "receiver" else ""}
+      rest();
+    }}"""
+    receiver = f"""
+    void usart1(void) {{ OUT[0]++; USART1->ICR = 16; }}
+    void reset(void) {{
+      OUT[0] = 0;
+      begin(16, {over8} | 0x10, 64); ring();
+      WORD(0xE000E100) = 1u << 27;
+      {computing if computes != "sender" else ""}
+      rest();
+    }}"""
+    compute = f'void compute(void) {{ __asm volatile(".rept {nops}; nop; .endr"); }}'
+    program = f"{G0_PROGRAM} __attribute__((noinline, unused)) static {compute}"
+    rig = rig_of(tmp_path, (G0, program + sender), (G0, program + receiver), handlers={16 + 27: "usart1"})
+    rig.run_until(10 * MS_PS)
+    assert rig.read_word(1, 0x4002000C) == 16 - bytes_sent % 16
+    assert outs(rig, 1) == [2]  # after the receiver is enabled, and after the last byte
+
+
 def test_the_f4_clears_idle_by_reading_sr_then_dr_and_tc_by_reading_sr_then_writing_dr(tmp_path: Path) -> None:
     body = """void reset(void) {
       begin(139, 0, 0);

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from average_cases import KINDS_OF_AVERAGES, global_average, in_tiles, inputs_of_tiles, random_tiles
 from kernels_on_host import CORES, all_kernels, assert_c_equals_the_reference, compile_all, write_layers
 from layer_cases import (
     KINDS_AND_BITS,
@@ -49,12 +50,13 @@ from tinysplit.network.layers import (
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+COMPUTED = {name for name, kind in KINDS.items() if not kind.is_view}  # views have no C
 CASES_A_KIND = cases(quick=2, full=5, nightly=64)
 
 
 def test_every_kind_has_a_template_and_every_template_a_kind() -> None:
     templates = {path.name.removesuffix(".c.j2") for path in (package_files.templates() / "layers").glob("*.j2")}
-    assert templates == set(KINDS) == set(MAKERS)
+    assert templates == COMPUTED == {*MAKERS, *KINDS_OF_AVERAGES}
 
 
 @pytest.mark.parametrize(("kind", "bits"), KINDS_AND_BITS)
@@ -90,6 +92,15 @@ def test_c_equals_the_integer_reference_with_zero_points_of_16_bits(tmp_path: Pa
     layers = [with_zero_points(rng, random_quantized(rng, "mul", 16)) for _ in range(8)]
     assert any(quantized.layer.is_halved(quantized.formats) for quantized in layers if isinstance(quantized.layer, Mul))
     assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_sums_of_rows_and_their_average_equal_the_average_of_the_map(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    for number in range(CASES_A_KIND):
+        tiles = random_tiles(rng)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert_c_equals_the_reference(folder, rng, tiles, given=inputs_of_tiles(rng, tiles))
 
 
 def very_large_pools(rng: np.random.Generator) -> list[QuantizedLayer]:
@@ -163,7 +174,11 @@ def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:
 @pytest.mark.parametrize("core", CORES)
 def test_c_compiles_without_warnings_for_the_cores(core: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    layers = [*(random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS), *very_large_pools(rng)]
+    layers = [
+        *(random_quantized(rng, kind, bits) for kind, bits in KINDS_AND_BITS),
+        *very_large_pools(rng),
+        *random_tiles(rng),
+    ]
     kernels = all_kernels(layers, (core,))
     compile_all(("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2"), tmp_path, write_layers(tmp_path, kernels))
 
@@ -199,9 +214,9 @@ SMALL: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y", "in
 def golden_kernels() -> dict[str, LayerSource]:
     """Return the plain kernel of one small layer a kind; between them they show all that the templates can print."""
     layers = (*golden_layers_with_weights(), *golden_layers_without_weights())
-    return {
-        layer.kind: LayerSource(quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits), Direct()) for layer, bits in layers
-    }
+    quantized = [quantize_one(layer, (-4.0, 3.9), (-1.9, 3.9), bits) for layer, bits in layers]
+    average = quantize_one(global_average(SMALL_SHAPE), (-4.0, 3.9), (-1.9, 3.9), 8)
+    return {each.layer.kind: LayerSource(each, Direct()) for each in (*quantized, *in_tiles(average, [3, 1]))}
 
 
 def golden_layers_with_weights() -> list[tuple[Layer, int]]:
@@ -254,7 +269,7 @@ def golden_layers_without_weights() -> list[tuple[Layer, int]]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(COMPUTED))
 def test_c_reads_as_the_golden_file(kind: str, request: pytest.FixtureRequest) -> None:
     path = GOLDEN / f"{kind}.c"
     rendered = render_layer(golden_kernels()[kind], 3)

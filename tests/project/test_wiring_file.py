@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_used_names_the_command(tmp_path: Path, boards: tu
     path.write_text("{")
     assert failure(path, two) == f"{path} is not JSON: {command}"
     path.write_text("{}")
-    assert failure(path, two) == f"{path}: tinysplit_version: Field required: {command}"
+    assert failure(path, two) == f"{path}: tinysplit_version is missing: {command}"
     write_wiring(path, file_of(*boards[1:]))
     assert failure(path, two) == (
         f"{path} is of nucleo_f401re, nucleo_f446re, not of nucleo_g071rb, nucleo_f401re: {command}"

@@ -90,6 +90,7 @@ def _make_board(number: int) -> ProjectBoard:
         arena_bytes=600,
         core_hz=CORE_HZ,
         staged_cuts=(1,),
+        takes_input=number % 2 == 1,  # the first of two
     )
 
 

@@ -211,6 +211,13 @@ class DebugRegisters(FileModel):
     source: Source
 
 
+class OwnProbe(FileModel):
+    """The probe on the board, to whose serial port the host UART is connected."""
+
+    family: Literal["ST-LINK/V2-1", "STLINK-V3"]
+    source: Source
+
+
 class BoardFile(FileModel):
     """boards/<name>.toml."""
 
@@ -222,6 +229,7 @@ class BoardFile(FileModel):
     clock: BusLimits
     power: Currents
     debug: DebugId
+    probe: OwnProbe | None = None
     host_uart: UartWiring
     ground: GroundPin
     markers: MarkerPins

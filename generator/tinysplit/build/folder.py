@@ -7,6 +7,7 @@ from rich.console import Console
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
 from tinysplit.common.progress import steps
+from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 
 
@@ -16,7 +17,7 @@ def build_folder(project: Project, folder: Path, messages: Console) -> BuildRepo
     The errors are those of `build_projects`.
     """
     directories = [folder / board.directory for board in project.boards]
-    with steps(messages, f"building {len(directories)} projects", len(directories)) as advance:
+    with steps(messages, f"building {counted(len(directories), 'project')}", len(directories)) as advance:
         done: list[Path] = []
 
         def count_built(directory: Path) -> None:

@@ -24,7 +24,7 @@ from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, p
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.labgrid_targets import programmer_of
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
-from tinysplit_hil.bench.reset import ResetBy, reset_by_host, reset_by_power, reset_by_probes
+from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
@@ -71,14 +71,20 @@ def check(
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
         raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+    text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    text = "" if rig == VIRTUAL else Path(rig).read_text(encoding="utf-8")
     found = check_bench(boards, rig, folder, programmer, messages)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
         write_links(out, text, found.rig_links)
         messages.print(f"wrote {out} with {counted(len(found.rig_links), 'link')}", highlight=False, soft_wrap=True)
     found.check()
+
+
+def _text(rig: Path) -> str:
+    """Return the text of a rig file. Raises InputError where it is missing or not valid."""
+    read_rig_file(rig)
+    return rig.read_text(encoding="utf-8")
 
 
 def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
@@ -104,7 +110,9 @@ def reset(
             " labgrid."
         ),
     ] = ResetBy.PROBE,
-    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    programmer: Annotated[
+        Resetter, typer.Option(help="Program that resets boards by their probes.")
+    ] = Resetter.OPENOCD,
     host_baud: HostBaud = CostSettings.host_baud,
     as_json: Json = False,
 ) -> None:
@@ -113,7 +121,7 @@ def reset(
         raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
     found = {
-        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, programmer),
+        ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, ProgrammerName(programmer)),
         ResetBy.HOST: lambda: reset_by_host(rig, numbers, host_baud),
         ResetBy.POWER: lambda: reset_by_power(rig, numbers),
     }[by]()

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from tinysplit.cli.options import Json, emit
+from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.note import note_of_elf, note_of_port
 
@@ -21,6 +22,8 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show what a program is: model, project hash, board, clock, baud rates, versions."""
+    if not target:
+        raise UsageError("there is no program: name an ELF file, a generated folder, or the serial port of a board")
     path = Path(target)
     if path.is_dir():
         notes = _notes_of_folder(path)

@@ -121,7 +121,7 @@ class MeasureOptions:
         files = ResultFiles(
             json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
         )
-        files.check()
+        files.check(self.vcd)
         return files
 
 
@@ -179,7 +179,10 @@ def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
     if split.widths:
         raise UsageError(f"{path} was made with --bits auto: use --bits auto, or split again with --bits {bits}")
     if split.bits != bits:
-        raise UsageError(f"{path} was made for {split.bits} bits, not {bits}: split again with --bits {bits}")
+        raise UsageError(
+            f"{path} was made for {split.bits} bits, not {bits}: use --bits {split.bits}, or split again with"
+            f" --bits {bits}"
+        )
 
 
 def build(folder: Folder, as_json: Json = False) -> None:

@@ -22,11 +22,12 @@ from tinysplit.cli.options import (
     messages,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
 from tinysplit.project.split_file import read_split, write_split
+from tinysplit.slices.search import Slices
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.arrivals import print_arrivals
@@ -99,6 +100,8 @@ def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
 def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
     if replicate:
         raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
+    if options.slices is not Slices.NONE:
+        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
     other_links = options.link or options.is_auto
     if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
         raise UsageError(
@@ -116,6 +119,8 @@ def pareto(
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
+    if options.slices is not Slices.NONE:
+        raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages)
     front = pipeline.pareto_front(context, second_objective, options.search)
@@ -131,6 +136,10 @@ def arrivals(
 ) -> None:
     """Simulate inputs at a frame rate: latency and waiting time with a split, and with copies of the whole network."""
     file = read_split(split_file)
+    if file.slices:
+        raise InputError(
+            f"{split_file} divides layers over boards, which arrivals does not know: split without --slices"
+        )
     context = pipeline.Context.load(model, file.board_names, file.settings, messages)
     report = pipeline.simulate(context, file, frame_rate, input_count)
     emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))

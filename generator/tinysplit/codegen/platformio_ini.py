@@ -16,7 +16,7 @@ class Flags:
     """Every flag of compiler and linker but -mcpu and macros."""
 
     machine: Sequence[str] = ("-mthumb", "-mfloat-abi=soft")
-    compiler: Sequence[str] = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
+    compiler: Sequence[str] = ("-std=c11", "-O2", "-g", "-ffunction-sections", "-fdata-sections")
     warnings: Sequence[str] = ("-Wall", "-Wextra")
     linker: Sequence[str] = ("-Wl,--gc-sections",)
 

@@ -29,7 +29,7 @@ from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
 
-BUILD_SCRIPTS = ("checksum.py", "size_line.py")
+BUILD_SCRIPTS = ("checksum.py", "debug_paths.py", "size_line.py")
 
 
 def generate(

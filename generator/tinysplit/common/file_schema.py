@@ -1,6 +1,8 @@
 """Base of all file schemas: frozen, unknown keys forbidden, one line about the first error."""
 
 import json
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,11 +17,48 @@ class FileModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+# What pydantic's types of errors mean, with the names of their contexts; those that are missing keep their own words.
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is no known key",
+    "string_type": "has to be text",
+    "int_type": "has to be a whole number",
+    "int_parsing": "has to be a whole number",
+    "int_from_float": "has to be a whole number",
+    "float_type": "has to be a number",
+    "bool_type": "has to be true or false",
+    "tuple_type": "has to be a list",
+    "list_type": "has to be a list",
+    "dict_type": "has to be a table",
+    "model_type": "has to be a table",
+    "literal_error": "has to be {expected}",
+    "enum": "has to be {expected}",
+    "greater_than": "has to be more than {gt}",
+    "greater_than_equal": "has to be at least {ge}",
+    "less_than": "has to be less than {lt}",
+    "less_than_equal": "has to be at most {le}",
+    "too_short": "needs {min_length} or more entries",
+    "too_long": "has more than {max_length} entries",
+}
+
+
 def first_mistake(error: ValidationError) -> str:
-    """Return the first validation error with its location: "boards.0.name: Field required"."""
+    """Return the first validation error in plain words: "boards 1, name is missing"; entries count from 1."""
     first = error.errors()[0]
-    where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    where, words = _place(first["loc"]), _WORDS.get(first["type"])
+    if words and where:
+        return f"{where} {words.format(**first.get('ctx', {}))}"
+    what = first["msg"].removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
+
+
+def _place(location: Sequence[int | str]) -> str:
+    """Return ("board", 1, "port") as "board 2, port"."""
+    place = ""
+    for before, part in pairwise((None, *location)):
+        separator = "" if before is None else " " if isinstance(part, int) else ", " if isinstance(before, int) else "."
+        place += f"{separator}{part + 1 if isinstance(part, int) else part}"
+    return place
 
 
 Model = TypeVar("Model", bound=FileModel)

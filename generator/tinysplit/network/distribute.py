@@ -10,22 +10,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import cast
 
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.partial_sum import MOST_ELEMENTS, AverageOfSums, PartialSum
-from tinysplit.network.layers.views import RowJoin, RowSlice
+from tinysplit.network.layers.distributed.partial_sum import MOST_ELEMENTS, X_BITS, AverageOfSums, PartialSum
+from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.parts import has_rows, hull, needed_rows, reads_whole_input, rows_of_source, slice_of, tile_of
 
 MOST_SEGMENTS = 3  # of a tile: two edges and the rest
 
 
-def distribute(graph: Graph, how: Distributions, n_boards: int) -> Graph:
-    """Return the network in which each layer's output is divided as its distribution says."""
+def distribute(graph: Graph, how: Distributions, n_boards: int, widths: BitWidths) -> Graph:
+    """Return the network in which each layer's output is divided as its distribution says.
+
+    `widths` are those of the whole network: values of 8 bits can be averaged by parts.
+    """
     whole_input = Distribution.whole(graph.in_shape, how.input_board, n_boards)
-    divisions = _Divisions(graph, (whole_input, *how.layers), how.output_board, how.edges)
+    divisions = _Divisions(graph, (whole_input, *how.layers), how.output_board, how.edges, widths)
     builder = _Builder(divisions)
     builder.add_sent_parts(NETWORK_INPUT)
     for number in range(len(graph.layers)):
@@ -43,6 +47,7 @@ class _Divisions:
     distributions: tuple[Distribution, ...]
     output_board: int
     edges: frozenset[int]
+    widths: BitWidths
 
     def of(self, tensor: int) -> Distribution:
         """Return how a tensor is divided."""
@@ -52,6 +57,8 @@ class _Divisions:
         """Return whether a layer averages a map of which several boards have rows: each sums its own."""
         layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
         if not isinstance(layer, AveragePool) or divided.axis is Axis.CHANNELS or divided.is_whole:
+            return False
+        if self.widths.of_layer(layer).x > X_BITS:
             return False
         is_global = layer.window.kernel == layer.in_shape[:2] and not layer.window.is_clipped
         return is_global and layer.window.elements <= MOST_ELEMENTS
@@ -67,7 +74,8 @@ class _Divisions:
 
     @cached_property
     def _read(self) -> Mapping[int, range]:
-        return needed_rows(self.graph)
+        sliced = (number for number in range(len(self.graph.layers)) if self.of(number).axis is Axis.CHANNELS)
+        return needed_rows(self.graph, frozenset(sliced))
 
     def is_local(self, number: int, board: int, rows: range) -> bool:
         """Return whether a board itself computes all that these rows of a layer read."""
@@ -105,19 +113,23 @@ class _Divisions:
         return range(self.graph.shape(source).height if reads_all else 0)
 
     def sent(self, tensor: int, board: int) -> list[range]:
-        """Return the rows of a board's own part of a tensor that each other board reads."""
+        """Return the rows of a board's own part of a tensor that each other board has to get."""
         own = self.own(tensor, board)
         others = (other for other in range(len(self.of(tensor).parts)) if other != board)
-        return [rows for other in others if (rows := _shared(own, self.needed(tensor, other)))]
+        return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
+
+    def gathered(self, tensor: int, board: int) -> range:
+        """Return the rows of a tensor that a board has in one place: what it reads, and all that it computes."""
+        return hull(self.needed(tensor, board), self.own(tensor, board))
 
     def segments(self, number: int, board: int) -> list[range]:
         """Return the rows of a layer on a board as it computes them: edges that it sends, the rest, edges that wait.
 
-        A layer without `edges` of its own is computed at once. An edge has the rows that another board reads or that
-        read those of another board.
+        A layer without `edges` of its own is computed at once, and so is one whose rows cannot be computed apart. An
+        edge has the rows that another board reads or that read those of another board.
         """
         own = self.own(number, board)
-        if not own or number not in self.edges:
+        if not own or number not in self.edges or not has_rows(self.graph, number):
             return [own] if own else []
         waiting = [not self.is_local(number, board, range(row, row + 1)) for row in own]
         top, bottom = (0, 0) if all(waiting) else (_leading(waiting), _leading(waiting[::-1]))
@@ -233,12 +245,10 @@ class _Builder:
             return self.graph.input_name
         if _is_within(rows, self.divisions.own(tensor, board)):
             return self._own_rows(tensor, board, rows)
-        needed = self.divisions.needed(tensor, board)
-        own = self.divisions.own(tensor, board)
-        needed = hull(needed, own)  # all own rows, so that they are in one place
-        if needed == rows:
+        gathered = self.divisions.gathered(tensor, board)
+        if gathered == rows:
             return self._joined(wanted)
-        return self._view(wanted, self._rows(tensor, board, needed), needed)
+        return self._view(wanted, self._rows(tensor, board, gathered), gathered)
 
     def _own_rows(self, tensor: int, board: int, rows: range) -> str:
         """Return a value with rows that a board computes: a segment, rows of one, or rows of all of them."""
@@ -302,6 +312,8 @@ class _Builder:
             return self.values[whole]
         divided = self.divisions.of(tensor)
         slices = [Part(tensor, owner, Axis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
+        if len(slices) == 1:
+            return self.values[slices[0]]
         shapes = [self.graph.shape(tensor)._replace(channels=len(part.range)) for part in slices]
         names, name = [self.values[part] for part in slices], self._name(whole)
         node = Concat(name=name, inputs=tuple(names), output=name, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))

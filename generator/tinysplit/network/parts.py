@@ -5,7 +5,7 @@ under their windows; channels of a convolution or a dense layer need its whole i
 channels of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,15 +54,18 @@ def rows_of_source(graph: Graph, number: int, k: int, rows: range) -> range:
     return range(graph.shape(graph.predecessors[number][k]).height) if read is None else read
 
 
-def needed_rows(graph: Graph) -> Mapping[int, range]:
+def needed_rows(graph: Graph, sliced: Collection[int] = ()) -> Mapping[int, range]:
     """Return the rows of each tensor, from the first to the last, that the network's output depends on.
 
-    Pools and strides that do not divide a height leave rows out, and with them rows of all layers before.
+    Pools and strides that do not divide a height leave rows out, and with them rows of all layers before. Layers that
+    are `sliced` compute all rows.
     """
     needed = {len(graph.layers) - 1: range(graph.out_shape.height)}
     for number in reversed(range(len(graph.layers))):
         for k, source in enumerate(graph.predecessors[number]):
-            needed[source] = hull(needed.get(source, range(0)), rows_of_source(graph, number, k, needed[number]))
+            every_row = range(graph.shape(source).height)
+            rows = every_row if number in sliced else rows_of_source(graph, number, k, needed[number])
+            needed[source] = hull(needed.get(source, range(0)), rows)
     return needed
 
 

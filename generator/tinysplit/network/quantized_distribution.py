@@ -12,7 +12,7 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.partial_sum import SUM_BITS, AverageOfSums, PartialSum
+from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, AverageOfSums, PartialSum
 from tinysplit.network.parts import slice_of_formats, slice_of_parameters
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 
@@ -56,4 +56,4 @@ def _quantized(quantized: QuantizedGraph, node: Layer, part: Part, inputs: tuple
 
 def _is_gathering(quantized: QuantizedGraph, node: Layer, part: Part) -> bool:
     """Return whether a concatenation brings slices of a tensor together, in place of being a layer of the network."""
-    return isinstance(node, Concat) and len(node.inputs) > 1 and node.name != quantized.graph.layers[part.tensor].name
+    return isinstance(node, Concat) and node.name != quantized.graph.layers[part.tensor].name

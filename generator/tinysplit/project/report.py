@@ -63,13 +63,17 @@ def wiring_text(link: ProjectLink) -> str:
 def _print_hand_offs(project: Project, console: Console) -> None:
     """Print how each cut crosses, and the latency with streamed hand-offs."""
     for cut in project.cuts:
+        if cut.part:
+            what = f"{cut.part} of layer {cut.part.layer}" if cut.part.layer else f"{cut.part} of the input"
+            console.print(f"{what}: board {cut.from_board} to board {cut.to_board}", highlight=False)
+            continue
         reason = f" ({cut.why_whole})" if cut.why_whole else ""
         line = f"output of layer {cut.after_layer} to board {cut.to_board}: {_hand_off(cut)}{reason}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if project.has_streamed_cuts:
+    if project.overlaps:
         whole_s = project.estimated_l_s + project.estimated_t_s
-        streamed_s = whole_s - project.estimated_saved_s
-        line = f"I {streamed_s * MS:.2f} ms, with whole hand-offs L + T = {whole_s * MS:.2f} ms (estimated)"
+        otherwise = "one after the other" if project.is_distributed else "with whole hand-offs"
+        line = f"I {project.estimated_i_s * MS:.2f} ms, {otherwise} L + T = {whole_s * MS:.2f} ms (estimated)"
         console.print(line, highlight=False, soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
 from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels import Optimize
@@ -343,7 +344,9 @@ def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Bo
             f"the split assigns {len(split_file.assignment)} layers, {graph.name} has {len(graph.layers)}: split again"
         )
     if len(split_file.boards) != len(boards):
-        raise InputError(f"the split was made for {len(split_file.boards)} boards, not {len(boards)}: split again")
+        raise InputError(
+            f"the split was made for {counted(len(split_file.boards), 'board')}, not {len(boards)}: split again"
+        )
     for there, here in zip(split_file.boards, boards, strict=True):
         if there.sha256 != here.sha256:
             raise InputError(

@@ -11,9 +11,11 @@ from itertools import permutations, product
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
@@ -129,8 +131,12 @@ class SliceSearch:
         """Evaluate a candidate; return whether it is the best so far."""
         self.explored += 1
         how = candidate.distributions(self.graph, len(self.boards))
-        parts = distribute(self.graph, how, len(self.boards))
+        if any(reasons_against(self.graph, how, len(self.boards))):
+            return False
+        parts = distribute(self.graph, how, len(self.boards), self.widths)
         widths = distributed_widths(self.graph, parts, self.widths)
+        if any(unaligned_rows(parts, widths)):
+            return False
         settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
         problem = make_problem(parts, self.boards, settings, widths)
         found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))

@@ -13,6 +13,7 @@ from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivi
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_OVERHEAD_BYTES
+from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.plan.wiring import wire_all
 from tinysplit.project.manifest import Project
@@ -158,7 +159,7 @@ def check_boards(boards: Sequence[Board], project: Project, rig: Rig, messages: 
         heard = client.exchange(bauds, FINDING_FRAMES, FINDING_BYTES)
         heard = {end: heard[end] for end in uarts}
         crossed = _find_crossed(client, bauds, heard)
-    with steps(messages, f"measuring the clocks of {len(boards)} boards"):
+    with steps(messages, f"measuring the clocks of {counted(len(boards), 'board')}"):
         clocks = measure_clocks(client)
     pairs = [
         (end, count.sender)

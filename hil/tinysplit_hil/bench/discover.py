@@ -12,7 +12,7 @@ from tinysplit.boards.catalog import board_names
 from tinysplit.boards.debug_port import DEVICE_ID_MASK, DebugPort, load_debug_port
 from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import counted, plain_table
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
 from tinysplit_hil.bench.stlink import Probe, connected_probes
 
@@ -67,7 +67,7 @@ def discover(messages: Console) -> Bench:
     if programmer is None:
         note = f"device ids are not read without a programmer: {PROGRAMMERS[ProgrammerName.OPENOCD].remedy}"
         return Bench(tuple(FoundBoard(probe, None, (), note) for probe in probes), note)
-    with steps(messages, f"reading the parts of {len(probes)} boards with {programmer.name}"):
+    with steps(messages, f"reading the parts of {counted(len(probes), 'board')} with {programmer.name}"):
         return Bench(tuple(_found(probe, programmer) for probe in probes), "")
 
 

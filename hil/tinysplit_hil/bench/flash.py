@@ -16,6 +16,7 @@ from tinysplit.build.report import BuildReport
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import ELF_IN_PROJECT
+from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
@@ -152,7 +153,7 @@ def flash_project(
     programmer.require([target.port for target in targets], [target.probe for target in targets])
     sizes = _image_bytes(project, folder, messages)
     with open_rig(str(rig_file), project, folder, is_in_real_time=True) as rig:
-        with steps(messages, f"asking {len(targets)} boards what they run"):
+        with steps(messages, f"asking {counted(len(targets), 'board')} what they run"):
             images = running_images(project, rig, rig.ports)
         wanted = [target for target in targets if force or not images[target.board.number].is_new]
         _check_parts(wanted, programmer, messages)
@@ -218,7 +219,7 @@ def _check_parts(targets: Sequence[Target], programmer: Programmer, messages: Co
     """Raise ToolError, before anything is written, unless each probe reaches the part that the image is for."""
     if not (targets and programmer.read):
         return
-    with steps(messages, f"reading the parts of {len(targets)} boards with {programmer.name}"):
+    with steps(messages, f"reading the parts of {counted(len(targets), 'board')} with {programmer.name}"):
         reasons = _each(programmer, targets, lambda target: _reason_against(target, programmer))
     wrong = [f"{target.title}: {reason}" for target, reason in zip(targets, reasons, strict=True) if reason]
     if wrong:
@@ -253,7 +254,7 @@ def _program(targets: Sequence[Target], programmer: Programmer, messages: Consol
     """Flash the boards, side by side where the programmer allows it; one that fails does not end the others."""
     if not targets:
         return {}
-    with steps(messages, f"flashing {len(targets)} boards with {programmer.name}"):
+    with steps(messages, f"flashing {counted(len(targets), 'board')} with {programmer.name}"):
         done = _each(programmer, targets, lambda target: _program_one(target, programmer))
     return {target.board.number: each for target, each in zip(targets, done, strict=True)}
 
@@ -283,5 +284,5 @@ def _images_after(
     """Return what the boards run that were flashed, as soon as they do."""
     if not programmed:
         return {}
-    with steps(messages, f"asking {len(programmed)} boards what they run"):
+    with steps(messages, f"asking {counted(len(programmed), 'board')} what they run"):
         return running_images(project, rig, programmed, BOOT_S)

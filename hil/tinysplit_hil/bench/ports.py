@@ -1,6 +1,7 @@
 """Serial ports of real boards: opened for one program alone, with what to do where that fails."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,14 +27,15 @@ def open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
     try:
         port = serial.serial_for_url(name, baudrate=baud, write_timeout=write_timeout_s, exclusive=True)
     except (serial.SerialException, ValueError, KeyError, OSError) as error:  # KeyError: options of a URL
-        raise ToolError(f"the port {name} cannot be opened ({one_line(error)}): {_remedy(error)}") from None
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else one_line(error)
+        raise ToolError(f"the port {name} cannot be opened ({reason}): {_remedy(number)}") from None
     with port:
         port.reset_input_buffer()
         yield port
 
 
-def _remedy(error: Exception) -> str:
-    number = getattr(error, "errno", None)
+def _remedy(number: int | None) -> str:
     if number in _NO_PERMISSION:
         return (
             "join the group dialout (`sudo usermod -aG dialout $USER`, then log in again), or install the udev rules"

@@ -100,9 +100,14 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
         "Access denied",
         "insufficient permissions",
     ),
-    "the probe is in use: end the other program (debugger, IDE)": ("LIBUSB_ERROR_BUSY", "Resource busy"),
+    "the probe is in use: end the other program (debugger, IDE)": (
+        "LIBUSB_ERROR_BUSY",
+        "Resource busy",
+        r"Error on socket 'remote_bitbang\w*'",  # of virtual boards
+    ),
     "the probe is not connected, or in use: check its cable and serial number (`tinysplit bench discover`)": (
         "Error: open failed",
+        "socket 'Failed to connect'",  # of virtual boards
         "Couldn't find any ST-Link",
         "No connected debug probe matches",
         "No target device available",

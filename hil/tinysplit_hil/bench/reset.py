@@ -34,6 +34,15 @@ class ResetBy(StrEnum):
     POWER = "power"  # of a target of labgrid
 
 
+class Resetter(StrEnum):
+    """The programmers that reset boards."""
+
+    OPENOCD = ProgrammerName.OPENOCD.value
+    PYOCD = ProgrammerName.PYOCD.value
+    ST_FLASH = ProgrammerName.ST_FLASH.value
+    CUBEPROGRAMMER = ProgrammerName.CUBEPROGRAMMER.value
+
+
 @dataclass(frozen=True)
 class ResetBoard:
     """A board that was reset: its title, and what has done it."""
@@ -70,11 +79,8 @@ _COMMANDS: Mapping[ProgrammerName, Callable[[DebugPort, ProbeChoice], Command]] 
 def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerName) -> dict[int, Command]:
     """Return the command that resets each board by its probe, by number; no `numbers` are all boards.
 
-    Raises InputError where the rig file lacks a name or a probe, UsageError for a board that it lacks and a programmer
-    that resets nothing.
+    Raises InputError where the rig file lacks a name or a probe, UsageError for a board that it lacks.
     """
-    if programmer not in _COMMANDS:
-        raise UsageError(f"--programmer {programmer} cannot reset a board: use one of {', '.join(_COMMANDS)}")
     rig = read_rig_file(path)
     commands = {}
     for number in _wanted(path, rig, numbers):
@@ -105,6 +111,8 @@ def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerNa
     """Reset boards by their probes. Raises ToolError, which names all boards that were not, besides those above."""
     commands = reset_commands(path, numbers, programmer)
     rig = read_rig_file(path)
+    if rig.virtual:
+        rig.virtual.check_runs(path)
     probes = {number: _probe(path, rig, number) for number in commands}
     PROGRAMMERS[programmer].require([], list(probes.values()))
     titles = {number: _title(rig, number) for number in commands}
@@ -132,7 +140,9 @@ def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int) -> list[Re
     """Let boards reset themselves. Raises ToolError where a board does not reply, or its port cannot be opened."""
     rig = read_rig_file(path)
     if rig.virtual:
-        raise InputError(f"{path} has virtual boards of another process, whose time only a measurement shares")
+        raise InputError(
+            f"{path} has virtual boards of another process, whose time only a measurement shares: use --by probe"
+        )
     found = []
     with board_ports(path, rig) as ports:
         for number in _wanted(path, rig, numbers):

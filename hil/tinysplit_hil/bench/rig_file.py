@@ -14,6 +14,7 @@ from tinysplit.boards.board import board_title
 from tinysplit.boards.catalog import board_names
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.tables import counted
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
 
@@ -60,7 +61,10 @@ class RigBoard(FileModel):
         if own:
             raise ToolError(f"probe {self.serial_number} has the ports {', '.join(own)}: add `port` to its [[board]]")
         others = ", ".join(f"{number} ({device})" for number, device in sorted(connected)) or "none"
-        raise ToolError(f"no serial port has the USB serial number {self.serial_number} (connected: {others})")
+        raise ToolError(
+            f"no serial port has the USB serial number {self.serial_number} (connected: {others}): connect the board,"
+            f" or correct the rig file; {DISCOVER}"
+        )
 
 
 class ServedRig(FileModel):
@@ -72,6 +76,14 @@ class ServedRig(FileModel):
     time_file: str
     ports: tuple[str, ...]
     note: str
+
+    def check_runs(self, path: Path) -> None:
+        """Raise ToolError where that process, which has written `path`, does not serve them any more."""
+        files = (self.time_file, *(port for port in self.ports if port.startswith("/")))
+        if not all(Path(file).exists() for file in files):
+            raise ToolError(
+                f"the virtual boards of {path} do not run any more: start `tinysplit virtual OUT -o {path}` again"
+            )
 
 
 class RigLink(FileModel):
@@ -136,12 +148,16 @@ def read_rig_file(path: Path) -> RigFile:
     except FileNotFoundError:
         raise InputError(
             f"rig {path} not found: use `virtual` or a TOML file with a [[board]] for every board"
-            " (`tinysplit bench discover -o rig.toml` writes one)"
+            " (`tinysplit bench discover -o rig.toml` writes one; `tinysplit virtual OUT -o rig.toml` has one while it"
+            " runs)"
         ) from None
     except ValidationError as error:
         raise InputError(f"{path} is not a valid rig file ({_mistake(error)})") from None
-    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not a valid rig file ({error})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InputError(f"{path} is not a valid rig file ({reason})") from None
     _check_different(path, "serial_number", [board.serial_number for board in rig.board])
     _check_different(path, "port", [board.port for board in rig.board])
     _check_different(path, "target", [board.target for board in rig.board])
@@ -156,9 +172,11 @@ def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
     """Read the rig file of boards with these names, by number. Raises InputError also where it has other boards."""
     rig = read_rig_file(path)
     if len(rig.board) != len(names):
+        has_more = len(rig.board) > len(names)
+        remedy = "remove the others, or split with --use-all" if has_more else "list all of them, in their order"
         raise InputError(
-            f"{path} has {len(rig.board)} [[board]] entries, but the project has {len(names)} boards:"
-            " list the boards of the project, in its order"
+            f"{path} has {counted(len(rig.board), '[[board]] table')}, but the project has"
+            f" {counted(len(names), 'board')}: {remedy}"
         )
     for entry, (number, name) in zip(rig.board, names.items(), strict=True):
         if entry.name not in {None, name}:
@@ -187,6 +205,8 @@ def _check_different(path: Path, key: str, values: Sequence[str | None]) -> None
 def _mistake(error: ValidationError) -> str:
     """Return the first mistake; an unknown key with those that there are."""
     first = error.errors()[0]
+    if first["loc"] in {("board",), ("link",)} and first["type"] == "tuple_type":
+        return f"begin each {first['loc'][0]} with a line [[{first['loc'][0]}]]"
     if first["type"] != "extra_forbidden":
         return first_mistake(error)
     *where, key = first["loc"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from serial.tools import list_ports
 
+from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
 
 VENDOR_ID = 0x0483
@@ -18,10 +19,6 @@ PRODUCTS = {
     0x3753: "STLINK-V3 with two ports",
     0x3754: "STLINK-V3E without drive",
 }
-# Baud rates of the virtual COM port. V3: UM2448, "VCP 732 bps to 16 Mbps". ST names no limit of the V2-1: its port is
-# USART2 of an STM32F103 (PA2 and PA3, UM1724 schematics) on APB1 with 36 MHz, which makes 36 MHz / 65535 to 36 MHz / 16
-# (RM0008, fractional baud rate generation).
-_V2_1_BAUDS, _V3_BAUDS = (550, 2_250_000), (732, 16_000_000)
 _WITHOUT_PORT = (0x3748, 0x374D)
 _RULE = (
     'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}", MODE="0660",'
@@ -43,7 +40,7 @@ def check_port_baud(name: str, baud: int) -> None:
         product = PRODUCTS.get(port.pid) if port.vid == VENDOR_ID else None
         if product is None or os.path.realpath(str(port.device)) != os.path.realpath(name):
             continue
-        lowest, highest = _V2_1_BAUDS if product.startswith("ST-LINK/V2-1") else _V3_BAUDS
+        lowest, highest = next(bauds for family, bauds in PORT_BAUDS.items() if product.startswith(family))
         if not lowest <= baud <= highest:
             raise InputError(
                 f"the port {name} of an {product} cannot do {baud} baud, but {lowest} to {highest}: generate the"

@@ -24,9 +24,9 @@ class ResultFiles:
     svg: Path | None = None
     trace: Path | None = None
 
-    def check(self) -> None:
-        """Raise UsageError where a file has no folder to be in, before anything is measured for it."""
-        paths = [path for path in (self.json, self.csv, self.junit, self.svg, self.trace) if path]
+    def check(self, *others: Path | None) -> None:
+        """Raise UsageError where a file, or one of `others`, has no folder, before anything is measured for it."""
+        paths = [path for path in (self.json, self.csv, self.junit, self.svg, self.trace, *others) if path]
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{path} is to be two files: give each a name of its own")

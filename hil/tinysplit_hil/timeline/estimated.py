@@ -8,12 +8,13 @@ from tinysplit_hil.timeline.spans import Kind, Span, board_row, transfer_spans
 
 
 def estimated_spans(project: Project) -> Iterator[Span]:
-    """Yield the spans of the slowest copy, as the cost model estimates them.
+    """Yield the spans of the slowest copy, as the cost model estimates them; none of a distributed network.
 
     What streamed hand-offs save is known in sum only: each has its part by its length, half of it before the end of
     the layer that computes the tensor, half of it behind the start of the one that reads it.
     """
-    yield from _Simulation(project, project.slowest).spans()
+    if not project.is_distributed:
+        yield from _Simulation(project, project.slowest).spans()
 
 
 class _Simulation:

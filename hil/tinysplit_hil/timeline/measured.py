@@ -71,15 +71,23 @@ class _BoardSpans:
         if self._cuts[step.number].is_taken_by_rows:
             return
         arrived_s = max(step.begin_s, step.end_s - step.own_s)
-        yield self._span(Kind.WAIT, "", f"waits for cut {step.number}", step.begin_s, arrived_s)
+        if arrived_s > step.begin_s:
+            yield self._span(Kind.WAIT, "", f"waits for cut {step.number}", step.begin_s, arrived_s)
         if step.own_s:
             yield self._span(Kind.COPY, "", f"takes cut {step.number} out of its buffer", arrived_s, step.end_s)
 
     def _send(self, step: Step) -> Iterator[Span]:
-        """Yield the copy into the buffer of a tensor, or the wait until it has left where there is none."""
+        """Yield the copy into the buffer of a tensor, or the wait until it has left where there is none.
+
+        In a stream of inputs, the tensor of the inference before may have to leave the buffer first.
+        """
         if self._cuts[step.number].is_sent_by_rows:
             return
         if step.number in self._staged_cuts:
-            yield self._span(Kind.COPY, "", f"puts cut {step.number} into its buffer", step.begin_s, step.end_s)
+            free_s = step.begin_s
+            if self._recording.streamed > 1:
+                free_s = max(free_s, step.end_s - self._recording.sent[step.number].copied_s)
+                yield self._span(Kind.WAIT, "", f"waits for the buffer of cut {step.number}", step.begin_s, free_s)
+            yield self._span(Kind.COPY, "", f"puts cut {step.number} into its buffer", free_s, step.end_s)
         else:
             yield self._span(Kind.WAIT, "", f"waits until cut {step.number} has left", step.begin_s, step.end_s)

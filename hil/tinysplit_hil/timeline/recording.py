@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinysplit.common.errors import ToolError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.manifest import Project
 from tinysplit_hil.boards import Boards
-from tinysplit_hil.measure import infer, read_times
+from tinysplit_hil.measure import read_times
 from tinysplit_hil.protocol import RecordKind, Sending, TimeRecord
 from tinysplit_hil.rig import Rig
+from tinysplit_hil.stream import OUTPUTS_OF_A_PERIOD, stream_through
 from tinysplit_hil.tasks import Task
 from tinysplit_hil.timeline.clocks import AlignedClock, read_clocks
 
@@ -21,7 +24,8 @@ class Step:
     """A step of a board: a layer, from 1, a transfer, by its cut from 1, or the network's input or output.
 
     `begin_s` and `end_s` include waits, `own_s` does not; all are in seconds, and the first two begin with the
-    inference. The first step of a board begins when the inference does, or with the input.
+    inference. The first step of a board begins when the inference does, or with the input, or, where others run before,
+    when it waits no longer.
     """
 
     kind: RecordKind
@@ -44,12 +48,13 @@ class SentTensor:
 class Recording:
     """One inference: steps of the boards by number, tensors by the numbers of their cuts.
 
-    `uncertainty_s`: of the alignment of each board's clock with the host's.
+    It was the last one of `streamed` inputs. `uncertainty_s`: of the alignment of each board's clock with the host's.
     """
 
     steps: Mapping[int, Sequence[Step]]
     sent: Mapping[int, SentTensor]
     uncertainty_s: Mapping[int, float]
+    streamed: int
 
     def step(self, board: int, kind: RecordKind, number: int) -> Step:
         """Return a step of a board."""
@@ -65,29 +70,35 @@ class _Stamps:
     sendings: Sequence[Sending]
 
 
-def record_inferences(project: Project, rig: Rig, inputs: IntArray) -> tuple[Recording, ...]:
+def record_inferences(
+    project: Project, rig: Rig, inputs: IntArray, *, is_pipelined: bool = False
+) -> tuple[Recording, ...]:
     """Run the first inputs (N x H x W x C, integers) on the slowest copy, and record what its boards do.
 
-    The boards poll where they would sleep, as in sleep the clocks of most cores stop. Raises ToolError when a board
-    fails or runs firmware of before.
+    Each inference runs alone, or as the last one of a stream that keeps all boards busy. The boards poll where they
+    would sleep, as in sleep the clocks of most cores stop. Raises ToolError when a board fails or runs firmware of
+    before.
     """
     boards = Boards(project, rig)
     boards.check()
-    return tuple(_record(boards, sample.tobytes()) for sample in inputs[:MOST_RECORDINGS])
+    streamed = len(project.slowest.boards) + OUTPUTS_OF_A_PERIOD
+    alone = [sample[np.newaxis] for sample in inputs[:MOST_RECORDINGS]]
+    parts = [inputs[:streamed]] * MOST_RECORDINGS if is_pipelined else alone
+    return tuple(_record(boards, part) for part in parts)
 
 
-def _record(boards: Boards, data: bytes) -> Recording:
+def _record(boards: Boards, inputs: IntArray) -> Recording:
     boards.start_run()
     try:
         first = read_clocks(boards)
-        infer(boards, boards.project.slowest, data)
+        stream_through(boards, boards.project.slowest, inputs)
         read_times(boards, boards.project.slowest)  # once these are complete
         last = read_clocks(boards)
         stamps = {number: _read_stamps(boards, number) for number in boards.project.slowest.boards}
     except ToolError as error:
         raise boards.explain(error) from None
     clocks = {number: AlignedClock(first[number], last[number]) for number in stamps}
-    return _Aligned(boards, clocks, stamps).recording()
+    return _Aligned(boards, clocks, stamps, len(inputs)).recording()
 
 
 def _read_stamps(boards: Boards, number: int) -> _Stamps:
@@ -110,8 +121,11 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
 class _Aligned:
     """The stamps of all boards in the time of the host, from the begin of the inference."""
 
-    def __init__(self, boards: Boards, clocks: Mapping[int, AlignedClock], stamps: Mapping[int, _Stamps]) -> None:
+    def __init__(
+        self, boards: Boards, clocks: Mapping[int, AlignedClock], stamps: Mapping[int, _Stamps], streamed: int
+    ) -> None:
         self._boards = boards
+        self._streamed = streamed
         self._clocks = clocks
         self._stamps = stamps
         inputs = boards.project.slowest.input_boards
@@ -122,7 +136,9 @@ class _Aligned:
     def recording(self) -> Recording:
         steps = {number: tuple(self._steps(number)) for number in self._stamps}
         sent = {cut: tensor for number in self._stamps for cut, tensor in self._sent(number).items()}
-        return Recording(steps, sent, {number: clock.uncertainty_s for number, clock in self._clocks.items()})
+        return Recording(
+            steps, sent, {number: clock.uncertainty_s for number, clock in self._clocks.items()}, self._streamed
+        )
 
     def _seconds(self, number: int, ticks: int) -> float:
         return ticks / self._boards.identities[number].timer_hz
@@ -134,12 +150,17 @@ class _Aligned:
         stamps, steps = self._stamps[number], list[Step]()
         for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
             own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
-            begin_s = steps[-1].end_s if steps else max(0.0, end_s - own_s) if _is_input(record) else 0.0
+            begin_s = steps[-1].end_s if steps else self._first_begin_s(record, end_s - own_s)
             if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
                 end_s = begin_s
             is_cut = record.kind in (RecordKind.TRANSFER, RecordKind.COPY)
             steps.append(Step(record.kind, record.index + is_cut, begin_s, end_s, own_s))
         return steps
+
+    def _first_begin_s(self, record: TimeRecord, own_begin_s: float) -> float:
+        """Return when a board's first step begins; before it, the board may be busy with the inference before."""
+        is_known = record.kind is RecordKind.INPUT or self._streamed > 1
+        return max(0.0, own_begin_s) if is_known else 0.0
 
     def _sent(self, number: int) -> dict[int, SentTensor]:
         """Return the tensors that a board sent; its sendings are those of all its transfers, in their order."""
@@ -153,7 +174,3 @@ class _Aligned:
                 started_s = self._host_s(number, sending.started)
                 tensors[record.index + 1] = SentTensor(started_s, acknowledged_s, copied_s)
         return tensors
-
-
-def _is_input(record: TimeRecord) -> bool:
-    return record.kind is RecordKind.INPUT

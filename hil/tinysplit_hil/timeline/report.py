@@ -45,7 +45,8 @@ class TimelineReport:
         project, best = self.project, self.best
         estimated, measured = tuple(estimated_spans(project)), tuple(measured_spans(project, best))
         boards = ", ".join(project.board(number).name for number in project.slowest.boards)
-        title = f"One inference of {project.model.name} on {boards}"
+        which = "One inference" if best.streamed == 1 else f"The last of {best.streamed} streamed inferences"
+        title = f"{which} of {project.model.name} on {boards}"
         return Timeline(title, max(best.uncertainty_s.values()), rows_of(project), estimated, measured)
 
     @property
@@ -71,10 +72,12 @@ class TimelineReport:
             trace.write_text(json.dumps(trace_of(self.timeline), indent=1) + "\n", encoding="utf-8")
 
 
-def record_timeline(project: Project, rig: Rig, inputs: IntArray, messages: Console) -> TimelineReport:
+def record_timeline(
+    project: Project, rig: Rig, inputs: IntArray, messages: Console, *, is_pipelined: bool
+) -> TimelineReport:
     """Record inferences of the first inputs; see `record_inferences`."""
     with steps(messages, "recording a timeline"):
-        return TimelineReport(project, record_inferences(project, rig, inputs))
+        return TimelineReport(project, record_inferences(project, rig, inputs, is_pipelined=is_pipelined))
 
 
 def print_timeline_report(report: TimelineReport, console: Console) -> None:

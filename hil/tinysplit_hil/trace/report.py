@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit_hil.trace.times import TracedTime, TraceReport
 
@@ -25,8 +25,18 @@ def print_trace(report: TraceReport, console: Console) -> None:
             own = (str(cut.number), str(cut.after_layer), ends, str(cut.payload_bytes))
             table.add_row(*own, *_times(cut.estimated_s, time))
         console.print(table)
-    note = f"{report.inferences} inferences, edges to {report.unit_s:.3g} s; cycles at the nominal clock of each board"
+    note = f"{_inferences(report)}, edges to {report.unit_s:.3g} s; cycles at the nominal clock of each board"
     console.print(note, highlight=False, soft_wrap=True)
+
+
+def _inferences(report: TraceReport) -> str:
+    """Return how many inferences were used, and how many overlap as they do when inputs are streamed."""
+    text = counted(report.inferences, "inference")
+    if report.overlapping:
+        text += f", {report.overlapping} of which overlap (pipelined): layers contain the work for other transfers"
+    if report.left_out:
+        text += f" without {report.left_out} that overlap (pipelined)"
+    return text
 
 
 def _times(estimated_s: float, time: TracedTime) -> tuple[str, ...]:

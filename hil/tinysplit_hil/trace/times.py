@@ -1,7 +1,9 @@
 """Layers and transfers of a trace: pulses of the markers in the order of the boards' steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
 from typing import Any
 
 from tinysplit.boards.marker_pins import LAYER, TRANSFER
@@ -33,7 +35,9 @@ class TraceReport:
 
     project: Project
     unit_s: float  # of the times of edges
-    inferences: int
+    inferences: int  # whose times these are
+    overlapping: int  # of them, those that ran while another one did
+    left_out: int  # inferences that did, too, in a recording that has others
     layers: tuple[TracedTime, ...]
     cuts: tuple[TracedTime, ...]
 
@@ -48,6 +52,8 @@ class TraceReport:
         return {
             "project_hash": self.project.project_hash,
             "inferences": self.inferences,
+            "overlapping": self.overlapping,
+            "left_out": self.left_out,
             "unit_s": self.unit_s,
             "layers": [
                 {
@@ -86,35 +92,80 @@ def _json_of(time: TracedTime) -> dict[str, Any]:
 def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> TraceReport:
     """Return the times in a trace whose channels have these names, by board and kind.
 
+    Where inferences overlap, a board serves links while it computes: they count only where all of a copy of the network
+    do.
+
     Raises InputError for a project without markers, a channel that is not in the trace, and pulses that do not fit the
     steps of a board.
     """
     if not project.has_markers:
         raise InputError("the project drives no pins: generate it with --markers, and flash it")
     pulses: dict[Step, list[list[float]]] = {}  # of each inference
-    counts: dict[str, int] = {}
-    for channel in channels_of(project):
-        name = names[channel]
-        seconds = [end - begin for begin, end in trace.pulses(name)]
-        steps = _fitting_steps(project, channel, trace, name, len(seconds))
-        if not steps:
-            continue
-        counts[name] = len(seconds) // len(steps)
-        for index, step in enumerate(steps):
-            of_inferences = seconds[index :: len(steps)]
-            own = pulses.setdefault(step, [[] for _ in of_inferences])
-            for each, value in zip(own, of_inferences, strict=False):
-                each.append(value)
-    if not counts or (len(project.copies) == 1 and len(set(counts.values())) != 1):
-        found = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items()) or "no pulses"
-        raise InputError(f"{trace.path}: {found}: record all channels from idle to idle")
+    inferences = overlapping = left_out = 0
+    for copy in project.copies:
+        found = _inferences_of(project, copy, trace, names)
+        alone = _alone(found)
+        used = alone or found
+        inferences += len(used)
+        overlapping += len(used) - len(alone)
+        left_out += len(found) - len(used)
+        for inference in used:
+            for step, seconds in inference.pulses.items():
+                pulses.setdefault(step, []).append(seconds)
+    if not inferences:
+        raise InputError(f"{trace.path}: no pulses: record all channels from idle to idle")
     return TraceReport(
         project,
         trace.unit_s,
-        max(counts.values()),
+        inferences,
+        overlapping,
+        left_out,
         tuple(_layer_time(project, layer, pulses.get((LAYER, layer.board, layer.number))) for layer in project.layers),
         tuple(_cut_time(cut, pulses.get((TRANSFER, cut.from_board, cut.number))) for cut in project.cuts),
     )
+
+
+@dataclass
+class _Inference:
+    """The pulses of an inference, in seconds by what they belong to, and when the first began and the last ended."""
+
+    pulses: dict[Step, list[float]] = field(default_factory=dict)
+    begin_s: float = inf
+    end_s: float = -inf
+
+    def add(self, steps: Sequence[Step], pulses: Sequence[tuple[float, float]]) -> None:
+        """Add the pulses of a channel."""
+        for step, (begin_s, end_s) in zip(steps, pulses, strict=True):
+            self.pulses.setdefault(step, []).append(end_s - begin_s)
+            self.begin_s, self.end_s = min(self.begin_s, begin_s), max(self.end_s, end_s)
+
+
+def _inferences_of(
+    project: Project, copy: Sequence[int], trace: Trace, names: Mapping[Channel, str]
+) -> list[_Inference]:
+    """Return the inferences of a copy of the network, which runs on these boards, in their order."""
+    channels = {}  # pulses and their steps, by name
+    for channel in channels_of(project):
+        if channel[0] in copy:
+            name, pulses = names[channel], trace.pulses(names[channel])
+            steps = _fitting_steps(project, channel, trace, name, len(pulses))
+            if steps:
+                channels[name] = (pulses, steps)
+    counts = {name: len(pulses) // len(steps) for name, (pulses, steps) in channels.items()}
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items())
+        raise InputError(f"{trace.path}: {found}: record all channels from idle to idle")
+    inferences = [_Inference() for _ in range(max(counts.values(), default=0))]
+    for pulses, steps in channels.values():
+        for index, inference in enumerate(inferences):
+            inference.add(steps, pulses[index * len(steps) : (index + 1) * len(steps)])
+    return inferences
+
+
+def _alone(inferences: Sequence[_Inference]) -> list[_Inference]:
+    """Return those that began after the one before had ended, and ended before the next one began."""
+    gaps = [before.end_s <= after.begin_s for before, after in pairwise(inferences)]
+    return [each for each, *own in zip(inferences, [True, *gaps], [*gaps, True], strict=True) if all(own)]
 
 
 def _is_streamed(project: Project, layer: ProjectLayer) -> bool:
@@ -152,7 +203,7 @@ def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, 
     expected = counted(len(possible[0]), "pulse")
     raise InputError(
         f"{trace.path}: {name} has {counted(count, 'pulse')}, but an inference has {expected} there: record whole"
-        f" inferences, with a higher sample rate than {1 / trace.unit_s:.3g} Hz if pulses are missing"
+        f" inferences, one at a time, with a higher sample rate than {1 / trace.unit_s:.3g} Hz if pulses are missing"
     )
 
 

@@ -8,16 +8,16 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.conv_transpose import ConvTranspose
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.distributed.partial_sum import AverageOfSums, PartialSum
+from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
 from tinysplit.network.layers.pad import Pad
-from tinysplit.network.layers.partial_sum import AverageOfSums, PartialSum
 from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.prelu import PRelu
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.upsample import Upsample
-from tinysplit.network.layers.views import RowJoin, RowSlice
 from tinysplit.network.layers.window import Pads, Window
 
 KINDS: dict[str, type[Layer]] = {

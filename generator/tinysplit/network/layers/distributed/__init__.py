@@ -1,0 +1,1 @@
+"""Layers that occur only in distributed networks: see network/distribute.py."""

@@ -1,0 +1,95 @@
+"""Layers divided over virtual boards by rows and by channels: bit-exact."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from firmware_build import build_folder
+from onnx_builder import OnnxBuilder, conv
+from tinysplit.boards.catalog import load_all
+from tinysplit.codegen.projects import generate
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distribute_quantized
+from tinysplit.network.samples import Samples
+from tinysplit.onnx_import import import_model
+from tinysplit.plan.plan import make_plan
+from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.slices.links import with_links
+from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.report import MeasureReport
+
+pytestmark = pytest.mark.slow
+
+QUIET = Console(quiet=True)
+SAME = [1, 1, 1, 1]
+BAUD = 3_000_000
+
+
+def cnn(folder: Path) -> tuple[Path, NDArray[np.float32]]:
+    """Return a network with a residual block and a global average, and samples for it."""
+    builder = OnnxBuilder(["n", 4, 12, 8])
+    conv(builder, 8, 4, pads=SAME)
+    trunk = builder.node("Relu")
+    conv(builder, 8, 8, pads=SAME)
+    builder.node("Relu")
+    conv(builder, 8, 8, pads=SAME)
+    builder.node("Add", trunk)
+    builder.node("GlobalAveragePool")
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(np.random.default_rng(1).normal(size=(8, 5))))
+    return builder.save(folder), np.random.default_rng(0).normal(size=(2, 4, 12, 8)).astype(np.float32)
+
+
+def run(
+    model: Path, x: NDArray[np.float32], boards: tuple[str, ...], how: Distributions, order: Sequence[int], folder: Path
+) -> MeasureReport:
+    """Generate, build and measure `model`, divided over boards that are wired in an order."""
+    graph, out, loaded = import_model(model), folder / "out", load_all(boards)
+    quantized = quantize_model(graph, model, Samples(x, None), 8, QUIET).quantized
+    divided = distribute(graph, how, len(boards), BitWidths.of_quantized(quantized))
+    parts = distribute_quantized(quantized, divided)
+    settings, widths = with_links(CostSettings(baud=BAUD), loaded, order, 0), BitWidths.of_quantized(parts)
+    problem = make_problem(divided, loaded, settings, widths)
+    plan = make_plan(parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings)
+    project = generate(parts, (plan,), (BAUD, settings.host_baud), len(x), onnx.load(model), out)
+    build_folder(project, out).check()
+    np.savez(folder / "samples.npz", x=x)
+    return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
+
+
+def by_rows(graph: Graph, sizes: Sequence[int], n_whole: int) -> Distributions:
+    """Return tiles of all layers but the last ones, which board 1 has as a whole; all edges are computed apart."""
+    divided = Distribution.of_sizes(Axis.ROWS, sizes)
+    whole = [Distribution.whole(layer.out_shape, 0, len(sizes)) for layer in graph.layers[-n_whole:]]
+    n_divided = len(graph.layers) - n_whole
+    return Distributions((*[divided] * n_divided, *whole), 0, 0, frozenset(range(n_divided)))
+
+
+@pytest.mark.parametrize("sizes", [(7, 5), (3, 5, 4)])
+def test_tiles_give_the_same_bits(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    model, x = cnn(tmp_path)
+    how = by_rows(import_model(model), sizes, 2)
+    order = range(len(sizes)) if len(sizes) == 2 else (1, 0, 2)
+    report = run(model, x, ("nucleo_g071rb",) * len(sizes), how, order, tmp_path)
+    assert report.outputs.bit_exact
+    assert report.outputs.samples == len(x)
+
+
+def test_slices_give_the_same_bits(tmp_path: Path) -> None:
+    model, x = cnn(tmp_path)
+    graph = import_model(model)
+    channels = Distribution.of_sizes(Axis.CHANNELS, (4, 4))
+    *_, pool, dense = graph.layers
+    ends = [Distribution.whole(layer.out_shape, 1, 2) for layer in (pool, dense)]
+    how = Distributions((*[channels] * (len(graph.layers) - 2), *ends), 0, 1)
+    report = run(model, x, ("nucleo_g071rb", "nucleo_f401re"), how, (0, 1), tmp_path)
+    assert report.outputs.bit_exact

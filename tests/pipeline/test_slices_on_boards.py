@@ -1,0 +1,101 @@
+"""Layers divided over virtual boards: bit-exact outputs, and what the command line says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import BAD_INPUT, USAGE, run
+from example import CALIBRATION, MODEL, SAMPLES
+from onnx_builder import OnnxBuilder
+
+G0 = ("--board", "nucleo_g071rb")
+FAST = ("--baud", "3000000")
+
+
+def run_on_boards(out: Path, *options: str) -> dict[str, Any]:
+    files = ("--samples", str(SAMPLES), "--calibration", str(CALIBRATION), "--out", str(out))
+    found: dict[str, Any] = json.loads(run("run", str(MODEL), *files, "--sample-count", "6", "--json", *options))
+    return found
+
+
+@pytest.mark.slow
+def test_two_boards_halve_the_latency_by_rows(tmp_path: Path) -> None:
+    report = run_on_boards(tmp_path / "out", *G0, *G0, *FAST, "--slices", "rows")
+    assert report["output"]["bit_exact"]
+    assert report["measured_i_s"] < 0.6 * 0.041  # of one board, benchmarks/slices.py
+    assert report["latency"]["measured"]["L"] + report["latency"]["measured"]["T"] > 1.5 * report["measured_i_s"]
+    slices = report["split"]["slices"]
+    assert [len(layer["parts"]) for layer in slices["layers"]] == [2, 2, 2, 2, 2, 1, 1]
+    assert {layer["part"]["axis"] for layer in report["layers"]} == {"rows"}
+
+
+@pytest.mark.slow
+def test_three_boards_by_channels_and_several_inferences_in_flight(tmp_path: Path) -> None:
+    options = ("--slices", "channels", "--output-at", "2", "--pipelined")
+    report = run_on_boards(tmp_path / "out", *G0, *G0, *G0, *FAST, *options)
+    assert report["output"]["bit_exact"]
+    assert "channels" in {layer["axis"] for layer in report["split"]["slices"]["layers"]}
+
+
+@pytest.mark.slow
+def test_a_layer_that_no_board_can_hold_runs_on_two(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    builder = OnnxBuilder(["n", 2048])
+    builder.node("Gemm", builder.constant(rng.normal(size=(2048, 350)) / 45), builder.constant(np.zeros(350)))
+    model = builder.save(tmp_path)
+    np.savez(tmp_path / "x.npz", x=rng.normal(size=(4, 2048)).astype(np.float32))
+    boards = ("--board", "nucleo_f401re") * 2
+    options = (*boards, "--baud", "2000000", "--optimize", "flash")
+    says = run("split", str(model), *options, "--out", str(tmp_path / "split.json"), expect=1)
+    assert "bytes of flash" in says
+    files = ("--samples", str(tmp_path / "x.npz"), "--out", str(tmp_path / "out"), "--sample-count", "1")
+    report = json.loads(run("run", str(model), *options, *files, "--slices", "auto", "--json"))
+    assert report["output"]["bit_exact"]
+    assert sum(cut["payload_bytes"] for cut in report["cuts"]) == 2048 + 175
+
+
+def test_split_and_generate_through_a_file(tmp_path: Path) -> None:
+    split = tmp_path / "split.json"
+    said = run("split", str(MODEL), *G0, *G0, *FAST, "--slices", "auto", "--out", str(split))
+    assert "which work side by side" in said
+    assert "divided by" in said
+    files = ("--split", str(split), "--samples", str(CALIBRATION), "--out", str(tmp_path / "out"))
+    run("generate", str(MODEL), *files)
+    manifest = json.loads((tmp_path / "out" / "tinysplit.json").read_text())
+    assert len(manifest["network_formats"]) == 7
+    assert [board["takes_input"] for board in manifest["boards"]] == [True, False]
+
+
+def test_slices_are_left_where_they_do_not_pay(tmp_path: Path) -> None:
+    split = tmp_path / "split.json"
+    run("split", str(MODEL), *G0, *G0, "--baud", "9600", "--slices", "rows", "--out", str(split))
+    found = json.loads(split.read_text())
+    assert (
+        found["slices"] is None
+        or len({part["board"] for each in found["slices"]["layers"] for part in each["parts"]}) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--slices", "auto", "--input-at", "3"), "--input-at 3: there are 2 boards"),
+        (("--slices", "auto", "--output-at", "9"), "--output-at 9: there are 2 boards"),
+        (("--slices", "auto", "--paper"), "--paper knows whole layers only"),
+    ],
+)
+def test_wrong_options(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
+    out = str(tmp_path / "split.json")
+    assert says in run("split", str(MODEL), *G0, *G0, *options, "--out", out, expect=USAGE)
+
+
+def test_an_older_split_file_is_refused(tmp_path: Path) -> None:
+    split = tmp_path / "split.json"
+    run("split", str(MODEL), *G0, "--out", str(split))
+    split.write_text(split.read_text().replace('"schema_version": 3', '"schema_version": 2'))
+    files = ("--split", str(split), "--samples", str(CALIBRATION), "--out", str(tmp_path / "out"))
+    says = run("generate", str(MODEL), *files, expect=BAD_INPUT)
+    assert "schema version 3 (its version is 2)" in says

@@ -1,0 +1,71 @@
+"""The search for distributions."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from networks import tiny_cnn
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import Axis
+from tinysplit.slices.links import with_links
+from tinysplit.slices.search import Slices, SliceSearch
+from tinysplit.split.problem import Objective
+from tinysplit.split.solve import solve
+
+G0 = load_board("nucleo_g071rb")
+FAST = CostSettings(baud=3_000_000)
+
+
+def search(boards: list[Board], settings: CostSettings = FAST, output_board: int = 0) -> SliceSearch:
+    graph = tiny_cnn()
+    return SliceSearch(graph, boards, settings, BitWidths.of(graph, 8), 0, output_board, deadline_s=inf)
+
+
+@pytest.mark.parametrize("axes", [Slices.ROWS.axes, Slices.AUTO.axes])
+def test_two_boards_answer_sooner_than_one(axes: tuple[Axis, ...]) -> None:
+    best = search([G0, G0]).run(axes)
+    alone = solve(make_problem(tiny_cnn(), [G0], FAST))
+    assert best is not None
+    assert best.is_feasible
+    assert not best.missing_flash_bytes
+    assert best.figures.i_s < 0.65 * alone.figures.i_s
+    assert {len(divided.owners) for divided in best.distributions.layers} == {1, 2}
+
+
+def test_the_output_is_at_the_board_that_is_asked_for() -> None:
+    best = search([G0, G0], output_board=1).run([Axis.ROWS])
+    assert best is not None
+    assert best.graph.boards[-1] == 1
+    reads_input = [
+        part.board for part, sources in zip(best.graph.parts, best.graph.predecessors, strict=True) if -1 in sources
+    ]
+    assert set(reads_input) == {0}
+
+
+def test_a_limit_that_no_split_meets_leaves_none() -> None:
+    assert search([G0, G0], replace(FAST, max_latency_s=1e-3)).run([Axis.ROWS]) is None
+
+
+def test_the_period_can_be_the_objective() -> None:
+    best = search([G0, G0], replace(FAST, objective=Objective.THROUGHPUT)).run([Axis.ROWS])
+    assert best is not None
+    assert best.figures.value == best.figures.period_s
+
+
+def test_boards_are_wired_in_a_ring_as_far_as_uarts_go() -> None:
+    boards = [G0] * 4  # with two UARTs
+    links = with_links(FAST, boards, (0, 1, 2, 3), 0).links
+    assert {link.boards for link in links} == {(0, 2), (1, 3)}
+    assert all(link.baud is None for link in links)
+
+
+def test_links_that_are_named_stay() -> None:
+    named = (LinkSetting((0, 3), None), LinkSetting((1, 2), 115200))
+    links = with_links(replace(FAST, links=named), [G0] * 4, (0, 1, 2, 3), 0).links
+    assert links[:2] == named
+    assert {link.boards for link in links if link.baud is None} == {(0, 2), (0, 3), (1, 3)}

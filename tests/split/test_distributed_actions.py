@@ -1,0 +1,108 @@
+"""The actions of boards that compute while tensors cross: none waits for a later one; latency counted by hand."""
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+
+from distributed_networks import distributed, distributed_cases
+from profiles import cases
+from tinysplit.boards.catalog import load_all
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import Distributions
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.split.evaluate.actions import Action, BoardAction, actions
+from tinysplit.split.evaluate.cuts import transfers
+from tinysplit.split.evaluate.firmware import FirmwareSimulation
+from tinysplit.split.evaluate.steps import program
+from tinysplit.split.handoff import Handoff
+from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Problem
+from tinysplit.split.topology import NETWORK_INPUT, Cut
+
+BOARD, BAUD = "nucleo_f446re", 1_000_000  # which has three UARTs for links
+
+
+def made(case: tuple[QuantizedGraph, Distributions, int]) -> tuple[Problem, Assignment]:
+    quantized, how, n_boards = case
+    parts = distributed(quantized, how, n_boards)
+    settings, boards = CostSettings(baud=BAUD), load_all((BOARD,) * n_boards)
+    return make_problem(parts.graph, boards, settings, BitWidths.of_quantized(parts)), parts.graph.boards
+
+
+@settings(max_examples=cases(quick=5, full=12, nightly=300))
+@given(distributed_cases())
+def test_every_action_waits_for_earlier_ones_alone(case: tuple[QuantizedGraph, Distributions, int]) -> None:
+    problem, assignment = made(case)
+    sent = transfers(problem, assignment)
+    found = list(actions(problem, assignment, sent))
+    assert [each.item for each in found if each.action is Action.RUN] == list(range(len(assignment)))
+    places = {each: place for place, each in enumerate(found)}
+    assert len(places) == len(found) == len(assignment) + 4 * len(sent)
+    for number, cut in enumerate(sent):
+        grant = places[BoardAction(Action.GRANT, cut.receiver, number)]
+        send = places[BoardAction(Action.SEND, cut.sender, number)]
+        arrived = places[BoardAction(Action.RECEIVE, cut.receiver, number)]
+        assert grant < arrived
+        assert send < arrived
+        assert send < places[BoardAction(Action.SENT, cut.sender, number)]
+        assert has(places, sent, cut.sender, cut.after_layer, assignment) < send
+        readers = [reader for reader in problem.readers[cut.after_layer] if assignment[reader] == cut.receiver]
+        assert all(arrived < places[BoardAction(Action.RUN, cut.receiver, reader)] for reader in readers)
+
+
+def has(places: dict[BoardAction, int], sent: Sequence[Cut], device: int, layer: int, assignment: Assignment) -> int:
+    """Return the place of the action after which a device has the output of a layer."""
+    if assignment[layer] == device:
+        return places[BoardAction(Action.RUN, device, layer)]
+    numbers = (number for number, cut in enumerate(sent) if (cut.after_layer, cut.receiver) == (layer, device))
+    return places[BoardAction(Action.RECEIVE, device, next(numbers))]
+
+
+@settings(max_examples=cases(quick=5, full=12, nightly=300))
+@given(distributed_cases())
+def test_tensors_cross_a_link_in_the_order_of_their_grants(case: tuple[QuantizedGraph, Distributions, int]) -> None:
+    problem, assignment = made(case)
+    sent = transfers(problem, assignment)
+    orders: dict[Action, dict[tuple[int, int], list[int]]] = {}
+    for action, _, item in actions(problem, assignment, sent):
+        if action in {Action.GRANT, Action.SEND}:
+            line = (sent[item].sender, sent[item].receiver)
+            orders.setdefault(action, {}).setdefault(line, []).append(item)
+    assert orders.get(Action.GRANT) == orders.get(Action.SEND)
+
+
+def overlapping() -> Problem:
+    """Two boards: layer 0 (1 s) and 2 (10 s) on the first, 1 (4 s), which reads 0, on the second; 3 (1 s) reads both.
+
+    Tensors cross in 3 s; a reply takes 0.5 s; a CPU works 0.25 s for a tensor that it sends and for one that comes.
+    """
+    free, seconds = float("inf"), (1.0, 4.0, 10.0, 1.0)
+    predecessors, boards = ((NETWORK_INPUT,), (0,), (0,), (1, 2)), (0, 1, 0, 0)
+    layers = tuple(
+        LayerCosts.alike(f"l{number}", 1, 1, 4, tuple(own if device == board else free for device in range(2)), sources)
+        for number, (own, board, sources) in enumerate(zip(seconds, boards, predecessors, strict=True))
+    )
+    table = ((0.0, 3.0), (3.0, 0.0))
+    cpu = ((0.25, 0.25),) * 5
+    handoff = Handoff(
+        wire_s=(table,) * 4,
+        reply_s=((0.0, 0.5), (0.5, 0.0)),
+        copy_s=cpu,
+        send_s=cpu,
+        receive_s=cpu,
+        host_s=((0.0, 0.0),) * 2,
+    )
+    devices = tuple(DeviceLimits(name, 9, 1000) for name in "xy")
+    return Problem(layers, devices, (table,) * 4, input_bytes=4, handoff=handoff, origins=(0, 1, 1, 2))
+
+
+def test_boards_compute_side_by_side() -> None:
+    problem = overlapping()
+    # x copies the input for 0.25 s, and computes layer 0 until 1.25; for 0.25 s its driver sends, then layer 2 runs
+    # until 11.5. y has the tensor after 3 s, at 4.25, works 0.25 s for it, and computes layer 1 until 8.5; x has its
+    # output at 11.5. x works 0.25 s for it, and layer 3 ends at 12.75.
+    steps = program(problem, (0, 1, 0, 0), constants_first=True)
+    latency_s = FirmwareSimulation(problem, steps).latency_s()
+    assert latency_s == 12.75
+    alone_s = sum(layer.seconds[board] for layer, board in zip(problem.layers, (0, 1, 0, 0), strict=True))
+    assert alone_s == 16
