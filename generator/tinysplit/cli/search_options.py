@@ -174,9 +174,9 @@ class SplitOptions(SearchOptions):
     slices: Annotated[
         Slices | None,
         typer.Option(
-            help="Divide layers over boards that compute side by side, where that is estimated to be better than whole "
-            "layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer fits into "
-            "the flash of no board.",
+            help="Divide layers over boards that compute side by side, where that is estimated to be better than "
+            "whole layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer "
+            "fits into the flash of no board.",
             rich_help_panel=SEARCH,
         ),
     ] = None

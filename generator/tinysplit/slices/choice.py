@@ -70,10 +70,8 @@ class SliceRequest:
             return None
         sliced = self._sliced(Slices.CHANNELS, self.settings) or self._sliced(Slices.CHANNELS, small)
         if sliced:
-            note = (
-                f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels (docs/slices.md)"
-            )
-            messages.print(note, highlight=False, soft_wrap=True)
+            note = f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels"
+            messages.print(f"{note} (docs/slices.md)", highlight=False, soft_wrap=True)
         return sliced
 
     def _sliced(self, slices: Slices, settings: CostSettings) -> Split | None:
@@ -88,11 +86,8 @@ class SliceRequest:
         """Return the split, and print which boards may lack flash."""
         devices = zip(split.figures.flash_bytes, split.problem.devices, strict=True)
         for board, (used, device) in enumerate(devices):
-            if used > device.flash_bytes:
-                messages.print(
-                    f"{board_title(board + 1, device.name)} may lack {used - device.flash_bytes} bytes of flash: packed "
-                    "weights take at most what is counted here; `build` tells",
-                    highlight=False,
-                    soft_wrap=True,
-                )
+            missing = used - device.flash_bytes
+            if missing > 0:
+                note = f"{board_title(board + 1, device.name)} may lack {missing} bytes of flash"
+                messages.print(f"{note}: less once weights are quantized", highlight=False, soft_wrap=True)
         return split
