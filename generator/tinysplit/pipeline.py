@@ -8,7 +8,7 @@ from typing import Any, Self
 import onnx
 from rich.console import Console
 
-from tinysplit.boards.board import Board, ClockSource, board_title
+from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.build.folder import build_folder
@@ -41,15 +41,15 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allo
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
-from tinysplit.slices.search import Slices, SliceSearch, as_split
-from tinysplit.split import clock
+from tinysplit.slices.choice import SliceRequest
+from tinysplit.slices.search import Slices
 from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
-from tinysplit.split.problem import Assignment, Problem, is_better
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
@@ -98,12 +98,15 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How splits are searched for."""
+    """How splits are searched for.
+
+    Without `slices`, layers are divided by channels where one of them has more weights than any board's flash.
+    """
 
     solver: str = AUTO
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     copies: Copies = Copies.NEVER
-    slices: Slices = Slices.NONE
+    slices: Slices | None = None
     input_board: int = 0
     output_board: int = 0  # of a distributed network
 
@@ -176,7 +179,8 @@ def run(request: RunRequest, messages: Console) -> RunReport:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
-    context = replace(context, settings=replace(context.settings, links=split_file.settings.links))
+    chosen = split_file.settings
+    context = replace(context, settings=replace(context.settings, links=chosen.links, optimize=chosen.optimize))
     parts, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, parts, split.problem, split.assignments)
     project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out)
@@ -195,8 +199,12 @@ def split_network(context: Context, search: Search) -> Split:
 
     Raises CheckFailedError where no split is feasible or none was found in time.
     """
+    if search.slices not in {None, Slices.NONE} and search.copies is Copies.ALWAYS:
+        raise UsageError("--replicate gives boards the whole network: leave --slices out")
     with steps(context.messages, f"splitting {context.title}"):
-        split = _with_slices(context, search)
+        ends = (search.input_board, search.output_board)
+        own = (context.graph, context.boards, context.settings, search.slices, *ends, search.time_limit_s)
+        split = SliceRequest(*own).best(lambda: _solve(context, search), context.messages)
     if not split.distributions:
         _print_alternatives(context, split, search)
     return split
@@ -207,7 +215,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
-    if search.slices is not Slices.NONE:
+    if search.slices not in {None, Slices.NONE}:
         raise UsageError("--bits auto splits whole layers: use --bits 8 or 16 with --slices")
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
@@ -225,7 +233,8 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
     """Return the file of a split; it names the links that the split leaves out, as routes depend on them."""
     links = links_left(context.settings.link_settings, split.problem.links)
-    return SplitFile.of(split, context.graph, context.boards, replace(context.settings, links=links), widths)
+    settings = replace(context.settings, links=links, optimize=split.optimize or context.settings.optimize)
+    return SplitFile.of(split, context.graph, context.boards, settings, widths)
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
@@ -325,42 +334,6 @@ def generate_folder(
     problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
     plans = plan_boards(context, quantized, problem, assignments or split.assignments)
     return write_projects(context, quantized, plans, split, len(samples.x), out)
-
-
-def _with_slices(context: Context, search: Search) -> Split:
-    """Return the best split of whole layers, or layers divided over boards where these are asked for and better.
-
-    What is infeasible with whole layers may be feasible with slices.
-    """
-    if search.slices is Slices.NONE or len(context.boards) == 1:
-        return _solve(context, search)
-    try:
-        whole = _solve(context, search)
-    except CheckFailedError as error:
-        sliced, reason = _slice(context, search), error
-        if sliced is None:
-            raise reason from None
-        return sliced
-    sliced = _slice(context, search)
-    return sliced if sliced and is_better(sliced.objective, whole.objective) else whole
-
-
-def _slice(context: Context, search: Search) -> Split | None:
-    start = clock.now()
-    widths = BitWidths.of(context.graph, context.settings.bits)
-    boards = (search.input_board, search.output_board)
-    found = SliceSearch(context.graph, context.boards, context.settings, widths, *boards, start + search.time_limit_s)
-    best = found.run(search.slices.axes)
-    if best is None:
-        return None
-    for board, missing in best.missing_flash_bytes.items():
-        context.messages.print(
-            f"{board_title(board + 1, context.boards[board].name)} may lack {missing} bytes of flash: its weights are "
-            "packed when they are quantized, and take less then",
-            highlight=False,
-            soft_wrap=True,
-        )
-    return as_split(best, found, clock.now() - start)
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

@@ -91,6 +91,7 @@ def _make_board(number: int) -> ProjectBoard:
         core_hz=CORE_HZ,
         staged_cuts=(1,),
         takes_input=number % 2 == 1,  # the first of two
+        gives_output=number % 2 == 0,
     )
 
 

@@ -172,13 +172,14 @@ class SplitOptions(SearchOptions):
     ] = AUTO
 
     slices: Annotated[
-        Slices,
+        Slices | None,
         typer.Option(
-            help="Divide layers over boards that compute side by side: by rows, by channels, auto: by what is faster, "
-            "if it is faster than whole layers.",
+            help="Divide layers over boards that compute side by side, where that is estimated to be better than "
+            "whole layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer "
+            "fits into the flash of no board.",
             rich_help_panel=SEARCH,
         ),
-    ] = Slices.NONE
+    ] = None
     input_at: Annotated[
         int, typer.Option(help="With --slices: board that the host gives the input to.", min=1, rich_help_panel=SEARCH)
     ] = 1

@@ -100,7 +100,7 @@ def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
 def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
     if replicate:
         raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
-    if options.slices is not Slices.NONE:
+    if options.slices not in {None, Slices.NONE}:
         raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
     other_links = options.link or options.is_auto
     if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
@@ -119,7 +119,7 @@ def pareto(
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
-    if options.slices is not Slices.NONE:
+    if options.slices not in {None, Slices.NONE}:
         raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages)

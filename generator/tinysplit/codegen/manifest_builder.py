@@ -65,7 +65,7 @@ def build_manifest(
         estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
         one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
-        boards=tuple(_board(own, board_plan) for plan, own in copies for board_plan in plan.boards),
+        boards=tuple(_board(own, board_plan, plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
@@ -148,7 +148,7 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
     return waits + sum(each.cost_cycles for each in placed if each.is_copied)
 
 
-def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoard:
+def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
     return ProjectBoard(
         number=number,
@@ -164,6 +164,7 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan) -> ProjectBoar
         code_memory_reason=board_plan.code.reason,
         core_hz=board.clock.core_hz,
         takes_input=board_plan.takes_input,
+        gives_output=plan.output_board == board_plan.index,
     )
 
 

@@ -205,6 +205,7 @@ class ProjectBoard(FileModel):
     core_hz: int
     has_markers: bool = False  # pins that are high while a layer or a transfer runs
     takes_input: bool = False  # of the network, from the host
+    gives_output: bool = False  # of the network, to the host
 
     @property
     def title(self) -> str:
@@ -231,11 +232,7 @@ class Pipeline:
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
     input_boards: tuple[int, ...]  # numbers of the boards that take the network's input
-
-    @property
-    def output_board(self) -> int:
-        """Number of the board that computes the network's output."""
-        return self.layers[-1].board
+    output_board: int  # number of the board that gives the network's output
 
     @property
     def estimated_l_s(self) -> float:
@@ -283,6 +280,7 @@ class Project(FileModel):
                 layers=tuple(layer for layer in self.layers if layer.board in boards),
                 cuts=tuple(cut for cut in self.cuts if cut.from_board in boards),
                 input_boards=tuple(number for number in sorted(boards) if self.board(number).takes_input),
+                output_board=next(number for number in boards if self.board(number).gives_output),
             )
             for boards in self.copies
         )

@@ -280,6 +280,18 @@ class SplitFile(FileModel):
             raise ValueError("cuts or sub_models contradict the assignment")
         return self
 
+    @model_validator(mode="after")
+    def _has_the_boards_and_layers_of_its_slices(self) -> Self:
+        if self.slices:
+            if max(self.slices.boards) > len(self.boards):
+                raise ValueError(f"slices have board {max(self.slices.boards)} of {len(self.boards)}")
+            beyond = [number for number in self.slices.edges if number > len(self.assignment)]
+            if beyond:
+                raise ValueError(f"edges of slices have layer {beyond[0]} of {len(self.assignment)}")
+            if self.copies:
+                raise ValueError("copies and slices exclude each other")
+        return self
+
     def _follows(self, cut: SplitCut) -> bool:
         """Return whether `cut` goes from the board of its layer to another one that runs a later layer."""
         before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]

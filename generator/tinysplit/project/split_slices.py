@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tinysplit.common.file_schema import FileModel
 from tinysplit.network.distribution import Axis, Distribution, Distributions
@@ -17,12 +17,26 @@ class SplitPart(FileModel):
     first: Number
     last: Number
 
+    @model_validator(mode="after")
+    def _has_an_order(self) -> Self:
+        if self.last < self.first:
+            raise ValueError(f"the part of board {self.board} ends at {self.last}, before it begins at {self.first}")
+        return self
+
 
 class SplitDistribution(FileModel):
     """The parts of a layer's output, in their order; one part is the whole output."""
 
     axis: Axis
     parts: tuple[SplitPart, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_each_board_once(self) -> Self:
+        boards = [part.board for part in self.parts]
+        twice = next((board for board in boards if boards.count(board) > 1), None)
+        if twice:
+            raise ValueError(f"board {twice} has two parts of one layer")
+        return self
 
     @classmethod
     def of(cls, divided: Distribution) -> Self:
@@ -59,6 +73,12 @@ class SplitSlices(FileModel):
             layers=tuple(map(SplitDistribution.of, how.layers)),
             edges=tuple(sorted(number + 1 for number in how.edges)),
         )
+
+    @property
+    def boards(self) -> frozenset[int]:
+        """The numbers of all boards that are named."""
+        parts = (part.board for layer in self.layers for part in layer.parts)
+        return frozenset({self.input_board, self.output_board, *parts})
 
     def distributions(self, n_boards: int) -> Distributions:
         """Return the distributions."""

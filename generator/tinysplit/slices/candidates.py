@@ -68,13 +68,13 @@ class Candidate:
 def ends_of_tiles(graph: Graph, n_parts: int) -> Iterator[int]:
     """Yield the numbers of first layers that may be divided by rows over so many boards, most of them first.
 
-    They end before a layer without rows, before a smaller map, and before the end of the network.
+    They end before a layer without rows and before a smaller map, or with the network.
     """
     layers = graph.layers
     divisible = [has_rows(graph, number) and layer.out_shape.height >= n_parts for number, layer in enumerate(layers)]
     longest = next((number for number, can in enumerate(divisible) if not can), len(layers))
-    longest = min(longest, len(layers) - 1)
-    yield longest
+    if longest:
+        yield longest
     for number in range(longest - 1, 0, -1):
         is_smaller = layers[number].out_shape.height < layers[number - 1].out_shape.height
         if is_smaller or isinstance(layers[number], Pool):

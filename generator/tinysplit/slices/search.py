@@ -4,7 +4,7 @@ Each candidate is evaluated as it would be generated: by the kernels of its part
 the firmware. The result is not proved to be optimal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import permutations, product
@@ -67,13 +67,6 @@ class Sliced:
             replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
         )
         return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
-
-    @property
-    def missing_flash_bytes(self) -> Mapping[int, int]:
-        """By how many bytes the bound of a board's weights and code exceeds its flash, where it does."""
-        figures = self.figures
-        devices = enumerate(zip(figures.flash_bytes, figures.problem.devices, strict=True))
-        return {board: used - device.flash_bytes for board, (used, device) in devices if used > device.flash_bytes}
 
 
 @dataclass
@@ -177,4 +170,5 @@ def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
         solver="slices",
         spent_s=spent_s,
         distributions=found.distributions,
+        optimize=found.settings.optimize,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tinysplit.kernels import Optimize
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
@@ -37,6 +38,7 @@ class Split:
     picked_because: str = ""  # why `auto` selected this solver
     copies: tuple[int, ...] = ()
     distributions: Distributions | None = None  # of the whole network: `problem` has its parts
+    optimize: Optimize | None = None  # what the kernels of parts minimise, if layers are divided
 
     @cached_property
     def figures(self) -> Evaluation:

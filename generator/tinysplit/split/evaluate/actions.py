@@ -35,8 +35,9 @@ class BoardAction(NamedTuple):
 def actions(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> Iterator[BoardAction]:
     """Yield the layers and the transfers `sent`, right after the layers that compute them.
 
-    Of a distributed network, a tensor may come as soon as it is sent, is waited for right before the first layer that
-    reads it, and has left before the second layer after it, or at the end. A relay waits for it at once.
+    Of a distributed network, a tensor may come when it is sent, or earlier as its receiver begins a part of the same
+    tensor; it is waited for right before the first layer that reads it, and has left before the second layer after it,
+    or at the end. A relay waits for it at once.
     """
     overlapped = _Overlapped(problem, assignment, sent)
     for layer, device in enumerate(assignment):
@@ -61,6 +62,7 @@ class _Overlapped:
         self._sent = sent if problem.is_distributed else ()
         self._senders = {(cut.after_layer, cut.sender) for cut in self._sent}
         self._awaited = self._by_first_reader()
+        self._granted_early = self._by_own_part()
         self._leaving: dict[int, list[int]] = {}  # transfers that have not been waited for, by their senders
 
     def _by_first_reader(self) -> Mapping[int, list[int]]:
@@ -72,11 +74,22 @@ class _Overlapped:
                 found.setdefault(first, []).append(number)
         return found
 
+    def _by_own_part(self) -> Mapping[int, list[int]]:
+        """Return the transfers by the receiver's first part of the same tensor, from which on its memory is in use."""
+        found: dict[int, list[int]] = {}
+        for number, cut in enumerate(self._sent):
+            parts = zip(self._problem.origins[: cut.after_layer], self._assignment, strict=False)
+            wanted = (self._origin(cut.after_layer), cut.receiver)
+            first = next((layer for layer, part in enumerate(parts) if part == wanted), None)
+            if first is not None and not self._is_relayed(cut):
+                found.setdefault(first, []).append(number)
+        return found
+
     def _is_relayed(self, cut: Cut) -> bool:
         return (cut.after_layer, cut.receiver) in self._senders
 
     def before(self, layer: int) -> Iterator[BoardAction]:
-        """Yield what a board waits for before a layer."""
+        """Yield what a board waits for before a layer, and what it lets come."""
         device = self._assignment[layer]
         for number in self._awaited.get(layer, ()):
             yield BoardAction(Action.RECEIVE, device, number)
@@ -85,11 +98,14 @@ class _Overlapped:
             if self._origin(self._sent[number].after_layer) + LAYERS_TO_LEAVE <= self._origin(layer):
                 left.remove(number)
                 yield BoardAction(Action.SENT, device, number)
+        for number in self._granted_early.get(layer, ()):
+            yield BoardAction(Action.GRANT, device, number)
 
     def of(self, number: int) -> Iterator[BoardAction]:
         """Yield the actions that let a tensor cross; a relay has it whole before the next one may."""
         cut = self._sent[number]
-        yield BoardAction(Action.GRANT, cut.receiver, number)
+        if not any(number in numbers for numbers in self._granted_early.values()):
+            yield BoardAction(Action.GRANT, cut.receiver, number)
         yield BoardAction(Action.SEND, cut.sender, number)
         self._leaving.setdefault(cut.sender, []).append(number)
         if self._is_relayed(cut):

@@ -72,7 +72,8 @@ class Evaluation:
         one_after_the_other_s = self.l_s + self.t_s
         if not self.problem.is_distributed or not isfinite(one_after_the_other_s):
             return one_after_the_other_s
-        return FirmwareSimulation(self.problem, self._firmware.program).latency_s()
+        host_s = sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
+        return FirmwareSimulation(self.problem, self._firmware.program).latency_s() + host_s
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:

@@ -59,6 +59,8 @@ def print_slices(split: Split, console: Console) -> None:
         return
     console.print(_parts(how, split))
     console.print(_memory(split))
+    if unused := len(split.problem.devices) - len(set(split.assignment)):
+        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     console.print(
         f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms over all boards, which work side by side: "
         f"I {figures.i_s * MS:.2f} ms (estimated)",
@@ -74,21 +76,29 @@ def _parts(how: Distributions, split: Split) -> Table:
     boards = [f"board {board + 1}" for board in range(len(split.problem.devices))]
     table = plain_table("layers", "divided by", numbers=tuple(boards))
     numbered = enumerate(how.layers, 1)
-    for divided, group in groupby(numbered, key=lambda each: each[1]):
-        numbers = [number for number, _ in group]
+    for _, group in groupby(numbered, key=lambda each: each[1].owners if each[1].is_whole else each[1]):
+        same = list(group)
+        numbers, divided = [number for number, _ in same], same[0][1]
         layers = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
         if divided.is_whole:
             cells = ["all" if part else "" for part in divided.parts]
         else:
-            cells = [f"{part.start + 1}-{part.stop}" if part else "" for part in divided.parts]
+            cells = [_numbers(part) for part in divided.parts]
         table.add_row(layers, "" if divided.is_whole else str(divided.axis), *cells)
     return table
+
+
+def _numbers(part: range) -> str:
+    """Return the rows or channels of a part, from 1: "3", "4-7"."""
+    return f"{part.start + 1}-{part.stop}" if len(part) > 1 else "".join(str(number + 1) for number in part)
 
 
 def _memory(split: Split) -> Table:
     table = plain_table("board", "flash", "", "arena", "", numbers=("L ms",))
     seconds = split.figures.layer_seconds
     for index, limits in enumerate(split.problem.devices):
+        if index not in split.assignment:
+            continue
         own_s = sum(s for s, device in zip(seconds, split.assignment, strict=True) if device == index)
         table.add_row(
             f"{index + 1} {limits.name}",

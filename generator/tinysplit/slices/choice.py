@@ -1,0 +1,93 @@
+"""The choice between splits of whole layers and layers divided over boards."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+
+from tinysplit.boards.board import Board, board_title
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.kernels import Optimize
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.graph import Graph
+from tinysplit.slices.search import Slices, SliceSearch, as_split
+from tinysplit.split import clock
+from tinysplit.split.problem import is_better
+from tinysplit.split.solution import Split
+
+
+@dataclass(frozen=True)
+class SliceRequest:
+    """What is to be split, and how layers may be divided: see `Search` of the pipeline."""
+
+    graph: Graph
+    boards: Sequence[Board]
+    settings: CostSettings
+    slices: Slices | None
+    input_board: int
+    output_board: int
+    time_limit_s: float
+
+    def best(self, solve: Callable[[], Split], messages: Console) -> Split:
+        """Return the best split of whole layers, by `solve`, or layers divided over boards where these are better.
+
+        Where whole layers are infeasible, divided ones may be feasible. Raises the errors of `solve` where neither are.
+        """
+        self._check()
+        if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.paper:
+            return solve()
+        try:
+            whole = solve()
+        except CheckFailedError as error:
+            sliced, reason = self._instead(messages), error
+            if sliced is None:
+                raise reason from None
+            return self._noted(sliced, messages)
+        sliced = self._sliced(self.slices, self.settings) if self.slices else None
+        return self._noted(sliced, messages) if sliced and is_better(sliced.objective, whole.objective) else whole
+
+    def _check(self) -> None:
+        is_asked_for = self.slices not in {None, Slices.NONE}
+        for option, board in (("--input-at", self.input_board), ("--output-at", self.output_board)):
+            if board and not is_asked_for:
+                raise UsageError(f"{option} is for layers that are divided: add --slices, or leave it out")
+
+    def _instead(self, messages: Console) -> Split | None:
+        """Return divided layers where whole ones are infeasible: as asked for, or where a layer fits nowhere.
+
+        Kernels that take little flash are used where the fastest ones do not fit, either.
+        """
+        small = replace(self.settings, optimize=Optimize.FLASH)
+        if self.slices:
+            return self._sliced(self.slices, self.settings) or self._sliced(self.slices, small)
+        problem = make_problem(self.graph, self.boards, self.settings)
+        sizes = (zip(layer.flash_bytes, problem.devices, strict=True) for layer in problem.layers)
+        too_large = [
+            number for number, own in enumerate(sizes, 1) if all(size > each.flash_bytes for size, each in own)
+        ]
+        if not too_large:
+            return None
+        sliced = self._sliced(Slices.CHANNELS, self.settings) or self._sliced(Slices.CHANNELS, small)
+        if sliced:
+            note = f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels"
+            messages.print(f"{note} (docs/slices.md)", highlight=False, soft_wrap=True)
+        return sliced
+
+    def _sliced(self, slices: Slices, settings: CostSettings) -> Split | None:
+        start = clock.now()
+        widths = BitWidths.of(self.graph, settings.bits)
+        ends = (self.input_board, self.output_board, start + self.time_limit_s)
+        search = SliceSearch(self.graph, self.boards, settings, widths, *ends)
+        best = search.run(slices.axes)
+        return as_split(best, search, clock.now() - start) if best else None
+
+    def _noted(self, split: Split, messages: Console) -> Split:
+        """Return the split, and print which boards may lack flash."""
+        devices = zip(split.figures.flash_bytes, split.problem.devices, strict=True)
+        for board, (used, device) in enumerate(devices):
+            missing = used - device.flash_bytes
+            if missing > 0:
+                note = f"{board_title(board + 1, device.name)} may lack {missing} bytes of flash"
+                messages.print(f"{note}: less once weights are quantized", highlight=False, soft_wrap=True)
+        return split
