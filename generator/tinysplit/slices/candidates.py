@@ -1,7 +1,7 @@
 """Distributions of a network: its first layers by rows or by channels over some boards, the others whole on one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Self
 
@@ -62,7 +62,7 @@ class Candidate:
         shares = list(self.shares)
         shares[giver] -= share
         shares[taker] += share
-        return type(self)(**{**self.__dict__, "shares": tuple(shares)})
+        return replace(self, shares=tuple(shares))
 
 
 def ends_of_tiles(graph: Graph, n_parts: int) -> Iterator[int]:

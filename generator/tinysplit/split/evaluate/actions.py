@@ -6,6 +6,7 @@ deadlock.
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple
 
 from tinysplit.split.problem import Assignment, Problem
@@ -40,12 +41,14 @@ def actions(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> It
     or at the end. A relay waits for it at once.
     """
     overlapped = _Overlapped(problem, assignment, sent)
+    by_layer: dict[int, list[int]] = {}
+    for number, cut in enumerate(sent):
+        by_layer.setdefault(cut.after_layer, []).append(number)
     for layer, device in enumerate(assignment):
         yield from overlapped.before(layer)
         yield BoardAction(Action.RUN, device, layer)
-        for number, cut in enumerate(sent):
-            if cut.after_layer == layer:
-                yield from overlapped.of(number) if problem.is_distributed else _at_once(number, cut)
+        for number in by_layer.get(layer, ()):
+            yield from overlapped.of(number) if problem.is_distributed else _at_once(number, sent[number])
     yield from overlapped.at_the_end()
 
 
@@ -63,6 +66,7 @@ class _Overlapped:
         self._senders = {(cut.after_layer, cut.sender) for cut in self._sent}
         self._awaited = self._by_first_reader()
         self._granted_early = self._by_own_part()
+        self._granted = frozenset(chain.from_iterable(self._granted_early.values()))
         self._leaving: dict[int, list[int]] = {}  # transfers that have not been waited for, by their senders
 
     def _by_first_reader(self) -> Mapping[int, list[int]]:
@@ -104,7 +108,7 @@ class _Overlapped:
     def of(self, number: int) -> Iterator[BoardAction]:
         """Yield the actions that let a tensor cross; a relay has it whole before the next one may."""
         cut = self._sent[number]
-        if not any(number in numbers for numbers in self._granted_early.values()):
+        if number not in self._granted:
             yield BoardAction(Action.GRANT, cut.receiver, number)
         yield BoardAction(Action.SEND, cut.sender, number)
         self._leaving.setdefault(cut.sender, []).append(number)
