@@ -252,6 +252,17 @@ def test_half_a_frame_does_not_stop_the_time_for_ever(
     assert play.run(10, HOLD_S) >= 0.09
 
 
+def test_a_client_that_is_not_noticed_yet_is_answered(
+    elf: Path, fd: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = Play(elf, None, tmp_path, monkeypatch)
+    play.port.sent = b"a"
+    play.run(5, 0.001)
+    play.port.fd = fd
+    play.run(5, 0.001)
+    assert play.port.received == b"b"
+
+
 def test_boards_without_a_client_stand_still_after_a_second(
     elf: Path, fd: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,8 +52,12 @@ class _Line:
         return has_gone
 
     def take(self, now_s: float, room_ps: float) -> None:
-        """Put what the client has sent on the line, while its bytes there take less than `room_ps`."""
-        while self._free_ps - self._rig.time_ps < room_ps and (data := self._port.read()):
+        """Put what the client has sent on the line, while its bytes there take less than `room_ps`.
+
+        Bytes of a client that is not noticed yet stay in the port, or the answer to them would be lost.
+        """
+        is_listening = self.client_fd is not None
+        while is_listening and self._free_ps - self._rig.time_ps < room_ps and (data := self._port.read()):
             self.taken += len(data)
             self._rig.write(self._index, data)
             was_inside = self._decoder.is_inside_frame
