@@ -8,17 +8,19 @@ boards wait for come first, and rows that wait for other boards last.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
-from tinysplit.network.layers.distributed.partial_sum import MOST_ELEMENTS, X_BITS, AverageOfSums, PartialSum
+from tinysplit.network.layers.distributed.partial_sum import AverageOfSums, PartialSum, can_sum_rows
 from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.parts import has_rows, hull, needed_rows, reads_whole_input, rows_of_source, slice_of, tile_of
+
+if TYPE_CHECKING:
+    from tinysplit.network.layers.average_pool import AveragePool
 
 MOST_SEGMENTS = 3  # of a tile: two edges and the rest
 
@@ -56,12 +58,8 @@ class _Divisions:
     def sums_parts(self, number: int) -> bool:
         """Return whether a layer averages a map of which several boards have rows: each sums its own."""
         layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
-        if not isinstance(layer, AveragePool) or divided.axis is Axis.CHANNELS or divided.is_whole:
-            return False
-        if self.widths.of_layer(layer).x > X_BITS:
-            return False
-        is_global = layer.window.kernel == layer.in_shape[:2] and not layer.window.is_clipped
-        return is_global and layer.window.elements <= MOST_ELEMENTS
+        is_divided = divided.axis is Axis.ROWS and not divided.is_whole
+        return is_divided and can_sum_rows(layer, self.widths.of_layer(layer).x)
 
     def own(self, tensor: int, board: int) -> range:
         """Return the rows that a board has of a tensor: of a layer's output those of its part that some layer reads."""

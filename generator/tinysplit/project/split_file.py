@@ -121,7 +121,8 @@ class SplitWidths(FileModel):
 class SplitFigures(FileModel):
     """Figures of the split, by Santamaria 2021, formulas 2 and 4 to 6: seconds, inferences per second, joules.
 
-    `lower_bound` is a bound on the objective of all splits, in seconds or joules, `gap` the relative optimality gap.
+    `lower_bound` is a bound on the objective of all splits, in seconds or joules, or of all options of the exact search
+    where layers are divided; `gap` is the relative optimality gap.
     """
 
     L: float

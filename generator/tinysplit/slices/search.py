@@ -1,12 +1,13 @@
-"""The search for a distribution with the shortest latency: candidates by their evaluation, then local search.
+"""The search for the best distribution: the exact choice by a model, other candidates, then local search.
 
-Each candidate is evaluated as it would be generated: by the kernels of its parts, their memory, and the event graph of
-the firmware. The result is not proved to be optimal.
+Each is evaluated as it would be generated: by the kernels of its parts, their memory, and the event graph of the
+firmware. The lower bound is that of the exact choice among its options (`distribution_problem.py`).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from itertools import permutations, product
 
 from tinysplit.boards.board import Board
@@ -19,14 +20,17 @@ from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
+from tinysplit.slices.distribution_problem import FLASH_MARGIN, DistributionModel
+from tinysplit.slices.exact.search import best_choice
 from tinysplit.slices.links import with_links
+from tinysplit.slices.part_costs import PartCosts
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
-from tinysplit.split.problem import is_better
+from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
 
 MOST_ORDERS = 6  # of boards of different kinds
-FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
+CANDIDATES_SHARE, EXACT_SHARE = 0.5, 0.6  # of the time that is left, for each search before the next one
 
 
 class Slices(StrEnum):
@@ -46,9 +50,9 @@ class Slices(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Sliced:
-    """An evaluated candidate; `settings` are those of its links."""
+    """Evaluated distributions; `settings` are those of its links. `candidate` is what they were made of, if any."""
 
-    candidate: Candidate
+    candidate: Candidate | None
     distributions: Distributions
     graph: Graph
     settings: CostSettings
@@ -82,14 +86,20 @@ class SliceSearch:
     deadline_s: float
     explored: int = 0
     best: Sliced | None = field(default=None)
+    lower_bound: float = 0.0  # of the objective, among the options of the exact choice
 
     def run(self, axes: Sequence[Axis]) -> Sliced | None:
         """Return the best distribution found until the deadline, None if none is feasible."""
+        now = clock.now()
+        until_s = now + CANDIDATES_SHARE * (self.deadline_s - now)
         for candidate in self._first_candidates(axes):
-            if clock.now() > self.deadline_s and self.best:
+            if clock.now() > until_s and self.best:
                 break
             self._try(candidate)
-        while self.best and clock.now() < self.deadline_s and self._improve():
+        while clock.now() < until_s and self._improve(until_s):
+            pass
+        self._choose_exactly(axes)
+        while clock.now() < self.deadline_s and self._improve(self.deadline_s):
             pass
         return self.best
 
@@ -120,17 +130,42 @@ class SliceSearch:
         speeds = [self.boards[board].clock.core_hz for board in order]
         return tuple(speed / sum(speeds) for speed in speeds)
 
+    def _choose_exactly(self, axes: Sequence[Axis]) -> None:
+        """Try the best choice of the model, with all edges apart and with none, and note its lower bound.
+
+        The model has seconds, no joules.
+        """
+        if self.settings.objective is Objective.ENERGY:
+            return
+        order = next(self._orders())
+        settings = with_links(self.settings, self.boards, order, self.input_board)
+        model = DistributionModel.of(
+            PartCosts(self.graph, self.boards, settings, self.widths), order, axes, self.input_board, self.output_board
+        )
+        now = clock.now()
+        found = best_choice(model.problem, now + EXACT_SHARE * max(0.0, self.deadline_s - now))
+        self.explored += found.explored
+        self.lower_bound = found.lower_bound
+        if found.choice:
+            layers = model.distributions(found.choice)
+            for edges in (frozenset(range(len(layers))), frozenset[int]()):
+                how = Distributions(layers, self.input_board, self.output_board, edges)
+                self._evaluate(how, settings, None)
+
     def _try(self, candidate: Candidate) -> bool:
         """Evaluate a candidate; return whether it is the best so far."""
+        settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
+        return self._evaluate(candidate.distributions(self.graph, len(self.boards)), settings, candidate)
+
+    def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
+        """Evaluate distributions; return whether they are the best so far."""
         self.explored += 1
-        how = candidate.distributions(self.graph, len(self.boards))
         if any(reasons_against(self.graph, how, len(self.boards))):
             return False
         parts = distribute(self.graph, how, len(self.boards), self.widths)
         widths = distributed_widths(self.graph, parts, self.widths)
         if any(unaligned_rows(parts, widths)):
             return False
-        settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
         problem = make_problem(parts, self.boards, settings, widths)
         found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
         if not found.is_feasible and not found.may_fit:
@@ -140,23 +175,36 @@ class SliceSearch:
             return True
         return False
 
-    def _improve(self) -> bool:
-        """Try the neighbours of the best candidate; return whether one is better."""
-        return any(self._try(each) for each in self._neighbours(self.best) if clock.now() < self.deadline_s)
-
-    def _neighbours(self, found: Sliced | None) -> Iterator[Candidate]:
+    def _improve(self, deadline_s: float) -> bool:
+        """Try the neighbours of the best one until the deadline; return whether one is better."""
+        found = self.best
         if found is None:
-            return
-        candidate = found.candidate
-        heights = [self.graph.layers[number].out_shape.height for number in range(candidate.n_divided)]
-        row = 1 / max(heights)
-        for giver, taker in permutations(range(len(candidate.order)), 2):
-            for step in (row / 2, row, 1 / min(heights)):
-                if candidate.shares[giver] > 2 * step:
-                    yield candidate.moved(giver, taker, step)
-        if candidate.axis is Axis.ROWS:
-            for number in range(candidate.n_divided):
-                yield replace(candidate, edges=candidate.edges ^ {number})
+            return False
+        if found.candidate:
+            attempts = (partial(self._try, each) for each in _neighbours(self.graph, found.candidate))
+        else:
+            attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
+        return any(attempt() for attempt in attempts if clock.now() < deadline_s)
+
+
+def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield candidates in which one board gives a row, or half of one, to another, or with other edges."""
+    heights = [graph.layers[number].out_shape.height for number in range(candidate.n_divided)]
+    row = 1 / max(heights)
+    for giver, taker in permutations(range(len(candidate.order)), 2):
+        for step in (row / 2, row, 1 / min(heights)):
+            if candidate.shares[giver] > 2 * step:
+                yield candidate.moved(giver, taker, step)
+    if candidate.axis is Axis.ROWS:
+        for number in range(candidate.n_divided):
+            yield replace(candidate, edges=candidate.edges ^ {number})
+
+
+def _other_edges(how: Distributions) -> Iterator[Distributions]:
+    """Yield distributions in which the edges of one layer are computed apart, or no longer."""
+    for number, divided in enumerate(how.layers):
+        if divided.axis is Axis.ROWS and not divided.is_whole:
+            yield replace(how, edges=how.edges ^ {number})
 
 
 def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
@@ -165,7 +213,7 @@ def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
     return Split(
         problem=figures.problem,
         assignment=found.graph.boards,
-        lower_bound=0.0,
+        lower_bound=min(search.lower_bound, figures.value),
         explored=search.explored,
         solver="slices",
         spent_s=spent_s,

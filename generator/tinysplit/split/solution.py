@@ -24,9 +24,10 @@ def assignments(assignment: Assignment, copies: Sequence[int]) -> tuple[Assignme
 class Split:
     """The result of a solver.
 
-    `objective` and `lower_bound` are I or the period in seconds, or joules. The objective of no split is below the
-    bound. With `copies`, each of these devices has the whole network, `assignment` is that of the slowest copy, and the
-    host deals the inputs to them.
+    `objective` and `lower_bound` are I or the period in seconds, or joules. No split of whole layers has an
+    objective below the bound; of divided layers, no option of the exact search (`slices/options.py`) has, or the
+    bound is 0. With `copies`, each of these devices has the whole network, `assignment` is that of the slowest copy,
+    and the host deals the inputs to them.
     """
 
     problem: Problem = field(repr=False)
@@ -73,8 +74,8 @@ class Split:
 
     @property
     def proved(self) -> bool:
-        """Whether the split is optimal, up to rounding errors."""
-        return self.lower_bound >= self.objective * (1 - 1e-9)
+        """Whether the split is optimal, up to rounding errors; of divided layers this is not known."""
+        return self.distributions is None and self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:

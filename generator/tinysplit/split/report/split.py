@@ -69,7 +69,16 @@ def print_slices(split: Split, console: Console) -> None:
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False)
     work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
-    console.print(f"{split.solver}: {work}, the best of them, not proved", highlight=False)
+    console.print(f"{split.solver}: {work}, the best of them{_slices_bound(split)}", highlight=False)
+
+
+def _slices_bound(split: Split) -> str:
+    """Return how far an option of the exact search may be below the split."""
+    if not split.lower_bound:
+        return ", not proved"
+    if not split.gap:
+        return ", no option of the exact search is better"
+    return f"; {_bound(split)} among the options of the exact search, gap {_gap(split.gap)}"
 
 
 def _parts(how: Distributions, split: Split) -> Table:

@@ -82,3 +82,11 @@ class AverageOfSums(Joining):
         total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0) - elements * formats.x.zero_point
         averages = fixed_point.rounded_quotient(total * multiplier, elements * divisor)
         return quantized.clamped(averages + formats.y.zero_point)
+
+
+def can_sum_rows(layer: Layer, x_bits: int) -> bool:
+    """Return whether a layer averages its whole map, and sums of some of its rows fit SUM_BITS."""
+    if not isinstance(layer, AveragePool) or x_bits > X_BITS:
+        return False
+    is_global = layer.window.kernel == layer.in_shape[:2] and not layer.window.is_clipped
+    return is_global and layer.window.elements <= MOST_ELEMENTS

@@ -1,0 +1,161 @@
+"""The choice of distributions of a network as a problem of numbers (`exact/problem.py`).
+
+Costs are those of parts alone on a board (`part_costs.py`), and of transfers over the links. What is left out makes it
+cheaper than the generated firmware: that edges are computed apart costs nothing, rows take their share of a part, links
+are never busy, and tensors that are not read at once have long arrived.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.costs.problem_builder import free_memory
+from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.parts import needed_rows
+from tinysplit.slices.exact.problem import Choice, DistributionProblem, Floats, Stage, Transition
+from tinysplit.slices.options import Options, OptionSet
+from tinysplit.slices.part_costs import PartCost, PartCosts
+from tinysplit.slices.transfer_costs import LinkCosts
+from tinysplit.slices.transitions import Reading, Side, arrivals_of
+from tinysplit.split.problem import Objective
+
+FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionModel:
+    """A network on boards with links, as a problem over an option set; input and output are at two boards."""
+
+    costs: PartCosts
+    links: LinkCosts
+    option_set: OptionSet
+    input_board: int
+    output_board: int
+
+    @classmethod
+    def of(
+        cls, costs: PartCosts, order: tuple[int, ...], axes: Sequence[Axis], input_board: int, output_board: int
+    ) -> Self:
+        """Return the model of boards that are wired by the settings of `costs`; tensors are divided by `axes`.
+
+        Shares are those of the boards' speeds with the whole network.
+        """
+        graph, boards = costs.graph, range(len(costs.boards))
+        layers = range(len(graph.layers))
+        whole_s = [
+            sum(costs.of(number, board, Axis.ROWS, range(graph.shape(number).height)).seconds for number in layers)
+            for board in boards
+        ]
+        words = {n: WORD_BYTES // (costs.widths.values[graph.layers[n].output] // 8) for n in layers}
+        speeds = tuple(1 / seconds for seconds in whole_s)
+        options = OptionSet(graph, order, speeds, tuple(axes), words, needed_rows(graph))
+        return cls(costs, LinkCosts(costs.boards, costs.settings), options, input_board, output_board)
+
+    @property
+    def _graph(self) -> Graph:
+        return self.costs.graph
+
+    @property
+    def _n_boards(self) -> int:
+        return len(self.costs.boards)
+
+    @cached_property
+    def problem(self) -> DistributionProblem:
+        """The problem: a stage a layer, and one that brings the output to its board."""
+        numbers = range(len(self._graph.layers))
+        memories = [free_memory(board) for board in self.costs.boards]
+        stages = (*(self._stage(number) for number in numbers), self._output_stage())
+        limits = np.array([memory.flash_bytes * (1 + FLASH_MARGIN) for memory in memories])
+        return DistributionProblem(stages, limits)
+
+    def distributions(self, choice: Choice) -> tuple[Distribution, ...]:
+        """Return the distribution of each layer's output."""
+        return tuple(self.options(number).distributions[option] for number, option in enumerate(choice[:-1]))
+
+    def options(self, tensor: int) -> Options:
+        """Return the options of a layer's output, or the one of NETWORK_INPUT."""
+        return self._options[tensor]
+
+    @cached_property
+    def _options(self) -> tuple[Options, ...]:
+        given = Distribution.whole(self._graph.in_shape, self.input_board, self._n_boards)
+        own = map(self._within_ram, range(len(self._graph.layers)))
+        return (*own, Options(self._graph.in_shape, (given,), range(self._graph.in_shape.height)))
+
+    def _within_ram(self, number: int) -> Options:
+        """Return the options of a layer of which each part fits its board; of the output, only where it is wanted."""
+        options = self.option_set.of(number)
+        limits = [free_memory(board).ram_bytes for board in self.costs.boards]
+        costs = self._part_costs(number, options)
+        is_last = number == len(self._graph.layers) - 1
+
+        def is_usable(index: int) -> bool:
+            fits = all(cost.ram_bytes <= limit for cost, limit in zip(costs[index], limits, strict=True))
+            own = options.distributions[index]
+            return fits and not (is_last and own.is_whole and own.owners != (self.output_board,))
+
+        return options.taken([index for index in range(len(options)) if is_usable(index)])
+
+    def _part_costs(self, number: int, options: Options) -> list[list[PartCost]]:
+        """Return what parts take, by [option][board]."""
+        return [
+            [self.costs.of(number, board, each.axis, part) for board, part in enumerate(parts)]
+            for each, parts in zip(options.distributions, options.parts, strict=True)
+        ]
+
+    def _stage(self, number: int) -> Stage:
+        own = self._side(number)
+        flash = [[cost.flash_bytes for cost in costs] for costs in self._part_costs(number, self.options(number))]
+        transitions = []
+        seconds = own.seconds[None]
+        for k, source in enumerate(self._graph.predecessors[number]):
+            reading = Reading.of(self._graph, number, k, self._side(source), own, self.costs)
+            transitions.append(self._transition(source, number, reading))
+            if reading.seconds is not None:
+                seconds = reading.seconds
+        return Stage(seconds, np.array(flash, float), tuple(transitions))
+
+    def _output_stage(self) -> Stage:
+        last = len(self._graph.layers) - 1
+        shape = self._graph.out_shape
+        wanted = Distribution.whole(shape, self.output_board, self._n_boards)
+        nothing = np.zeros((1, self._n_boards))
+        own = Side(Options(shape, (wanted,), range(shape.height)), nothing, self._element_bytes(last))
+        reading = Reading.of_all(self._side(last), own)
+        return Stage(nothing[None], nothing, (self._transition(last, last + 1, reading),))
+
+    def _transition(self, source: int, number: int, reading: Reading) -> Transition:
+        costs = self.links.of(reading.n_bytes)
+        allowed = reading.allowed & (costs.arrival_s < np.inf).all(axis=(2, 3))
+        waits = self.costs.settings.objective is Objective.LATENCY and source == number - 1
+        return Transition(
+            source,
+            allowed,
+            costs.sending_s,
+            costs.receiving_s,
+            arrivals_of(reading, costs) if waits else None,
+        )
+
+    def _side(self, tensor: int) -> Side:
+        return self._sides[tensor]
+
+    @cached_property
+    def _sides(self) -> tuple[Side, ...]:
+        tensors = (*range(len(self._graph.layers)), NETWORK_INPUT)
+        return tuple(
+            Side(self.options(tensor), self._seconds(tensor), self._element_bytes(tensor)) for tensor in tensors
+        )
+
+    def _seconds(self, tensor: int) -> Floats:
+        if tensor == NETWORK_INPUT:
+            return np.zeros((1, self._n_boards))
+        costs = self._part_costs(tensor, self.options(tensor))
+        return np.array([[cost.seconds for cost in parts] for parts in costs])
+
+    def _element_bytes(self, tensor: int) -> int:
+        return self.costs.widths.values[self._graph.value_names[tensor + 1]] // 8

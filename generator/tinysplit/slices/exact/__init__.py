@@ -1,0 +1,1 @@
+"""The best distribution of every tensor of a network, among given ones, with a lower bound."""

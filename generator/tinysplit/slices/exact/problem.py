@@ -1,0 +1,133 @@
+"""Which distribution each tensor has: a problem of numbers alone, and what a choice costs.
+
+It knows no networks, boards or links: `slices/distribution_problem.py` makes it of them.
+
+Each stage is a layer, in their order; boards compute a stage's parts side by side. For every board there are two times:
+when it begins its part and when its clock stands after it. A stage adds to the clock what the board computes, and what
+transfers take of its CPU; and its part ends at the earliest some seconds after another board has begun, or ended, its
+part of the stage before: the tensor has to be sent first. What an earlier stage computed has long arrived, and takes
+CPU only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.split.topology import NETWORK_INPUT
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Integers = NDArray[np.intp]
+Choice = tuple[int, ...]  # the option of each stage
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Seconds from what board a does in the stage before to board b in this one; -inf where nothing is sent.
+
+    Arrays by [option of the source][option][a][b]. From a's beginning of its part, or from its end, to b's beginning
+    of its part, where all of that waits, or to b's end.
+    """
+
+    begin_to_begin: Floats
+    begin_to_end: Floats
+    end_to_begin: Floats
+    end_to_end: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """What a stage needs of a source in each combination of options.
+
+    `allowed` by [option of the source][option]; `sending_s` and `receiving_s` of the CPU by [...][...][board].
+    `arrivals` only where the source is the stage before.
+    """
+
+    source: int  # a stage, or NETWORK_INPUT, which has one option
+    allowed: Flags
+    sending_s: Floats
+    receiving_s: Floats
+    arrivals: Arrivals | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A layer: `seconds` by [option of the first source, or 1 for all][option][board], flash by [option][board]."""
+
+    seconds: Floats
+    flash_bytes: Floats
+    transitions: tuple[Transition, ...]
+
+    @property
+    def n_options(self) -> int:
+        """Distributions to choose from."""
+        return int(self.seconds.shape[1])
+
+    def seconds_after(self, option: int) -> Floats:
+        """Return the seconds by [option][board] with an option of the first source."""
+        own: Floats = self.seconds[option if len(self.seconds) > 1 else 0]
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionProblem:
+    """Stages and boards; the value is the latest clock of all boards after the last stage."""
+
+    stages: tuple[Stage, ...]
+    flash_limits: Floats  # bytes by board
+
+    @property
+    def n_boards(self) -> int:
+        """Number of boards."""
+        return len(self.flash_limits)
+
+    @cached_property
+    def last_readers(self) -> tuple[int, ...]:
+        """The last stage that reads each stage's output; of the last one, itself."""
+        found = list(range(len(self.stages)))
+        for number, stage in enumerate(self.stages):
+            for transition in stage.transitions:
+                if transition.source != NETWORK_INPUT:
+                    found[transition.source] = number
+        return tuple(found)
+
+
+def value_of(problem: DistributionProblem, choice: Sequence[int]) -> float:
+    """Return the seconds that a choice takes, infinite if it is not allowed or exceeds the flash."""
+    begin = clock = np.zeros(problem.n_boards)
+    flash = np.zeros(problem.n_boards)
+    for stage, option in zip(problem.stages, choice, strict=True):
+        sources = [0 if each.source == NETWORK_INPUT else choice[each.source] for each in stage.transitions]
+        if not all(each.allowed[own, option] for each, own in zip(stage.transitions, sources, strict=True)):
+            return np.inf
+        begin, clock = step(stage, sources, np.array([option]), begin[None], clock[None])
+        begin, clock = begin[0, 0], clock[0, 0]
+        flash = flash + stage.flash_bytes[option]
+    if np.any(flash > problem.flash_limits):
+        return np.inf
+    return float(clock.max())
+
+
+def step(
+    stage: Stage, sources: Sequence[int], options: Integers, begin: Floats, clock: Floats
+) -> tuple[Floats, Floats]:
+    """Return `begin` and `clock` (labels, boards) after a stage: arrays (labels, options, boards).
+
+    `sources` are the options of its sources.
+    """
+    own = list(zip(stage.transitions, sources, strict=True))
+    sending = sum((each.sending_s[source, options] for each, source in own), start=np.zeros(()))
+    receiving = sum((each.receiving_s[source, options] for each, source in own), start=np.zeros(()))
+    first = clock[:, None] + sending
+    last = first + receiving + stage.seconds_after(sources[0])[options]
+    for each, source in own:
+        if each.arrivals is not None:
+            at = each.arrivals
+            pairs = ((at.begin_to_begin, begin, first), (at.end_to_begin, clock, first))
+            for table, since, until in (*pairs, (at.begin_to_end, begin, last), (at.end_to_end, clock, last)):
+                arrived = (since[:, None, :, None] + table[source, options]).max(axis=2)
+                np.maximum(until, arrived, out=until)
+    return first, last

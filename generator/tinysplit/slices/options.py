@@ -1,0 +1,138 @@
+"""The distributions of each tensor among which the exact search chooses: a stated, finite set.
+
+For each set of boards, in the order in which they are wired: all on one board, or, over several, rows or channels by
+their speeds, in every way of rounding that is within one row or channel of it (`MOST_ROUNDINGS` of them at most).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, islice
+
+import numpy as np
+
+from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Shape
+from tinysplit.network.parts import can_be_sliced, has_rows, rows_read
+from tinysplit.slices.exact.problem import Flags, Integers
+
+MOST_ROUNDINGS = 6
+
+
+@dataclass(frozen=True)
+class Options:
+    """The distributions of one tensor; of its rows, those in `needed` are computed."""
+
+    shape: Shape
+    distributions: tuple[Distribution, ...]
+    needed: range
+
+    def __len__(self) -> int:
+        return len(self.distributions)
+
+    def taken(self, indices: Sequence[int]) -> "Options":
+        """Return some of the options."""
+        return replace(self, distributions=tuple(self.distributions[index] for index in indices))
+
+    @cached_property
+    def is_by_rows(self) -> Flags:
+        """Whether each option is by rows, which a whole tensor is, too."""
+        return np.array([each.axis is Axis.ROWS for each in self.distributions])
+
+    @cached_property
+    def parts(self) -> tuple[tuple[range, ...], ...]:
+        """The rows or channels that boards compute, by [option][board]."""
+        return tuple(tuple(self._computed(each, part) for part in each.parts) for each in self.distributions)
+
+    def _computed(self, distribution: Distribution, part: range) -> range:
+        if distribution.axis is Axis.CHANNELS:
+            return part
+        own = range(max(part.start, self.needed.start), min(part.stop, self.needed.stop))
+        return own or range(0)
+
+    @cached_property
+    def starts(self) -> Integers:
+        """First row or channel, by [option][board]."""
+        return np.array([[part.start for part in parts] for parts in self.parts])
+
+    @cached_property
+    def stops(self) -> Integers:
+        """Row or channel after the last one, by [option][board]."""
+        return np.array([[part.stop for part in parts] for parts in self.parts])
+
+    @property
+    def sizes(self) -> Integers:
+        """Rows or channels, by [option][board]."""
+        return self.stops - self.starts
+
+    @cached_property
+    def positions(self) -> Integers:
+        """Place of each board among the owners of the parts, by [option][board]; 0 without a part."""
+        return np.array([[_position(each, board) for board in range(len(each.parts))] for each in self.distributions])
+
+
+def _position(distribution: Distribution, board: int) -> int:
+    return distribution.owners.index(board) if distribution.parts[board] else 0
+
+
+@dataclass(frozen=True)
+class OptionSet:
+    """Which options tensors of `graph` have: boards in their order, their `speeds` by board, and what is divided."""
+
+    graph: Graph
+    order: tuple[int, ...]
+    speeds: tuple[float, ...]
+    axes: tuple[Axis, ...]
+    word_elements: Mapping[int, int]  # of each tensor: elements in 4 bytes, of which rows are multiples
+    needed: Mapping[int, range]
+
+    def of(self, number: int) -> Options:
+        """Return the options of a layer's output."""
+        shape, n_boards = self.graph.shape(number), len(self.speeds)
+        whole = [Distribution.whole(shape, board, n_boards) for board in self.order]
+        divided = (self._divided(number, axis) for axis in self.axes if self._can_be_divided(number, axis))
+        return Options(
+            shape, tuple(dict.fromkeys([*whole, *(each for found in divided for each in found)])), self.needed[number]
+        )
+
+    def _can_be_divided(self, number: int, axis: Axis) -> bool:
+        layer, shape = self.graph.layers[number], self.graph.shape(number)
+        if axis is Axis.CHANNELS:
+            return can_be_sliced(layer)
+        if not has_rows(self.graph, number) or shape.width * shape.channels % self.word_elements[number]:
+            return False
+        rows = (range(row, row + 1) for row in range(shape.height))
+        return all(rows_read(layer, k, row) is not None for row in rows for k in range(len(layer.in_shapes)))
+
+    def _divided(self, number: int, axis: Axis) -> Iterator[Distribution]:
+        shape = self.graph.shape(number)
+        wanted = self.needed[number] if axis is Axis.ROWS else range(shape.channels)
+        for n_parts in range(2, min(len(self.order), len(wanted)) + 1):
+            for boards in combinations(self.order, n_parts):
+                for sizes in islice(roundings([self.speeds[board] for board in boards], len(wanted)), MOST_ROUNDINGS):
+                    yield self._of_sizes(axis, boards, sizes, wanted, axis.size(shape))
+
+    def _of_sizes(
+        self, axis: Axis, boards: Sequence[int], sizes: Sequence[int], wanted: range, size: int
+    ) -> Distribution:
+        """Return the distribution with so much of what is `wanted`; the first and last parts have the rest."""
+        ends = [0, *(wanted.start + int(end) for end in np.cumsum(sizes[:-1])), size]
+        parts = {board: range(ends[k], ends[k + 1]) for k, board in enumerate(boards)}
+        return Distribution(axis, tuple(parts.get(board, range(0)) for board in range(len(self.speeds))))
+
+
+def roundings(speeds: Sequence[float], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield whole sizes with sum `total` in proportion to `speeds`, none 0, those nearest to the proportion first.
+
+    Each size is its quota rounded down, at least 1, and one more for as many as the sum lacks.
+    """
+    quotas = np.array(speeds) / sum(speeds) * total
+    floors = np.maximum(np.floor(quotas + 1e-9).astype(int), 1)
+    missing = total - int(floors.sum())
+    if missing < 0:
+        return
+    parts = range(len(floors))
+    ways = sorted(combinations(parts, missing), key=lambda more: -sum(quotas[part] - floors[part] for part in more))
+    for more in ways:
+        yield tuple(int(floors[part]) + (part in more) for part in parts)

@@ -1,0 +1,89 @@
+"""What parts of layers take on boards: the cost model of whole layers, asked for layers of the parts' true shapes."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.memory.kernel_choice import KernelChoice
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import Axis
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, PartialSum
+from tinysplit.network.parts import has_rows, slice_of, tile_of
+
+_NAMES = frozenset({"name", "inputs", "output"})  # of a layer: nothing depends on them
+_INPUT = "x"
+
+
+class PartCost(NamedTuple):
+    """A part on a board: its time, its constants and code, and its tensors and scratch memory."""
+
+    seconds: float
+    flash_bytes: int
+    ram_bytes: int
+
+
+NOTHING = PartCost(0.0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class PartCosts:
+    """Costs of parts of `graph`, each on a board that has nothing else: what its neighbours take can only add to them.
+
+    Parts of one shape are costed once.
+    """
+
+    graph: Graph
+    boards: Sequence[Board]
+    settings: CostSettings
+    widths: BitWidths
+    _known: dict[Hashable, PartCost] = field(default_factory=dict)
+
+    def of(self, number: int, board: int, axis: Axis, part: range) -> PartCost:
+        """Return the cost of a range of a layer's output rows or channels; without any, nothing."""
+        if not part:
+            return NOTHING
+        layer = self.graph.layers[number]
+        if axis is Axis.CHANNELS:
+            layer = slice_of(layer, part)
+        elif len(part) < layer.out_shape.height and has_rows(self.graph, number):
+            layer = tile_of(layer, part)
+        return self._cost(layer, board, self.widths.of_layer(layer).y)
+
+    def of_sums(self, number: int, board: int, rows: range) -> PartCost:
+        """Return the cost of summing `rows` of the input of a global average pool, layer `number`."""
+        pool = self.graph.layers[number]
+        shape = pool.in_shape._replace(height=len(rows))
+        sums = PartialSum(name=pool.name, inputs=pool.inputs, output=pool.output, in_shape=shape)
+        return self._cost(sums, board, SUM_BITS)
+
+    def _cost(self, layer: Layer, board: int, y_bits: int) -> PartCost:
+        widths = self.widths.of_layer(layer)
+        key = (self.boards[board].name, _shape_of(layer), widths)
+        if key not in self._known:
+            own = BitWidths({_INPUT: widths.x, layer.output: y_bits}, {layer.output: widths.w})
+            alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
+            network = replace(self.graph, layers=(alone,), input_name=_INPUT)
+            choice = KernelChoice(network, own, self.boards[board], self.settings.code_memory)
+            kernel = choice.kernel(0, self.settings.optimize)
+            self._known[key] = PartCost(
+                choice.seconds(0, kernel), choice.flash_bytes(0, kernel), choice.live_bytes(0, kernel)
+            )
+        return self._known[key]
+
+
+def _shape_of(layer: Layer) -> Hashable:
+    """Return all that costs depend on: the fields of a layer without its names, arrays by their shape."""
+    values = ((each.name, getattr(layer, each.name)) for each in fields(layer) if each.name not in _NAMES)
+    return (layer.kind, *((name, _hashable(value)) for name, value in values))
+
+
+def _hashable(value: object) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return tuple(value.shape)
+    return value if isinstance(value, Hashable) else repr(value)

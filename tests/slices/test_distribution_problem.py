@@ -1,0 +1,68 @@
+"""The choice of distributions as a problem: options, costs of parts, and its value beside that of the firmware."""
+
+from math import inf
+
+import pytest
+
+from networks import tiny_cnn
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact.problem import value_of
+from tinysplit.slices.exact.search import best_choice
+from tinysplit.slices.options import roundings
+from tinysplit.slices.part_costs import PartCosts
+from tinysplit.split.evaluate.evaluation import evaluate
+
+G0 = load_board("nucleo_g071rb")
+BOTH = (Axis.ROWS, Axis.CHANNELS)
+
+
+def model_of(settings: CostSettings, output_board: int = 0) -> DistributionModel:
+    graph = tiny_cnn()
+    costs = PartCosts(graph, [G0, G0], settings, BitWidths.of(graph, 8))
+    return DistributionModel.of(costs, (0, 1), BOTH, 0, output_board)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "total", "expected"),
+    [
+        ((1, 1), 4, [(2, 2)]),
+        ((1, 1), 5, [(3, 2), (2, 3)]),
+        ((3, 1), 5, [(4, 1), (3, 2)]),
+        ((1, 1, 1), 3, [(1, 1, 1)]),
+        ((9, 1), 2, [(1, 1)]),
+    ],
+)
+def test_roundings_keep_the_sum(speeds: tuple[float, ...], total: int, expected: list[tuple[int, ...]]) -> None:
+    assert list(roundings(speeds, total)) == expected
+
+
+def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
+    model = model_of(CostSettings(baud=3_000_000))
+    graph = tiny_cnn()
+    alone = make_problem(graph, [G0], CostSettings())
+    for number, layer in enumerate(alone.layers):
+        whole = range(graph.shape(number).height)
+        part = model.costs.of(number, 0, Axis.ROWS, whole)
+        assert part.seconds == pytest.approx(layer.seconds[0], rel=0.02)
+
+
+@pytest.mark.parametrize("baud", [115_200, 3_000_000])
+@pytest.mark.parametrize("output_board", [0, 1])
+def test_the_model_is_not_above_the_firmware(baud: int, output_board: int) -> None:
+    settings = CostSettings(baud=baud)
+    model = model_of(settings, output_board)
+    found = best_choice(model.problem, inf)
+    assert found.value == value_of(model.problem, found.choice) == found.lower_bound
+    graph, widths = model.costs.graph, model.costs.widths
+    how = Distributions(model.distributions(found.choice), 0, output_board)
+    parts = distribute(graph, how, 2, widths)
+    problem = make_problem(parts, [G0, G0], settings, distributed_widths(graph, parts, widths))
+    firmware = evaluate(problem, parts.boards)
+    assert found.value <= firmware.i_s * (1 + 1e-9)
+    assert found.value > 0.8 * firmware.i_s
