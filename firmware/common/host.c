@@ -17,8 +17,8 @@
 #include "times.h"
 #include "transfers.h"
 
-enum { IDENTIFY_STATE, IDENTIFY_NOTE }; /* what IDENTIFY asks for */
-enum { STAMPS_ENDS, STAMPS_SENDINGS };  /* what READ_STAMPS asks for */
+enum { IDENTIFY_STATE, IDENTIFY_NOTE };                   /* what IDENTIFY asks for */
+enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS }; /* what READ_STAMPS asks for */
 
 enum {
   PROTOCOL_VERSION = 2,
@@ -244,8 +244,9 @@ static void read_stamps(const frame_header_t *header) {
   const void *stamps = network_ended;
   uint32_t bytes = network_step_count * (uint32_t)sizeof network_ended[0];
   if (request[0] == STAMPS_SENDINGS) bytes = transfers_stamps(&stamps);
+  if (request[0] == STAMPS_LINK_TICKS) stamps = network_link_ticks;
   uint32_t first = read_u16(request + 1);
-  if (request[0] > STAMPS_SENDINGS || first > bytes) {
+  if (request[0] > STAMPS_LINK_TICKS || first > bytes) {
     refuse(header, ERROR_BAD_RANGE);
     return;
   }

@@ -89,6 +89,9 @@ extern network_time_t network_times[];
 /* When each step ended, by the low half of the cycle counter; noted while times_keep_clock. */
 extern uint32_t network_ended[];
 
+/* Ticks that interrupts of the links took during each step; noted with network_ended. */
+extern uint32_t network_link_ticks[];
+
 static inline bool network_is_staged(const network_tensor_t *tensor) { return tensor->stage != tensor->offset; }
 
 #endif

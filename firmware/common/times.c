@@ -1,8 +1,10 @@
 #include "times.h"
 
 #include "cycle_counter.h"
+#include "interrupts.h"
 #include "network.h"
 
+volatile uint32_t times_link_ticks;
 volatile bool times_keep_clock;
 
 void times_clear(void) {
@@ -21,5 +23,10 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
 }
 
 void times_note_end(uint32_t step) {
-  if (times_keep_clock) network_ended[step] = (uint32_t)cycle_counter_now();
+  if (!times_keep_clock) return;
+  uint32_t lock = interrupts_lock();
+  network_ended[step] = (uint32_t)cycle_counter_now();
+  network_link_ticks[step] = times_link_ticks;
+  times_link_ticks = 0;
+  interrupts_unlock(lock);
 }

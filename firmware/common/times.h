@@ -12,9 +12,13 @@ void times_clear(void);
 void times_set(uint32_t record, uint64_t ticks, uint32_t repeats);
 
 /* Set by the host until the next run: a core whose cycle counter stops in sleep does not sleep, and times_note_end
- * notes when a step has ended (network_ended).
+ * notes when a step has ended (network_ended), and what of its time the links have taken (network_link_ticks).
  */
 extern volatile bool times_keep_clock;
+
+/* Ticks that the links have taken in interrupts since the last step ended; counted while times_keep_clock. */
+extern volatile uint32_t times_link_ticks;
+
 void times_note_end(uint32_t step);
 
 #endif

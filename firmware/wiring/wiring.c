@@ -284,3 +284,4 @@ const network_step_t network_steps[] = {
 const uint16_t network_step_count = sizeof network_steps / sizeof network_steps[0];
 network_time_t network_times[sizeof network_steps / sizeof network_steps[0]];
 uint32_t network_ended[sizeof network_steps / sizeof network_steps[0]];
+uint32_t network_link_ticks[sizeof network_steps / sizeof network_steps[0]];

@@ -28,6 +28,7 @@ from tinysplit_hil.protocol import (
     unpack_clock,
     unpack_ends,
     unpack_taken,
+    unpack_ticks,
 )
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
 from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
@@ -175,6 +176,10 @@ class BoardClient:
     def read_ends(self, now: int) -> Task[list[int]]:
         """Return when the steps of the newest inference ended, in ticks up to `now`, in the order of the records."""
         return unpack_ends((yield from self._read_stamps(Stamps.ENDS)), now)
+
+    def read_link_ticks(self) -> Task[list[int]]:
+        """Return the ticks that interrupts of links took of each step, in the order of the time records."""
+        return unpack_ticks((yield from self._read_stamps(Stamps.LINK_TICKS)))
 
     def read_sendings(self) -> Task[list[Sending]]:
         """Return a Sending for each transfer, received ones included, in the order of the time records."""

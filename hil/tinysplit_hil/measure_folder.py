@@ -19,6 +19,7 @@ from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.rig import VIRTUAL, check_rig, open_rig
 from tinysplit_hil.stream import Stream, check_stream_count, stream
+from tinysplit_hil.timeline.layer_parts import record_parts
 from tinysplit_hil.timeline.report import record_timeline
 
 DEFAULT_SAMPLE_COUNT = 20
@@ -78,6 +79,7 @@ def measure_boards(
         if settings.is_pipelined:
             with steps(messages, f"streaming through {rig.kind} boards", len(inputs)) as advance:
                 streamed = stream(project, rig, inputs, advance, fail_fast=settings.fail_fast)
+        parts = record_parts(project, rig, inputs, messages, fail_fast=settings.fail_fast)
         timeline = None
         if settings.has_timeline:
             timeline = record_timeline(project, rig, inputs, messages, is_pipelined=settings.is_pipelined)
@@ -88,7 +90,7 @@ def measure_boards(
     if streamed:
         indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
-    return MeasureReport(project, measurement, check, streamed, timeline)
+    return MeasureReport(project, measurement, check, streamed, timeline, parts)
 
 
 def check_samples(project: Project, samples: Samples, settings: MeasureSettings) -> None:

@@ -22,7 +22,7 @@ _START = struct.Struct("<II")
 _READ_OUTPUT = struct.Struct("<IIH")
 _READ_TIMES = struct.Struct("<H")
 _CLOCK = struct.Struct("<Q")
-_END = struct.Struct("<I")
+_TICKS = struct.Struct("<I")
 _READ_STAMPS = struct.Struct("<BH")
 _SENDING = struct.Struct("<QI4x")
 _RECORD = struct.Struct("<BBHI")
@@ -92,6 +92,7 @@ class Stamps(IntEnum):
 
     ENDS = 0
     SENDINGS = 1
+    LINK_TICKS = 2
 
 
 class BoardState(IntEnum):
@@ -310,11 +311,16 @@ def unpack_clock(payload: bytes) -> int:
     return int(_CLOCK.unpack(payload)[0])
 
 
-def pack_ends(ticks: Sequence[int]) -> bytes:
-    """Return the reply to READ_STAMPS for ends: of each the low half."""
-    return b"".join(_END.pack(each % (1 << 32)) for each in ticks)
+def pack_ticks(ticks: Sequence[int]) -> bytes:
+    """Return the reply to READ_STAMPS for ends and for ticks of links: of each the low half."""
+    return b"".join(_TICKS.pack(each % (1 << 32)) for each in ticks)
 
 
 def unpack_ends(payload: bytes, now: int) -> list[int]:
     """Return the ticks at which steps ended, the last 2^32 of which count up to `now`. Raises struct.error."""
-    return [now - (now - low) % (1 << 32) for (low,) in _END.iter_unpack(payload)]
+    return [now - (now - low) % (1 << 32) for (low,) in _TICKS.iter_unpack(payload)]
+
+
+def unpack_ticks(payload: bytes) -> list[int]:
+    """Return the ticks that links took of each step. Raises struct.error."""
+    return [ticks for (ticks,) in _TICKS.iter_unpack(payload)]

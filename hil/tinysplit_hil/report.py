@@ -10,6 +10,7 @@ from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
 from tinysplit_hil.results.times import MeasuredTime, times_of
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.layer_parts import PartTimes
 from tinysplit_hil.timeline.report import TimelineReport
 
 SCHEMA_VERSION = 3
@@ -38,7 +39,8 @@ class Latency:
 class MeasureReport:
     """A project, its measurement sample by sample, and the check of all outputs.
 
-    `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples.
+    `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples; `parts`: of a
+    distributed network, what each board did for each layer in an inference of its own.
     """
 
     project: Project
@@ -46,6 +48,7 @@ class MeasureReport:
     outputs: OutputCheck
     stream: Stream | None = None
     timeline: TimelineReport | None = None
+    parts: tuple[PartTimes, ...] = ()
 
     @property
     def estimated(self) -> Latency:
@@ -108,6 +111,7 @@ class MeasureReport:
             "timeline": self.timeline.to_json() if self.timeline else None,
             "times": [time.to_json() for time in self.times],
             "layers": self._layers_json(),
+            "parts": [part.to_json() for part in self.parts],
             "cuts": self._cuts_json(),
             "output": self._output_json(),
         }

@@ -1,6 +1,6 @@
 """The tables of a measurement: layers, cuts, failures, outputs; L, T, I as in Santamaria 2021, Table 5; the period."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -11,6 +11,7 @@ from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import Stream
+from tinysplit_hil.timeline.layer_parts import PartTimes
 from tinysplit_hil.timeline.report import print_timeline_report
 
 TIMES = ("est. ms", "meas. ms", "diff.")
@@ -32,6 +33,8 @@ PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model co
 def print_measurement(report: MeasureReport, console: Console) -> None:
     """Print all tables, each with the rig in its caption and at most 100 columns wide."""
     console.print(_layer_table(report), "")
+    if report.parts:
+        console.print(_part_table(report), "")
     if report.project.cuts:
         console.print(_cut_table(report), "")
     if report.timeline:
@@ -77,6 +80,32 @@ def _tensor(cut: ProjectCut) -> str:
 def _layer_name(layer: ProjectLayer) -> str:
     """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
     return f"{layer.part.layer}: {layer.part}" if layer.part else layer.name
+
+
+def _part_table(report: MeasureReport) -> Table:
+    """Return a table with a row per layer of the whole network and board, and with the sums of each board."""
+    table = _table(report, "What each board does for each layer, in ms; one inference")
+    numbers = ("est.", "computing", "waiting", "transfers", "all")
+    _columns(table, "#", "layer", "board", "part", *numbers, labels=("layer",))
+    for row in report.parts:
+        table.add_row(str(row.layer or ""), row.name, str(row.board), str(row.part or ""), *_part_times([row]))
+    table.add_section()
+    for board in report.project.boards:
+        own = [row for row in report.parts if row.board == board.number]
+        table.add_row("", "all", str(board.number), "", *_part_times(own))
+    return table
+
+
+def _part_times(rows: Sequence[PartTimes]) -> Iterator[str]:
+    """Yield the sums of each column."""
+    for of_rows in (
+        [row.estimated_s for row in rows],
+        [row.computing_s for row in rows],
+        [row.waiting_s for row in rows],
+        [row.transfers_s for row in rows],
+        [row.seconds for row in rows],
+    ):
+        yield f"{MS * sum(of_rows):.2f}"
 
 
 def _cut_table(report: MeasureReport) -> Table:

@@ -19,6 +19,7 @@
 #include "schedule.h"
 #include "stack.h"
 #include "ticker.h"
+#include "times.h"
 #include "transfers.h"
 
 volatile uint32_t _stack_start[] = {STACK_GUARD};
@@ -39,6 +40,7 @@ const network_step_t network_steps[] = {
 const uint16_t network_step_count = 3;
 network_time_t network_times[3];
 uint32_t network_ended[3];
+uint32_t network_link_ticks[3];
 const bool network_has_long_layers = false;
 
 uart_host_t board_host_uart;
@@ -57,6 +59,7 @@ static void fail_twice(void) {
 static void run_layer(void) {
   if (network_arena[0] == 201) fail_twice();
   for (int i = 0; i < OUTPUT_BYTES; i++) network_arena[i]++;
+  times_link_ticks = 7;
 }
 
 /* The counter wraps around three times between two looks, and is one more then. */

@@ -40,6 +40,7 @@ const network_step_t network_steps[] = {
 const uint16_t network_step_count = 3;
 network_time_t network_times[3];
 uint32_t network_ended[3];
+uint32_t network_link_ticks[3];
 const bool network_has_long_layers = false;
 
 static int16_t input_map[256];

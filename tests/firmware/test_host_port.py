@@ -19,6 +19,7 @@ from tinysplit_hil.protocol import (
     Sending,
     Stamps,
     unpack_clock,
+    unpack_ticks,
 )
 from tinysplit_hil.protocol import pack_read_stamps as pack_stamps
 
@@ -243,8 +244,14 @@ def test_steps_end_one_after_the_other_while_the_clock_is_kept(staged: Path) -> 
 
 @pytest.mark.parametrize("requests", [(), (clock(1), clock(0)), (clock(1), reset(6))])
 def test_ends_are_noted_on_demand_only(staged: Path, requests: tuple[Request, ...]) -> None:
-    *_, ends = ask(staged, reset(), *requests, *inference(0), stamps(Stamps.ENDS))
-    assert ends.payload == bytes(12)
+    asked = (stamps(Stamps.ENDS), stamps(Stamps.LINK_TICKS))
+    *_, ends, link_ticks = ask(staged, reset(), *requests, *inference(0), *asked)
+    assert ends.payload == link_ticks.payload == bytes(12)
+
+
+def test_links_took_ticks_of_a_layer(staged: Path) -> None:
+    *_, link_ticks = ask(staged, reset(), clock(1), *inference(0), stamps(Stamps.LINK_TICKS))
+    assert unpack_ticks(link_ticks.payload) == [0, 7, 0]
 
 
 def test_parts_of_the_stamps(staged: Path) -> None:
@@ -253,7 +260,7 @@ def test_parts_of_the_stamps(staged: Path) -> None:
     assert (rest.payload, none.payload) == (whole.payload[16:], b"")
 
 
-@pytest.mark.parametrize(("what", "first_byte"), [(0, 13), (1, 33), (2, 0)])
+@pytest.mark.parametrize(("what", "first_byte"), [(0, 13), (1, 33), (2, 13), (3, 0)])
 def test_stamps_that_there_are_not(staged: Path, what: int, first_byte: int) -> None:
     request = READ_STAMPS, struct.pack("<BH", what, first_byte)
     assert ask(staged, request) == [error(1, ErrorCode.BAD_RANGE, READ_STAMPS)]

@@ -15,7 +15,8 @@ from rich.console import Console
 from fake_boards import CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
-from tinysplit.project.manifest import Project
+from tinysplit.network.distribution import Axis
+from tinysplit.project.manifest import Project, ProjectPart
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind
 from tinysplit_hil.timeline.estimated import estimated_spans
 from tinysplit_hil.timeline.measured import measured_spans
@@ -186,6 +187,20 @@ def test_a_board_that_waits_for_rows_in_its_layer() -> None:
     assert layer.kind is Kind.LAYER
     assert layer.start_s == pytest.approx(STARTED_S - BEGIN_S, abs=CLOSE_S)
     assert layer.end_s == pytest.approx(LAST_S - BEGIN_S, abs=CLOSE_S)
+
+
+def test_a_board_waits_where_it_needs_the_memory_of_a_tensor_of_parts(recording: Recording) -> None:
+    """Of a distributed network: not when it lets the tensor leave, and not when it lets one come."""
+    project = make_small_project(part=ProjectPart(layer=2, axis=Axis.ROWS, first=1, last=4))
+    sending = recording.steps[1][-1]
+    sent = replace(sending, kind=RecordKind.SENT, begin_s=sending.end_s, end_s=sending.end_s + 1)
+    grant = replace(sent, kind=RecordKind.GRANT, begin_s=sent.end_s)
+    steps = {**recording.steps, 1: (*recording.steps[1], sent, grant)}
+    spans = list(measured_spans(project, replace(recording, steps=steps)))
+    assert [(span.kind, span.title) for span in spans if span.row.name == "board 1"][-2:] == [
+        (Kind.COPY, "lets cut 1 leave"),
+        (Kind.WAIT, "waits until cut 1 has left"),
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

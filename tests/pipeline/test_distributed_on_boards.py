@@ -66,6 +66,22 @@ def run(
     return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
 
 
+def check_times_of_parts(report: MeasureReport) -> None:
+    """The parts of the board of the output add up to I, those of others to less; inferences differ by some percent."""
+    rows, project = report.parts, report.project
+    layers = {(layer.part.layer, layer.board) for layer in project.layers if layer.part}
+    assert layers <= {(row.layer, row.board) for row in rows}
+    assert all(min(row.computing_s, row.waiting_s, row.transfers_s) >= 0 for row in rows)
+    i_s = report.measurement.i_s.mean
+    for board in project.slowest.boards:
+        own = [row for row in rows if row.board == board]
+        least = 0.9 if board == project.slowest.output_board else 0.0
+        assert least < sum(row.seconds for row in own) / i_s < 1.05
+        of_layers = sum(row.computing_s for row in own) / report.board_l_s(board)
+        assert 0.6 < of_layers < 1.02  # the records of layers have the interrupts of links as well
+        assert sum(row.transfers_s for row in own) > 0
+
+
 def by_rows(graph: Graph, sizes: Sequence[int], n_whole: int) -> Distributions:
     """Return tiles of all layers but the last ones, which board 1 has as a whole; all edges are computed apart."""
     divided = Distribution.of_sizes(Axis.ROWS, sizes)
@@ -82,6 +98,7 @@ def test_tiles_give_the_same_bits(sizes: tuple[int, ...], tmp_path: Path) -> Non
     report = run(model, x, ("nucleo_g071rb",) * len(sizes), how, order, tmp_path)
     assert report.outputs.bit_exact
     assert report.outputs.samples == len(x)
+    check_times_of_parts(report)
 
 
 def test_slices_give_the_same_bits(tmp_path: Path) -> None:

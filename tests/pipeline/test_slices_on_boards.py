@@ -30,6 +30,9 @@ def test_two_boards_halve_the_latency_by_rows(tmp_path: Path) -> None:
     slices = report["split"]["slices"]
     assert [len(layer["parts"]) for layer in slices["layers"]] == [2, 2, 2, 2, 2, 1, 1]
     assert {layer["part"]["axis"] for layer in report["layers"]} == {"rows"}
+    parts = {(part["layer"], part["board"]): part for part in report["parts"]}
+    assert sorted(parts) == [(0, 1), *((layer, board) for layer in range(1, 6) for board in (1, 2)), (6, 1), (7, 1)]
+    assert parts[3, 2]["computing_s"] == pytest.approx(parts[3, 2]["estimated_s"], rel=0.03)
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ from tinysplit_hil.protocol import (
     Stamps,
     TimeRecord,
     pack_clock,
-    pack_ends,
     pack_taken,
+    pack_ticks,
 )
 
 CORE_HZ = 64_000_000
@@ -79,6 +79,7 @@ class FakeBoard:
     records: list[TimeRecord] = field(default_factory=list)
     ends_s: tuple[float, ...] = ()  # of the steps, and when tensors began to leave, from the begin of an inference
     started_s: tuple[float, ...] = ()
+    link_ticks: tuple[int, ...] = ()  # of the steps, all 0 by default
     copied: int = 0  # ticks
     clock_rate: float = 1.0
     clock_offset_s: float = 0.0
@@ -194,7 +195,9 @@ class FakeBoard:
         what, first = struct.unpack("<BH", payload)
         begin_s = self.time.began_s
         if what == Stamps.ENDS:
-            stamps = pack_ends([self.ticks(begin_s + seconds) for seconds in self.ends_s])
+            stamps = pack_ticks([self.ticks(begin_s + seconds) for seconds in self.ends_s])
+        elif what == Stamps.LINK_TICKS:
+            stamps = pack_ticks(self.link_ticks or [0] * len(self.ends_s))
         else:
             stamps = b"".join(Sending(self.ticks(begin_s + s), self.copied).pack() for s in self.started_s)
         return stamps[first : first + HOST_PAYLOAD_BYTES]

@@ -64,6 +64,7 @@ const uint16_t network_watchdog_ms = 0;
 const bool network_has_long_layers = false;
 network_time_t network_times[{count}];
 uint32_t network_ended[{count}];
+uint32_t network_link_ticks[{count}];
 """
 LINK_INCLUDES = """
 #include "board.h"

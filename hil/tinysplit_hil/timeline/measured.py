@@ -36,7 +36,9 @@ class _BoardSpans:
                 yield from self._send(step)
             elif step.kind is RecordKind.COPY:
                 yield from self._receive(step)
-            else:
+            elif step.kind is RecordKind.SENT:
+                yield self._wait_until_sent(step)
+            elif step.kind is not RecordKind.GRANT:
                 yield self._host(step)
 
     def _span(self, kind: Kind, label: str, title: str, start_s: float, end_s: float) -> Span:
@@ -79,15 +81,21 @@ class _BoardSpans:
     def _send(self, step: Step) -> Iterator[Span]:
         """Yield the copy into the buffer of a tensor, or the wait until it has left where there is none.
 
-        In a stream of inputs, the tensor of the inference before may have to leave the buffer first.
+        In a stream of inputs, the tensor of the inference before may have to leave the buffer first. Of a distributed
+        network, the board does not wait here.
         """
         if self._cuts[step.number].is_sent_by_rows:
             return
-        if step.number in self._staged_cuts:
+        if self._cuts[step.number].part:
+            yield self._span(Kind.COPY, "", f"lets cut {step.number} leave", step.begin_s, step.end_s)
+        elif step.number in self._staged_cuts:
             free_s = step.begin_s
             if self._recording.streamed > 1:
                 free_s = max(free_s, step.end_s - self._recording.sent[step.number].copied_s)
                 yield self._span(Kind.WAIT, "", f"waits for the buffer of cut {step.number}", step.begin_s, free_s)
             yield self._span(Kind.COPY, "", f"puts cut {step.number} into its buffer", free_s, step.end_s)
         else:
-            yield self._span(Kind.WAIT, "", f"waits until cut {step.number} has left", step.begin_s, step.end_s)
+            yield self._wait_until_sent(step)
+
+    def _wait_until_sent(self, step: Step) -> Span:
+        return self._span(Kind.WAIT, "", f"waits until cut {step.number} has left", step.begin_s, step.end_s)

@@ -17,6 +17,7 @@ from tinysplit_hil.tasks import Task
 from tinysplit_hil.timeline.clocks import AlignedClock, read_clocks
 
 MOST_RECORDINGS = 3
+CUTS = (RecordKind.TRANSFER, RecordKind.COPY, RecordKind.GRANT, RecordKind.SENT)  # steps of cuts, which count from 1
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Step:
 
     `begin_s` and `end_s` include waits, `own_s` does not; all are in seconds, and the first two begin with the
     inference. The first step of a board begins when the inference does, or with the input, or, where others run before,
-    when it waits no longer.
+    when it waits no longer. `links_s`: of the time between, what the links took in interrupts.
     """
 
     kind: RecordKind
@@ -33,6 +34,12 @@ class Step:
     begin_s: float
     end_s: float
     own_s: float
+    links_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length with waits."""
+        return self.end_s - self.begin_s
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,11 @@ class Recording:
 
 @dataclass(frozen=True)
 class _Stamps:
-    """What a board has noted: records and ends in the order of its steps, and its sendings."""
+    """What a board has noted: records, ends and ticks of links in the order of its steps, and its sendings."""
 
     records: Sequence[TimeRecord]
     ends: Sequence[int]
+    link_ticks: Sequence[int]
     sendings: Sequence[Sending]
 
 
@@ -109,7 +117,8 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
         sendings = yield from client.read_sendings()
         now, _, _ = yield from client.read_clock(keep=False)
         ends = yield from client.read_ends(now)
-        found.append(_Stamps(records, ends, sendings))
+        link_ticks = yield from client.read_link_ticks()
+        found.append(_Stamps(records, ends, link_ticks, sendings))
 
     boards.run([read()])
     stamps = found[0]
@@ -153,8 +162,8 @@ class _Aligned:
             begin_s = steps[-1].end_s if steps else self._first_begin_s(record, end_s - own_s)
             if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
                 end_s = begin_s
-            is_cut = record.kind in (RecordKind.TRANSFER, RecordKind.COPY)
-            steps.append(Step(record.kind, record.index + is_cut, begin_s, end_s, own_s))
+            links_s = min(self._seconds(number, stamps.link_ticks[index]), end_s - begin_s)
+            steps.append(Step(record.kind, record.index + (record.kind in CUTS), begin_s, end_s, own_s, links_s))
         return steps
 
     def _first_begin_s(self, record: TimeRecord, own_begin_s: float) -> float:
