@@ -80,20 +80,12 @@ bool transfers_are_busy(void) {
   return false;
 }
 
-static void serve(uint32_t link) {
-  uart_link_interrupt(&board_link_uarts[link]);
-  if (link_is_busy(&board_links[link])) ticker_start();
-}
-
 /* The interrupts of links do not interrupt each other. */
 void transfers_interrupt(uint32_t link) {
-  if (!times_keep_clock) {
-    serve(link);
-    return;
-  }
   uint32_t start = cycle_counter_low();
-  serve(link);
-  times_link_ticks += cycle_counter_low() - start;
+  uart_link_interrupt(&board_link_uarts[link]);
+  if (link_is_busy(&board_links[link])) ticker_start();
+  if (times_keep_clock) times_link_ticks += cycle_counter_low() - start;
 }
 
 /* Interrupts are masked for one piece at a time: a byte of the host comes every 11 us. */
@@ -106,7 +98,7 @@ static void poll_port(uart_link_t *port) {
 }
 
 /* A link without a tensor to send asks nothing by itself: the neighbour that a board waits for may be gone. */
-static void look_after_links(void) {
+void transfers_tick(void) {
   bool is_probing = run_is_waiting() && ticker_ms % PROBE_MS == 0;
   for (uint32_t i = 0; i < board_link_count; i++) {
     poll_port(&board_link_uarts[i]);
@@ -115,21 +107,6 @@ static void look_after_links(void) {
     link_tick(&board_links[i]);
     interrupts_unlock(lock);
   }
-}
-
-/* The ticks of all of it include those of interrupts of links that come meanwhile. */
-void transfers_tick(void) {
-  if (!times_keep_clock) {
-    look_after_links();
-    return;
-  }
-  uint32_t lock = interrupts_lock();
-  uint32_t start = cycle_counter_low() - times_link_ticks;
-  interrupts_unlock(lock);
-  look_after_links();
-  lock = interrupts_lock();
-  times_link_ticks = cycle_counter_low() - start;
-  interrupts_unlock(lock);
 }
 
 static bool is_sending(void) {
