@@ -17,12 +17,14 @@ from tinysplit.costs.problem_builder import free_memory
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
-from tinysplit.slices.exact.problem import Choice, DistributionProblem, Floats, Stage, Transition
+from tinysplit.slices.exact.problem import Choice, DistributionProblem, Stage, Transition
 from tinysplit.slices.options import Options, OptionSet
 from tinysplit.slices.part_costs import PartCost, PartCosts
 from tinysplit.slices.transfer_costs import LinkCosts
 from tinysplit.slices.transitions import Reading, Side, arrivals_of
 from tinysplit.split.problem import Objective
+
+Costs = list[list[PartCost]]  # by [option][board]
 
 FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
 
@@ -79,15 +81,9 @@ class DistributionModel:
 
     def options(self, tensor: int) -> Options:
         """Return the options of a layer's output, or the one of NETWORK_INPUT."""
-        return self._options[tensor]
+        return self._sides[tensor].options
 
-    @cached_property
-    def _options(self) -> tuple[Options, ...]:
-        given = Distribution.whole(self._graph.in_shape, self.input_board, self._n_boards)
-        own = map(self._within_ram, range(len(self._graph.layers)))
-        return (*own, Options(self._graph.in_shape, (given,), range(self._graph.in_shape.height)))
-
-    def _within_ram(self, number: int) -> Options:
+    def _within_ram(self, number: int) -> tuple[Options, Costs]:
         """Return the options of a layer of which each part fits its board; of the output, only where it is wanted."""
         options = self.option_set.of(number)
         limits = [free_memory(board).ram_bytes for board in self.costs.boards]
@@ -99,22 +95,23 @@ class DistributionModel:
             own = options.distributions[index]
             return fits and not (is_last and own.is_whole and own.owners != (self.output_board,))
 
-        return options.taken([index for index in range(len(options)) if is_usable(index)])
+        usable = [index for index in range(len(options)) if is_usable(index)]
+        return options.taken(usable), [costs[index] for index in usable]
 
-    def _part_costs(self, number: int, options: Options) -> list[list[PartCost]]:
-        """Return what parts take, by [option][board]."""
+    def _part_costs(self, number: int, options: Options) -> Costs:
+        """Return what parts take."""
         return [
             [self.costs.of(number, board, each.axis, part) for board, part in enumerate(parts)]
             for each, parts in zip(options.distributions, options.parts, strict=True)
         ]
 
     def _stage(self, number: int) -> Stage:
-        own = self._side(number)
-        flash = [[cost.flash_bytes for cost in costs] for costs in self._part_costs(number, self.options(number))]
+        own = self._sides[number]
+        flash = [[cost.flash_bytes for cost in costs] for costs in self._costed[number][1]]
         transitions = []
         seconds = own.seconds[None]
         for k, source in enumerate(self._graph.predecessors[number]):
-            reading = Reading.of(self._graph, number, k, self._side(source), own, self.costs)
+            reading = Reading.of(self._graph, number, k, self._sides[source], own, self.costs)
             transitions.append(self._transition(source, number, reading))
             if reading.seconds is not None:
                 seconds = reading.seconds
@@ -126,7 +123,7 @@ class DistributionModel:
         wanted = Distribution.whole(shape, self.output_board, self._n_boards)
         nothing = np.zeros((1, self._n_boards))
         own = Side(Options(shape, (wanted,), range(shape.height)), nothing, self._element_bytes(last))
-        reading = Reading.of_all(self._side(last), own)
+        reading = Reading.of_all(self._sides[last], own)
         return Stage(nothing[None], nothing, (self._transition(last, last + 1, reading),))
 
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:
@@ -141,21 +138,22 @@ class DistributionModel:
             arrivals_of(reading, costs) if waits else None,
         )
 
-    def _side(self, tensor: int) -> Side:
-        return self._sides[tensor]
+    @cached_property
+    def _costed(self) -> tuple[tuple[Options, Costs], ...]:
+        """The options of each layer, and what they cost."""
+        return tuple(map(self._within_ram, range(len(self._graph.layers))))
 
     @cached_property
     def _sides(self) -> tuple[Side, ...]:
-        tensors = (*range(len(self._graph.layers)), NETWORK_INPUT)
-        return tuple(
-            Side(self.options(tensor), self._seconds(tensor), self._element_bytes(tensor)) for tensor in tensors
+        """The outputs of all layers, and the network's input last."""
+        own = (
+            Side(options, np.array([[cost.seconds for cost in parts] for parts in costs]), self._element_bytes(number))
+            for number, (options, costs) in enumerate(self._costed)
         )
-
-    def _seconds(self, tensor: int) -> Floats:
-        if tensor == NETWORK_INPUT:
-            return np.zeros((1, self._n_boards))
-        costs = self._part_costs(tensor, self.options(tensor))
-        return np.array([[cost.seconds for cost in parts] for parts in costs])
+        shape = self._graph.in_shape
+        given = Distribution.whole(shape, self.input_board, self._n_boards)
+        options = Options(shape, (given,), range(shape.height))
+        return (*own, Side(options, np.zeros((1, self._n_boards)), self._element_bytes(NETWORK_INPUT)))
 
     def _element_bytes(self, tensor: int) -> int:
         return self.costs.widths.values[self._graph.value_names[tensor + 1]] // 8

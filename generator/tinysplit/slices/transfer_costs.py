@@ -1,19 +1,20 @@
 """What tensors of any size take between boards with given links: routes over relays, line and CPUs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.costs.handoff import handoff_of
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.costs.transfers import wire_seconds
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.slices.exact.problem import Floats
+from tinysplit.slices.exact.problem import Floats, Integers
+from tinysplit.split.handoff import Handoff
 from tinysplit.split.topology import Links, Routes
 
 _NOMINAL_BYTES = 1024  # of the tensor by which routes are chosen
@@ -35,51 +36,48 @@ class LinkCosts:
     boards: Sequence[Board]
     settings: CostSettings
 
-    def of(self, n_bytes: np.ndarray) -> TransferCosts:
+    def of(self, n_bytes: Integers) -> TransferCosts:
         """Return what tensors of `n_bytes` (..., a, b) take; 0 bytes are not sent."""
         n_boards = len(self.boards)
+        sizes, where = np.unique(n_bytes, return_inverse=True)
+        where = where.reshape(n_bytes.shape)
+        parts = self._parts(sizes)
         arrival_s = np.full(n_bytes.shape, -inf)
         taking_s = np.zeros(n_bytes.shape)
         cpu_s = np.zeros((2, *n_bytes.shape[:-1]))
-        for a in range(n_boards):
-            for b in range(n_boards):
-                sizes, where = np.unique(n_bytes[..., a, b], return_inverse=True)
-                if a == b or not sizes.any():
-                    continue
-                costs = np.array([self._over_route(a, b, int(size)) for size in sizes])[
-                    where.reshape(n_bytes.shape[:-2])
-                ]
-                arrival_s[..., a, b], taking_s[..., a, b] = costs[..., 0], costs[..., 1]
-                cpu_s += np.moveaxis(costs[..., 2:].reshape(*costs.shape[:-1], 2, n_boards), -2, 0)
+        for a, b in permutations(range(n_boards), 2):
+            costs = np.array(
+                [self._over_route(a, b, number, parts) if size else self._nothing for number, size in enumerate(sizes)]
+            )
+            own = costs[where[..., a, b]]
+            arrival_s[..., a, b], taking_s[..., a, b] = own[..., 0], own[..., 1]
+            cpu_s += np.moveaxis(own[..., 2:].reshape(*own.shape[:-1], 2, n_boards), -2, 0)
         return TransferCosts(arrival_s, taking_s, cpu_s[0], cpu_s[1])
 
-    def _over_route(self, a: int, b: int, n_bytes: int) -> list[float]:
+    @property
+    def _nothing(self) -> list[float]:
+        return [-inf, 0.0, *[0.0] * (2 * len(self.boards))]
+
+    def _over_route(self, a: int, b: int, tensor: int, parts: Handoff) -> list[float]:
         """Return seconds until a tensor is there, the receiver's CPU, and sending and receiving by board."""
         sending, receiving = [0.0] * len(self.boards), [0.0] * len(self.boards)
-        if not n_bytes:
-            return [-inf, 0.0, *sending, *receiving]
         hops = self._routes[a][b]
         arrival_s = 0.0 if hops else inf
         for hop in hops:
-            sending[hop.sender] += self._cpu_s(hop.sender, n_bytes, sends=True)
-            arrival_s += receiving[hop.sender] + self._wire_s(n_bytes, hop.sender, hop.receiver)
-            receiving[hop.receiver] += self._cpu_s(hop.receiver, n_bytes, sends=False)
+            sending[hop.sender] += parts.send_s[tensor][hop.sender]
+            arrival_s += receiving[hop.sender] + parts.wire_s[tensor][hop.sender][hop.receiver]
+            receiving[hop.receiver] += parts.receive_s[tensor][hop.receiver]
         return [arrival_s, receiving[b], *sending, *receiving]
 
-    def _cpu_s(self, board: int, n_bytes: int, *, sends: bool) -> float:
-        costs = load_cycle_table().handoff[self.boards[board].device.core]
-        driver = self.settings.link_settings.driver or LinkDriver.DMA
-        cycles = costs.sent(n_bytes, driver) if sends else costs.received(n_bytes, driver)
-        return cycles / self.boards[board].clock.core_hz
-
-    def _wire_s(self, n_bytes: int, sender: int, receiver: int) -> float:
-        baud = self.settings.link_settings.between(sender, receiver).baud
-        if sender == receiver or baud is None:
-            return inf
-        return wire_seconds(n_bytes, self.boards[sender].link_uarts[0], baud, self.settings.bits_per_byte)
+    def _parts(self, sizes: Iterable[int]) -> Handoff:
+        """Return what tensors of these sizes take from direct links and from CPUs."""
+        settings, out_bytes = self.settings, [int(size) for size in sizes]
+        table = load_cycle_table()
+        return handoff_of(
+            out_bytes, 0, self.boards, settings.link_settings, settings.bits_per_byte, table, settings.host_baud
+        )
 
     @cached_property
     def _routes(self) -> Routes:
-        numbers = range(len(self.boards))
-        direct = tuple(tuple(0.0 if a == b else self._wire_s(_NOMINAL_BYTES, a, b) for b in numbers) for a in numbers)
+        (direct,) = self._parts([_NOMINAL_BYTES]).wire_s
         return Links((direct,), ((True,) * len(self.boards),)).routes[0]

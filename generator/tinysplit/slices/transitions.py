@@ -80,13 +80,16 @@ class Reading:
             waiting_share=np.where(which, waiting, self.waiting_share),
         )
 
+    def _sending_nothing(self, flags: Flags) -> Self:
+        """Return the reading in which nothing is sent for some combinations of options."""
+        zeros = np.zeros(self.n_bytes.shape)
+        return self._where(flags, zeros.astype(int), zeros, zeros)
+
     def by_same_channels(self) -> Self:
         """Let channels need the same channels of the source: nothing is sent, and each board has to have its own."""
-        own = self.own.options
-        by_channels = ~own.is_by_rows[None, :]
+        by_channels = ~self.own.options.is_by_rows[None, :]
         is_same = self._is_one_distribution()
-        zeros = np.zeros(self.n_bytes.shape)
-        found = self._where(is_same & by_channels, zeros.astype(int), zeros, zeros)
+        found = self._sending_nothing(is_same & by_channels)
         return replace(found, allowed=found.allowed & (is_same | ~by_channels))
 
     def _is_one_distribution(self) -> Flags:
@@ -98,8 +101,7 @@ class Reading:
     def with_one_distribution(self) -> Self:
         """Give inputs and output of an elementwise layer one distribution, so that nothing is sent."""
         is_same = self._is_one_distribution()
-        zeros = np.zeros(self.n_bytes.shape)
-        return replace(self._where(is_same, zeros.astype(int), zeros, zeros), allowed=self.allowed & is_same)
+        return replace(self._sending_nothing(is_same), allowed=self.allowed & is_same)
 
     def by_rows(self, graph: Graph, number: int, k: int) -> Self:
         """Let rows need rows of the source, where both are divided by rows."""
@@ -124,13 +126,17 @@ class Reading:
         found = self._where(both, n_bytes, sent, waiting)
         return replace(found, allowed=found.allowed & ~(both & self._reaches_too_far(rows)))
 
+    @property
+    def keeps_owners(self) -> Flags:
+        """Whether the same boards have parts of both."""
+        same: Flags = ((self.source.options.sizes > 0)[:, None] == (self.own.options.sizes > 0)[None, :]).all(axis=2)
+        return same
+
     def _reaches_too_far(self, rows: Integers) -> Flags:
         """Return where a tile needs rows of a board that is not next to it, as the tile between has fewer rows."""
-        source, own = self.source.options, self.own.options
-        same_owners = ((source.sizes > 0)[:, None] == (own.sizes > 0)[None, :]).all(axis=2)
-        places = source.positions
+        places = self.source.options.positions
         apart = np.abs(places[:, :, None] - places[:, None, :]) > 1
-        too_far: Flags = same_owners & ((rows > 0) & apart[:, None]).any(axis=(2, 3))
+        too_far: Flags = self.keeps_owners & ((rows > 0) & apart[:, None]).any(axis=(2, 3))
         return too_far
 
     def by_sums(self, number: int, costs: PartCosts) -> Self:
@@ -159,9 +165,7 @@ def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     Where the same boards have parts of both, a board sends a halo after its share of the part's time; otherwise it
     sends when it has ended. What does not wait for the tensor is computed before it is there.
     """
-    source, own = reading.source.options, reading.own.options
-    keeps_owners = ((source.sizes > 0)[:, None] == (own.sizes > 0)[None, :]).all(axis=2)
-    sends_all = (reading.sent_share == 1) | ~keeps_owners[..., None, None]
+    sends_all = (reading.sent_share == 1) | ~reading.keeps_owners[..., None, None]
     head = np.where(sends_all, 0.0, reading.sent_share * reading.source.seconds[:, None, :, None])
     begin = head + costs.arrival_s + costs.taking_s
     seconds = reading.own.seconds[None] if reading.seconds is None else reading.seconds

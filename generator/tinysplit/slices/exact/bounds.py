@@ -1,12 +1,10 @@
 """Lower bounds of what is left after a stage: from every board by the longest path, and of all boards together."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinysplit.slices.exact.problem import DistributionProblem, Flags, Floats, Integers, Stage, Transition
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.slices.exact.problem import DistributionProblem, Flags, Floats, Integers, Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ def _before(stage: Stage, number: int, n_options: int, after: Remaining) -> Rema
     busy = sending + receiving + seconds
     from_clock = np.maximum(sending + after.from_begin, busy + after.from_clock)
     from_begin = np.full_like(from_clock, -np.inf)
-    for transition in _from_before(stage, number):
+    for transition in stage.transitions:
         at = transition.arrivals
         if at is not None:
             for since, to_begin, to_end in (
@@ -95,8 +93,3 @@ def _least_costs(stage: Stage, number: int, n_options: int) -> tuple[Floats, Flo
 
 def _depends_on(stage: Stage, source: int) -> bool:
     return len(stage.seconds) == 1 or stage.transitions[0].source == source
-
-
-def _from_before(stage: Stage, number: int) -> Iterator[Transition]:
-    before = number - 1 if number else NETWORK_INPUT
-    return (each for each in stage.transitions if each.source == before)
