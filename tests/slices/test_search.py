@@ -14,6 +14,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.slices.links import with_links
 from tinysplit.slices.search import Slices, SliceSearch
+from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import solve
 
@@ -23,7 +24,8 @@ FAST = CostSettings(baud=3_000_000)
 
 def search(boards: list[Board], settings: CostSettings = FAST, output_board: int = 0) -> SliceSearch:
     graph = tiny_cnn()
-    return SliceSearch(graph, boards, settings, BitWidths.of(graph, 8), 0, output_board, deadline_s=inf)
+    network = SlicedNetwork(graph, boards, settings, BitWidths.of(graph, 8), 0, output_board)
+    return SliceSearch(network, deadline_s=inf)
 
 
 @pytest.mark.parametrize("axes", [Slices.ROWS.axes, Slices.AUTO.axes])

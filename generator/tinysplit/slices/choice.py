@@ -12,6 +12,7 @@ from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.slices.search import Slices, SliceSearch, as_split
+from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split import clock
 from tinysplit.split.problem import is_better
 from tinysplit.split.solution import Split
@@ -77,8 +78,8 @@ class SliceRequest:
     def _sliced(self, slices: Slices, settings: CostSettings) -> Split | None:
         start = clock.now()
         widths = BitWidths.of(self.graph, settings.bits)
-        ends = (self.input_board, self.output_board, start + self.time_limit_s)
-        search = SliceSearch(self.graph, self.boards, settings, widths, *ends)
+        network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
+        search = SliceSearch(network, start + self.time_limit_s)
         best = search.run(slices.axes)
         return as_split(best, search, clock.now() - start) if best else None
 

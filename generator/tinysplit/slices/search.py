@@ -10,22 +10,15 @@ from enum import StrEnum
 from functools import partial
 from itertools import permutations, product
 
-from tinysplit.boards.board import Board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.memory.shared_memory import unaligned_rows
-from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribute import distribute
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
-from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
-from tinysplit.slices.distribution_problem import FLASH_MARGIN, DistributionModel
+from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choice
-from tinysplit.slices.links import with_links
 from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
-from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
 
@@ -48,41 +41,11 @@ class Slices(StrEnum):
         return {Slices.AUTO: both, Slices.NONE: (), Slices.CHANNELS: both[1:], Slices.ROWS: both[:1]}[self]
 
 
-@dataclass(frozen=True, eq=False)
-class Sliced:
-    """Evaluated distributions; `settings` are those of its links. `candidate` is what they were made of, if any."""
-
-    candidate: Candidate | None
-    distributions: Distributions
-    graph: Graph
-    settings: CostSettings
-    figures: Evaluation
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether all boards have the memory and links for it, and limits hold."""
-        return self.figures.is_feasible
-
-    @property
-    def may_fit(self) -> bool:
-        """Whether only flash may be short, by less than what packed weights may take less than their bound."""
-        problem = self.figures.problem
-        roomy = tuple(
-            replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
-        )
-        return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
-
-
 @dataclass
 class SliceSearch:
-    """`widths` are those of the whole network; input and output are at `input_board` and `output_board`."""
+    """The search for the best division of a network until `deadline_s`."""
 
-    graph: Graph
-    boards: Sequence[Board]
-    settings: CostSettings
-    widths: BitWidths
-    input_board: int
-    output_board: int
+    network: SlicedNetwork
     deadline_s: float
     explored: int = 0
     best: Sliced | None = field(default=None)
@@ -105,29 +68,18 @@ class SliceSearch:
 
     def _first_candidates(self, axes: Sequence[Axis]) -> Iterator[Candidate]:
         """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
-        ends = (self.input_board, self.output_board)
-        for axis, order in product(axes, self._orders()):
+        ends = (self.network.input_board, self.network.output_board)
+        for axis, order in product(axes, self.network.orders()):
             shares = self._shares(order)
             if axis is Axis.CHANNELS:
-                yield Candidate(axis, len(self.graph.layers), order, shares, *ends, frozenset())
+                yield Candidate(axis, len(self.network.graph.layers), order, shares, *ends, frozenset())
                 continue
-            for end in ends_of_tiles(self.graph, len(order)):
+            for end in ends_of_tiles(self.network.graph, len(order)):
                 for edges in (frozenset(range(end)), frozenset[int]()):
                     yield Candidate(axis, end, order, shares, *ends, edges)
 
-    def _orders(self) -> Iterator[tuple[int, ...]]:
-        """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones."""
-        for n_parts in range(len(self.boards), 1, -1):
-            seen: set[tuple[str, ...]] = set()
-            for order in permutations(range(len(self.boards)), n_parts):
-                kinds = tuple(self.boards[board].name + "!" * (board == self.input_board) for board in order)
-                is_new = kinds not in seen and kinds[::-1] not in seen
-                if self.input_board in order and is_new and len(seen) < MOST_ORDERS:
-                    seen.add(kinds)
-                    yield order
-
     def _shares(self, order: Sequence[int]) -> tuple[float, ...]:
-        speeds = [self.boards[board].clock.core_hz for board in order]
+        speeds = [self.network.boards[board].clock.core_hz for board in order]
         return tuple(speed / sum(speeds) for speed in speeds)
 
     def _choose_exactly(self, axes: Sequence[Axis]) -> None:
@@ -135,12 +87,14 @@ class SliceSearch:
 
         The model has seconds, no joules.
         """
-        if self.settings.objective is Objective.ENERGY:
+        network = self.network
+        if network.settings.objective is Objective.ENERGY:
             return
-        order = next(self._orders())
-        settings = with_links(self.settings, self.boards, order, self.input_board)
+        order = next(network.orders())
+        settings = network.linked(order)
+        ends = (network.input_board, network.output_board)
         model = DistributionModel.of(
-            PartCosts(self.graph, self.boards, settings, self.widths), order, axes, self.input_board, self.output_board
+            PartCosts(network.graph, network.boards, settings, network.widths), order, axes, *ends
         )
         now = clock.now()
         found = best_choice(model.problem, now + EXACT_SHARE * max(0.0, self.deadline_s - now))
@@ -149,28 +103,19 @@ class SliceSearch:
         if found.choice:
             layers = model.distributions(found.choice)
             for edges in (frozenset(range(len(layers))), frozenset[int]()):
-                how = Distributions(layers, self.input_board, self.output_board, edges)
+                how = Distributions(layers, *ends, edges)
                 self._evaluate(how, settings, None)
 
     def _try(self, candidate: Candidate) -> bool:
         """Evaluate a candidate; return whether it is the best so far."""
-        settings = with_links(self.settings, self.boards, candidate.order, self.input_board)
-        return self._evaluate(candidate.distributions(self.graph, len(self.boards)), settings, candidate)
+        how = candidate.distributions(self.network.graph, len(self.network.boards))
+        return self._evaluate(how, self.network.linked(candidate.order), candidate)
 
     def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
         """Evaluate distributions; return whether they are the best so far."""
         self.explored += 1
-        if any(reasons_against(self.graph, how, len(self.boards))):
-            return False
-        parts = distribute(self.graph, how, len(self.boards), self.widths)
-        widths = distributed_widths(self.graph, parts, self.widths)
-        if any(unaligned_rows(parts, widths)):
-            return False
-        problem = make_problem(parts, self.boards, settings, widths)
-        found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
-        if not found.is_feasible and not found.may_fit:
-            return False
-        if self.best is None or is_better(found.figures.value, self.best.figures.value):
+        found = self.network.evaluated(how, settings, candidate)
+        if found and (self.best is None or is_better(found.figures.value, self.best.figures.value)):
             self.best = found
             return True
         return False
@@ -181,7 +126,7 @@ class SliceSearch:
         if found is None:
             return False
         if found.candidate:
-            attempts = (partial(self._try, each) for each in _neighbours(self.graph, found.candidate))
+            attempts = (partial(self._try, each) for each in _neighbours(self.network.graph, found.candidate))
         else:
             attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
         return any(attempt() for attempt in attempts if clock.now() < deadline_s)

@@ -1,0 +1,90 @@
+"""A network to be divided over boards, and its divisions, evaluated as they would be generated."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.memory.shared_memory import unaligned_rows
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Distributions
+from tinysplit.network.distribution_check import reasons_against
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.slices.candidates import Candidate
+from tinysplit.slices.distribution_problem import FLASH_MARGIN
+from tinysplit.slices.links import with_links
+from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+
+MOST_ORDERS = 6  # of boards of different kinds
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """Evaluated distributions; `settings` are those of its links. `candidate` is what they were made of, if any."""
+
+    candidate: Candidate | None
+    distributions: Distributions
+    graph: Graph
+    settings: CostSettings
+    figures: Evaluation
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether all boards have the memory and links for it, and limits hold."""
+        return self.figures.is_feasible
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether only flash may be short, by less than what packed weights may take less than their bound."""
+        problem = self.figures.problem
+        roomy = tuple(
+            replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
+        )
+        return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedNetwork:
+    """A network on boards; `widths` are those of the whole network. Input and output are at two boards."""
+
+    graph: Graph
+    boards: Sequence[Board]
+    settings: CostSettings
+    widths: BitWidths
+    input_board: int
+    output_board: int
+
+    def orders(self) -> Iterator[tuple[int, ...]]:
+        """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones."""
+        for n_parts in range(len(self.boards), 1, -1):
+            seen: set[tuple[str, ...]] = set()
+            for order in permutations(range(len(self.boards)), n_parts):
+                kinds = tuple(self.boards[board].name + "!" * (board == self.input_board) for board in order)
+                is_new = kinds not in seen and kinds[::-1] not in seen
+                if self.input_board in order and is_new and len(seen) < MOST_ORDERS:
+                    seen.add(kinds)
+                    yield order
+
+    def linked(self, order: Sequence[int]) -> CostSettings:
+        """Return the settings with the links of boards that are wired in `order`."""
+        return with_links(self.settings, self.boards, order, self.input_board)
+
+    def evaluated(
+        self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None
+    ) -> Sliced | None:
+        """Return a division with the links of `settings`, evaluated; None if it cannot be generated or does not fit.
+
+        Its kernels are those of its parts, their memory is planned, and times are those of the firmware's event graph.
+        """
+        if any(reasons_against(self.graph, how, len(self.boards))):
+            return None
+        parts = distribute(self.graph, how, len(self.boards), self.widths)
+        widths = distributed_widths(self.graph, parts, self.widths)
+        if any(unaligned_rows(parts, widths)):
+            return None
+        problem = make_problem(parts, self.boards, settings, widths)
+        found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
+        return found if found.is_feasible or found.may_fit else None
