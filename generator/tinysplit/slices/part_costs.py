@@ -10,7 +10,7 @@ from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, PartialSum
@@ -35,7 +35,7 @@ NOTHING = PartCost(0.0, 0, 0)
 class PartCosts:
     """Costs of parts of `graph`, each on a board that has nothing else: what its neighbours take can only add to them.
 
-    Parts of one shape are costed once.
+    Inputs and output of a part lie apart, as in each distributed network. Parts of one shape are costed once.
     """
 
     graph: Graph
@@ -68,7 +68,8 @@ class PartCosts:
         if key not in self._known:
             own = BitWidths({_INPUT: widths.x, layer.output: y_bits}, {layer.output: widths.w})
             alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
-            network = replace(self.graph, layers=(alone,), input_name=_INPUT)
+            part = Part(0, 0, Axis.ROWS, range(layer.out_shape.height))
+            network = replace(self.graph, layers=(alone,), input_name=_INPUT, parts=(part,))
             choice = KernelChoice(network, own, self.boards[board], self.settings.code_memory)
             kernel = choice.kernel(0, self.settings.optimize)
             self._known[key] = PartCost(

@@ -41,7 +41,7 @@ class EventGraph:
     n_nodes: int
     edges: tuple[Edge, ...]
     feeds: tuple[int, ...]  # nodes of the host's sending of the input
-    inputs: tuple[tuple[int, float], ...]  # nodes of the boards' taking it, and seconds of the CPU while it arrives
+    inputs: tuple[tuple[int, float], ...]  # nodes after which boards have it, and seconds from there
     output: int  # node of the board's giving the output
     reading: int  # node of the host's reading of the output
     reading_s: float
@@ -103,10 +103,12 @@ class _Builder:
             yield place._replace(line=lines[place.step.transfer]) if is_transfer else place
 
     def input_nodes(self) -> Iterator[tuple[int, float]]:
-        """Yield the nodes at which boards take the network's input, and the CPU's seconds before."""
-        for step, node, _ in self.places:
-            if step.kind is Kind.INPUT:
+        """Yield nodes, and the seconds after them when boards have the network's input; without a buffer, its line."""
+        for step, node, line in self.places:
+            if step.kind is Kind.INPUT and step.is_staged:
                 yield node, self.parts.receive_s[step.tensor][step.device]
+            elif step.kind is Kind.INPUT:
+                yield line, self.line_s(step)[0]
 
     def _new_node(self) -> int:
         self.n_nodes += 1
