@@ -17,7 +17,17 @@ from tinysplit.slices.exact.problem import Floats, Integers
 from tinysplit.split.handoff import Handoff
 from tinysplit.split.topology import Links, Routes
 
+_THERE, _SENDING, _RECEIVING = range(3)  # costs by board
 _NOMINAL_BYTES = 1024  # of the tensor by which routes are chosen
+
+
+class Relaying(NamedTuple):
+    """What a relay of the route from a to b waits for: arrays [...] like the bytes, without the two boards."""
+
+    a: int
+    b: int
+    relay: int
+    arrival_s: Floats  # until it has the tensor and has taken it; -inf where nothing is sent
 
 
 class TransferCosts(NamedTuple):
@@ -27,6 +37,7 @@ class TransferCosts(NamedTuple):
     taking_s: Floats  # of the receiver's CPU
     sending_s: Floats
     receiving_s: Floats  # relays included
+    relaying: tuple[Relaying, ...]
 
 
 @dataclass(frozen=True)
@@ -45,29 +56,37 @@ class LinkCosts:
         arrival_s = np.full(n_bytes.shape, -inf)
         taking_s = np.zeros(n_bytes.shape)
         cpu_s = np.zeros((2, *n_bytes.shape[:-1]))
+        relaying: list[Relaying] = []
         for a, b in permutations(range(n_boards), 2):
             costs = np.array(
                 [self._over_route(a, b, number, parts) if size else self._nothing for number, size in enumerate(sizes)]
             )
             own = costs[where[..., a, b]]
-            arrival_s[..., a, b], taking_s[..., a, b] = own[..., 0], own[..., 1]
-            cpu_s += np.moveaxis(own[..., 2:].reshape(*own.shape[:-1], 2, n_boards), -2, 0)
-        return TransferCosts(arrival_s, taking_s, cpu_s[0], cpu_s[1])
+            arrival_s[..., a, b], taking_s[..., a, b] = own[..., _THERE, b], own[..., _RECEIVING, b]
+            cpu_s += np.moveaxis(own[..., _SENDING:, :], -2, 0)
+            relays = (hop.sender for hop in self._routes[a][b][1:])
+            relaying += [
+                Relaying(a, b, relay, own[..., _THERE, relay] + own[..., _RECEIVING, relay]) for relay in relays
+            ]
+        return TransferCosts(arrival_s, taking_s, cpu_s[0], cpu_s[1], tuple(relaying))
 
     @property
-    def _nothing(self) -> list[float]:
-        return [-inf, 0.0, *[0.0] * (2 * len(self.boards))]
+    def _nothing(self) -> Floats:
+        costs = np.zeros((3, len(self.boards)))
+        costs[_THERE] = -inf
+        return costs
 
-    def _over_route(self, a: int, b: int, tensor: int, parts: Handoff) -> list[float]:
-        """Return seconds until a tensor is there, the receiver's CPU, and sending and receiving by board."""
-        sending, receiving = [0.0] * len(self.boards), [0.0] * len(self.boards)
-        hops = self._routes[a][b]
-        arrival_s = 0.0 if hops else inf
-        for hop in hops:
+    def _over_route(self, a: int, b: int, tensor: int, parts: Handoff) -> Floats:
+        """Return by board: seconds until it has a tensor from a for b, and its CPU's for sending and for receiving."""
+        costs = self._nothing
+        there_s, sending, receiving = costs
+        there_s[a], there_s[b] = 0.0, inf
+        for hop in self._routes[a][b]:
             sending[hop.sender] += parts.send_s[tensor][hop.sender]
-            arrival_s += receiving[hop.sender] + parts.wire_s[tensor][hop.sender][hop.receiver]
+            wire_s = parts.wire_s[tensor][hop.sender][hop.receiver]
+            there_s[hop.receiver] = there_s[hop.sender] + receiving[hop.sender] + wire_s
             receiving[hop.receiver] += parts.receive_s[tensor][hop.receiver]
-        return [arrival_s, receiving[b], *sending, *receiving]
+        return costs
 
     def _parts(self, sizes: Iterable[int]) -> Handoff:
         """Return what tensors of these sizes take from direct links and from CPUs."""

@@ -163,7 +163,8 @@ def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     """Return when boards may begin and end their parts.
 
     Where the same boards have parts of both, a board sends a halo after its share of the part's time; otherwise it
-    sends when it has ended. What does not wait for the tensor is computed before it is there.
+    sends when it has ended. What does not wait for the tensor is computed before it is there. A relay waits for what it
+    passes on, before its own part.
     """
     sends_all = (reading.sent_share == 1) | ~reading.keeps_owners[..., None, None]
     head = np.where(sends_all, 0.0, reading.sent_share * reading.source.seconds[:, None, :, None])
@@ -175,9 +176,9 @@ def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     def where(flags: Flags, values: Floats) -> Floats:
         return np.where(flags, values, -np.inf)
 
-    return Arrivals(
-        begin_to_begin=where(~sends_all & waits, begin),
-        begin_to_end=where(~sends_all, end),
-        end_to_begin=where(sends_all & waits, begin),
-        end_to_end=where(sends_all, end),
-    )
+    begin_to_begin, end_to_begin = where(~sends_all & waits, begin), where(sends_all & waits, begin)
+    for a, b, relay, arrival_s in costs.relaying:
+        for is_own, until in ((~sends_all, begin_to_begin), (sends_all, end_to_begin)):
+            relayed = where(is_own[..., a, b], head[..., a, b] + arrival_s)
+            np.maximum(until[..., a, relay], relayed, out=until[..., a, relay])
+    return Arrivals(begin_to_begin, where(~sends_all, end), end_to_begin, where(sends_all, end))
