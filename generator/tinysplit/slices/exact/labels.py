@@ -47,7 +47,9 @@ class Labels:
         order = np.argsort(self.bounds, kind="stable")
         first = order[:_MOST_COMPARED]
         costs = np.concatenate([self.begin[first], self.clock[first], self.flash[first]], axis=1)
-        at_most = (costs[:, None] <= costs[None]).all(axis=2)  # [i][j]: i is nowhere worse than j
+        at_most = np.ones((len(first), len(first)), bool)  # [i][j]: i is nowhere worse than j
+        for cost in costs.T:  # numpy reduces short axes slowly
+            at_most &= cost[:, None] <= cost
         is_first = np.arange(len(first))[:, None] < np.arange(len(first))
         dominated = (at_most & (is_first | ~at_most.T)).any(axis=0)
         kept = first[~dominated]

@@ -128,6 +128,14 @@ def step(
             at = each.arrivals
             pairs = ((at.begin_to_begin, begin, first), (at.end_to_begin, clock, first))
             for table, since, until in (*pairs, (at.begin_to_end, begin, last), (at.end_to_end, clock, last)):
-                arrived = (since[:, None, :, None] + table[source, options]).max(axis=2)
-                np.maximum(until, arrived, out=until)
+                _raise_to(until, since, table[source, options])
     return first, last
+
+
+def _raise_to(until: Floats, since: Floats, seconds: Floats) -> None:
+    """Raise `until` (labels, options, boards) to what arrives `seconds` [option][a][b] after `since` (labels, a).
+
+    Senders one by one: numpy reduces short axes slowly.
+    """
+    for a in np.flatnonzero((seconds > -np.inf).any(axis=(0, 2))):
+        np.maximum(until, since[:, a, None, None] + seconds[:, a], out=until)
