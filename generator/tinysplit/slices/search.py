@@ -83,28 +83,34 @@ class SliceSearch:
         return tuple(speed / sum(speeds) for speed in speeds)
 
     def _choose_exactly(self, axes: Sequence[Axis]) -> None:
-        """Try the best choice of the model, with all edges apart and with none, and note its lower bound.
+        """Try the model's best choice in the first order and in that of the best candidate, and note the lower bound.
 
         The model has seconds, no joules.
         """
-        network = self.network
-        if network.settings.objective is Objective.ENERGY:
+        if self.network.settings.objective is Objective.ENERGY:
             return
-        order = next(network.orders())
-        settings = network.linked(order)
+        boards = range(len(self.network.boards))
+        best = self.best.candidate.order if self.best and self.best.candidate else ()
+        every = (*best, *(board for board in boards if board not in best))
+        orders = dict.fromkeys((next(self.network.orders()), every))
+        share = EXACT_SHARE / len(orders)
+        self.lower_bound = min([self._choose_in_order(order, axes, share) for order in orders])
+
+    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], share: float) -> float:
+        """Try the best choice of boards in `order`, with all edges apart and with none; return its lower bound."""
+        network, settings = self.network, self.network.linked(order)
         ends = (network.input_board, network.output_board)
         model = DistributionModel.of(
             PartCosts(network.graph, network.boards, settings, network.widths), order, axes, *ends
         )
         now = clock.now()
-        found = best_choice(model.problem, now + EXACT_SHARE * max(0.0, self.deadline_s - now))
+        found = best_choice(model.problem, now + share * max(0.0, self.deadline_s - now))
         self.explored += found.explored
-        self.lower_bound = found.lower_bound
         if found.choice:
             layers = model.distributions(found.choice)
             for edges in (frozenset(range(len(layers))), frozenset[int]()):
-                how = Distributions(layers, *ends, edges)
-                self._evaluate(how, settings, None)
+                self._evaluate(Distributions(layers, *ends, edges), settings, None)
+        return found.lower_bound
 
     def _try(self, candidate: Candidate) -> bool:
         """Evaluate a candidate; return whether it is the best so far."""
