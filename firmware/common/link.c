@@ -51,7 +51,11 @@ link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) {
   return link_at(link, in != LINK_NO_CHANNEL ? in : link_index(link, channel, true))->state;
 }
 
-void link_wake(link_t *link) { link->settings->wake(link->settings->port); }
+/* Whatever makes a frame wait to leave comes here, so that channels are looked at only then. */
+void link_wake(link_t *link) {
+  link->may_speak = true;
+  link->settings->wake(link->settings->port);
+}
 
 void link_say(link_t *link, link_channel_t *channel, uint8_t what) {
   channel->answers |= what;

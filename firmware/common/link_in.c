@@ -180,6 +180,7 @@ void link_in_check(link_t *link, uint8_t index) {
     channel->crc = ~crc32(~channel->crc, channel->data.to + channel->position, bytes);
     channel->position += bytes;
   }
+  link->may_check = true;
   if (channel->state != LINK_GRANTED || channel->position < plan->bytes || !(channel->flags & CRC_IS_KNOWN)) return;
   if (link_bit(plan->blocks, link_blocks_of(plan->bytes) - 1)) return; /* it comes again, see report() */
   if (~channel->crc == channel->u.in.crc) {

@@ -50,7 +50,7 @@ static bool begin_answer(link_t *link, uint8_t index) {
 static bool begin_frame(link_t *link) {
   uint8_t count = link->settings->channel_count;
   if (link->answers) return begin_hello(link);
-  if (link->state == LINK_STOPPED) return false;
+  if (!link->may_speak || link->state == LINK_STOPPED) return false;
   for (uint8_t i = 0; i < count; i++) {
     if (begin_answer(link, i)) return true;
   }
@@ -60,6 +60,7 @@ static bool begin_frame(link_t *link) {
     if (link_out_has_data(link, index) && link_out_next_data(link, index)) return true;
     index = (uint8_t)(index + 1u) < count ? (uint8_t)(index + 1u) : 0;
   }
+  link->may_speak = false;
   return false;
 }
 

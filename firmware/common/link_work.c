@@ -51,11 +51,12 @@ static void take_unit(link_t *link) {
 }
 
 static bool check_channels(link_t *link) {
-  for (uint8_t i = 0; i < link->settings->channel_count; i++) {
+  for (uint8_t i = 0; link->may_check && i < link->settings->channel_count; i++) {
     if (link_plan(link, i)->is_out || !link_in_is_checking(link, i)) continue;
     link_in_check(link, i);
     return true;
   }
+  link->may_check = false;
   return false;
 }
 

@@ -124,12 +124,11 @@ static void leave_rest(void) {
   times_clear();
 }
 
-/* A wait inside an inference polls, since sleep stops the cycle counter (DWT) of real parts. */
 bool run_wait(bool (*is_over)(const void *), const void *what) {
   is_waiting = true;
   ticker_start();
   while (!run_has_ended() && !is_over(what)) {
-    bool may_sleep = run_on_wait() && run_state != RUN_RUNNING;
+    bool may_sleep = run_on_wait();
     keep_alive();
     if (may_sleep) rest_until(is_over, what);
   }

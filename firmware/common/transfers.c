@@ -118,10 +118,12 @@ static bool is_sending(void) {
   return false;
 }
 
-/* While a tensor leaves, the cycle counter has to count; a board that only receives sleeps until the line is idle. */
+/* Sleep stops the cycle counter (DWT) of real parts, which has to count inside an inference and while a tensor leaves; a
+ * board that only receives sleeps until the line is idle. */
 bool transfers_poll(void) {
   for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
-  return board_link_uarts[0].settings->driver != UART_LINK_POLLING && !is_sending();
+  bool may_sleep = board_link_uarts[0].settings->driver != UART_LINK_POLLING && run_state != RUN_RUNNING;
+  return may_sleep && !is_sending();
 }
 
 uint32_t transfers_repeats(void) {
