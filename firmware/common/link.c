@@ -73,6 +73,7 @@ static void forget_everything(link_t *link) {
   link_parser_reset(&link->parser);
   link_writer_reset(&link->writer);
   for (uint8_t i = 0; i < link->settings->channel_count; i++) *link_at(link, i) = (link_channel_t){.state = LINK_IDLE};
+  link->may_be_due = false;
   link->hello_ms = 0;
   link->hellos = 0;
   link->refusals = 0;

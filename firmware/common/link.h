@@ -166,6 +166,7 @@ struct link {
   uint8_t failure;        /* link_failure_t */
   uint8_t answers;        /* HELLO frames that wait to leave */
   bool may_speak;         /* something may wait to leave: see link_wake */
+  bool may_be_due;        /* a channel may have due_ms */
   bool may_check;         /* blocks may wait for the CRC of their tensor: see link_in_check */
   uint8_t refusals;       /* HELLO replies of a peer that does not join */
   uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */

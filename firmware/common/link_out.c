@@ -48,6 +48,7 @@ static void start(link_t *link, uint8_t index) {
 }
 
 static void set_due(link_t *link, link_channel_t *channel, uint32_t ms) {
+  link->may_be_due = true;
   channel->due_ms = (uint16_t)(ms + link_ms_of(link, 4) + link->ahead / link->settings->baud + 1u);
 }
 

@@ -88,12 +88,7 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
 }
 
 bool link_is_busy(const link_t *link) {
-  if (link->hello_ms || link->ahead || !link_parser_is_hunting(&link->parser)) return true;
-  for (uint8_t i = 0; i < link->settings->channel_count; i++) {
-    const link_channel_plan_t *plan = link_plan(link, i);
-    if (plan->is_out && link_at(link, i)->due_ms > 0) return true;
-  }
-  return false;
+  return link->hello_ms || link->ahead || link->may_be_due || !link_parser_is_hunting(&link->parser);
 }
 
 static void grow(uint16_t *ms) {
@@ -107,8 +102,11 @@ void link_tick(link_t *link) {
   bool is_silent = link->quiet_ms > LINK_SILENCE_MS + link_ms_of(link, 2);
   if (is_silent && link_parser_end(&link->parser)) link_frame_damaged(link);
   link_peer_tick(link);
-  if (link->state == LINK_STOPPED) return;
+  if (link->state == LINK_STOPPED || !link->may_be_due) return;
+  link->may_be_due = false;
   for (uint8_t i = 0; i < link->settings->channel_count; i++) {
-    if (link_plan(link, i)->is_out) link_out_tick(link, i);
+    if (!link_plan(link, i)->is_out) continue;
+    link_out_tick(link, i);
+    link->may_be_due |= link_at(link, i)->due_ms > 0;
   }
 }
