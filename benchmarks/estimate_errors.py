@@ -1,18 +1,27 @@
-"""Errors of estimated cycles: on the layers that the costs were fitted to, and on other networks."""
+"""Errors of the cost table's cycles on networks that the calibration did not use.
 
+    .venv/bin/python benchmarks/estimate_errors.py [--layers] [--calibration FILE]
+
+The kernels run alone, without firmware and with ideal memory: this checks the calibration by another measurement.
+"""
+
+import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from accuracy import NETWORKS
-from calibration_networks import UNSEEN_NETWORKS, random_network
 from kernels import calibrated
-from measured_layers import BOARDS, MeasuredLayer, measure_layers, quantize_randomly
+from measured_layers import BOARDS, MeasuredLayer, measure_layers
+from tinysplit.calibration.conditions import using_calibration
+from tinysplit.calibration.networks import UNSEEN_NETWORKS, random_network
+from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.tables import plain_table
-from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers.window import layer_window
@@ -37,21 +46,6 @@ def _unseen_networks(bits: int) -> Iterator[tuple[QuantizedGraph, IntArray]]:
             yield quantized, quantize_input(quantized, x)
     for seed in UNSEEN_NETWORKS:
         yield quantize_randomly(random_network(seed), bits)
-
-
-def print_kinds(console: Console, table: CycleTable, measured: Iterable[MeasuredLayer]) -> None:
-    """Print one row per kind with the errors of its layers."""
-    numbers = ("bits", "layers", "cycles a MACC", "worst %", "mean %")
-    shown = plain_table("core", "kind", numbers=numbers)
-    kinds: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
-    for layer in measured:
-        kinds[layer.core, layer.bits, layer.kind].append(layer)
-    for (core, bits, kind), layers in sorted(kinds.items()):
-        errors = [abs(layer.error(table)) for layer in layers]
-        rates = [layer.cycles / (layer.layer.operator_macc or layer.layer.out_shape.size) for layer in layers]
-        rate, worst, mean = f"{min(rates):.1f}-{max(rates):.1f}", max(errors), sum(errors) / len(errors)
-        shown.add_row(core, kind, str(bits), str(len(layers)), rate, f"{100 * worst:.1f}", f"{100 * mean:.1f}")
-    console.print(shown)
 
 
 def print_networks(
@@ -97,3 +91,20 @@ def _print_layers(console: Console, table: CycleTable, layers: Sequence[Measured
         shown.add_row(*shapes, str(layer.number), f"{layer.cycles:,}", f"{100 * layer.error(table):+.1f}")
     console.print(f"\n{layers[0].network}, {layers[0].core}, {layers[0].bits} bits", highlight=False)
     console.print(shown)
+
+
+def main() -> None:
+    """Print a row per network, and the percentiles of all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--layers", action="store_true", help="also print the error of every layer")
+    parser.add_argument("--calibration", type=Path, help="file of `tinysplit calibrate`, in place of the table shipped")
+    options = parser.parse_args()
+    console = Console(width=140)
+    with using_calibration(options.calibration, ()):
+        table, unseen = load_cycle_table(), list(unseen_layers())
+    print_networks(console, table, unseen, options.layers)
+    print_percentiles(console, table, unseen)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,8 @@ import numpy as np
 from rich.console import Console
 
 from bare_network import BareRun, run_bare
-from measured_layers import BOARDS, LARGEST_VALUES, quantize_randomly
+from measured_layers import BOARDS
+from tinysplit.calibration.random_formats import LARGEST_VALUES, quantize_randomly
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat

@@ -30,6 +30,7 @@ PACKAGES = (
     "build",
     "explore",
     "reproduce",
+    "calibration",
     "tinysplit_hil",
     "pipeline",
     "tinysplit_hil.pytest_plugin",

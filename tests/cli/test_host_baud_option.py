@@ -56,7 +56,7 @@ def test_a_rate_that_the_boards_probe_cannot_do_is_refused(split_file: Path, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("baud", ["115200", "2000000"])
 def test_boards_and_host_use_it(baud: str, tmp_path: Path) -> None:
-    samples = ("-s", str(example.SAMPLES), "--sample-count", "2", "--calibration", str(example.CALIBRATION))
+    samples = ("-s", str(example.SAMPLES), "--sample-count", "2", "--calibration-samples", str(example.CALIBRATION))
     arguments = (*BOARD, *samples, "-o", str(tmp_path / "out"), "--host-baud", baud, "--json")
     report = json.loads(run("run", str(example.MODEL), *arguments))
     assert (report["output"]["bit_exact"], report["output"]["samples"], report["failures"]) == (True, 2, [])

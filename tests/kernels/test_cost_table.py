@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinysplit.kernels import KERNELS
-from tinysplit.kernels.cost_table import ONCE, KernelCosts, Sample, Work, fit, plain_work, pool_work
+from tinysplit.kernels.cost_table import ONCE, KernelCosts, Work, plain_work, pool_work
 from tinysplit.kernels.lane_sums import LaneSum
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
@@ -176,44 +176,6 @@ def test_what_a_first_input_is_clamped_to() -> None:
     graph = net.max_pool(2, 2).conv(4, activation=NO_ACTIVATION).conv(4).after(clamped).conv(4).graph()
     assert [layer.x_clamp.low for layer in graph.layers] == [-np.inf, 0, 0, -np.inf, 0]
     assert graph.layers[1].x_clamp == graph.layers[4].x_clamp == RELU6
-
-
-def measured(costs: dict[str, float], noise: float = 0.0) -> list[Sample]:
-    rng = np.random.default_rng(1)
-    layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
-    works = [{part: plain_work(layer)[part] for part in ("macc", "output")} for layer in layers]
-    exact = [KernelCosts.model_construct(cycles=costs).of(work) for work in works]
-    noisy = [cycles * (1 + noise * n) for cycles, n in zip(exact, rng.standard_normal(len(works)), strict=True)]
-    return [Sample("kind", work, cycles, cycles) for work, cycles in zip(works, noisy, strict=True)]
-
-
-def test_fit_finds_the_costs_that_made_the_cycles() -> None:
-    costs = {"macc": 4.5, "output": 21.0, ONCE: 900.0}
-    assert fit(measured(costs))["kind"] == pytest.approx(costs, rel=1e-6)
-
-
-def test_fit_has_no_negative_costs() -> None:
-    costs = fit(measured({"macc": 4.5, ONCE: -3000.0}))["kind"]
-    assert min(costs.values()) >= 0
-    assert costs["macc"] == pytest.approx(4.5, rel=0.05)
-
-
-def test_fit_of_a_share_of_the_cycles() -> None:
-    waits = [sample._replace(value=3 * sample.work["macc"]) for sample in measured({"macc": 4.5, "output": 21.0})]
-    assert fit(waits)["kind"]["macc"] == pytest.approx(3.0)
-
-
-def test_fit_averages_noise() -> None:
-    samples = measured({"macc": 4.5, "output": 21.0, ONCE: 900.0}, noise=0.02)
-    costs = KernelCosts(cycles=dict(fit(samples)["kind"]), code_bytes=0)
-    for sample in samples:
-        assert costs.of(sample.work) == pytest.approx(sample.cycles, rel=0.08)
-
-
-def test_fit_of_one_measurement() -> None:
-    sample, *_ = measured({"macc": 4.5, "output": 21.0, ONCE: 900.0})
-    costs = KernelCosts(cycles=dict(fit([sample])["kind"]), code_bytes=0)
-    assert costs.of(sample.work) == pytest.approx(sample.cycles)
 
 
 def test_parts_that_were_never_seen_cost_nothing() -> None:

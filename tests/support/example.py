@@ -51,7 +51,7 @@ def shared_mixed_run() -> tuple[dict[str, Any], Path]:
         with np.load(CALIBRATION) as file:
             np.savez(calibration, x=file["x"][:10])
         boards = ("--board", "nucleo_f446re", "--board", "nucleo_g071rb", "--use-all", "--sample-count", "2")
-        samples = ("--samples", str(SAMPLES), "--calibration", str(calibration))
+        samples = ("--samples", str(SAMPLES), "--calibration-samples", str(calibration))
         report = run(
             "run", str(MODEL), *boards, *samples, "-o", str(out), "--bits", "auto", "--min-sqnr", "45", "--json"
         )

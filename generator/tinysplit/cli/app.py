@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
 from tinysplit.cli.bench import bench, flash
+from tinysplit.cli.calibrate import calibrate
 from tinysplit.cli.compare import compare
 from tinysplit.cli.explore import explore
 from tinysplit.cli.info import info
@@ -152,4 +153,5 @@ app.command()(compare)
 app.command()(virtual)
 app.command("import-trace")(import_trace)
 app.command()(run)
+app.command()(calibrate)
 app.add_typer(bench, name="bench")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tinysplit.boards.catalog import board_names, load_all
+from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.options import Json, check_bits, emit, messages
 from tinysplit.cli.search_options import SEARCH, SearchOptions, flattened
 from tinysplit.common.errors import UsageError
@@ -81,7 +82,7 @@ def explore(
         messages.print(note, highlight=False, soft_wrap=True)
     settings, limit_s = options.settings(), options.time_limit_s
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with progress(messages) as show:
+    with using_calibration(options.calibration, space.boards), progress(messages) as show:
         exploration = explore_space(graphs, space, settings, known_prices, journal, processes, limit_s, show)
     emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
     exploration.check()

@@ -151,6 +151,12 @@ Markers = Annotated[
 CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)
 ]
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration", help="Cost table written by `tinysplit calibrate`; by default that of this installation."
+    ),
+]
 SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
 Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Out = Annotated[

@@ -10,12 +10,15 @@ from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import print_build
+from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.options import (
     AUTO_BAUD,
     BitsOrAuto,
     CalibrationCount,
+    CalibrationFile,
     CalibrationSamples,
     Clock,
     ClockOfSplit,
@@ -76,7 +79,7 @@ from tinysplit_hil.rig import VIRTUAL
 from tinysplit_hil.tables import print_measurement
 from tinysplit_hil.wiring import run_wiring_test
 
-Calibration = Annotated[
+CalibrationSamplesOfRun = Annotated[
     Path | None, typer.Option(help="Calibration samples, an .npz file; by default those of --samples.")
 ]
 
@@ -142,6 +145,7 @@ def generate(
     host_baud: HostBaudOfProtocol = None,
     markers: Markers = False,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
+    calibration: CalibrationFile = None,
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
@@ -161,7 +165,8 @@ def generate(
     )
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     context = replace(context, mlperf=mlperf, has_markers=markers)
-    project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
+    with using_calibration(calibration, context.boards):
+        project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -214,7 +219,7 @@ def run(
     samples: SamplesFile,
     out: Out,
     measuring: MeasureOptions,
-    calibration: Calibration = None,
+    calibration_samples: CalibrationSamplesOfRun = None,
     bits: BitsOrAuto = "8",
     max_accuracy_drop: MaxAccuracyDrop = None,
     min_sqnr: MinSqnr = None,
@@ -240,18 +245,20 @@ def run(
         settings=replace(costs, bits=cost_bits, objective=objective, host_baud=host_baud),
         search=_search(options, replicate, goal),
         clock=clock,
-        calibration=calibration,
+        calibration=calibration_samples,
         calibration_count=calibration_count,
         measuring=measuring.settings,
         programmer=programmer,
         goal=goal,
         has_markers=markers,
     )
-    _report(measuring.files, pipeline.run(request, messages), as_json)
+    _run_and_report(request, options, measuring.files, as_json)
 
 
-def _report(files: ResultFiles, report: pipeline.RunReport, as_json: bool) -> None:
-    """Show the results of all stages. Raises CheckFailedError unless all outputs are bit-exact."""
+def _run_and_report(request: pipeline.RunRequest, options: SplitOptions, files: ResultFiles, as_json: bool) -> None:
+    """Run all stages and show their results. Raises CheckFailedError unless all outputs are bit-exact."""
+    with using_calibration(options.calibration, load_all(options.board)):
+        report = pipeline.run(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     report.check()

@@ -18,7 +18,7 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, check_seconds, messages, parse_baud
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, check_seconds, messages, parse_baud
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
@@ -87,6 +87,7 @@ class SearchOptions:
             rich_help_panel=COSTS,
         ),
     ] = None
+    calibration: CalibrationFile = None
     max_latency: Annotated[
         float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=COSTS)
     ] = None

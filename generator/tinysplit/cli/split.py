@@ -8,8 +8,10 @@ import typer
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.options import (
     Bits,
+    CalibrationFile,
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
@@ -82,10 +84,11 @@ def split(
     )
     context = pipeline.Context.load(model, options.board, settings, messages, clock)
     search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
-    found = pipeline.split_network(context, search)
-    if rig:
-        _check_links(rig, context, found)
-    file = pipeline.describe_split(context, found)
+    with using_calibration(options.calibration, context.boards):
+        found = pipeline.split_network(context, search)
+        if rig:
+            _check_links(rig, context, found)
+        file = pipeline.describe_split(context, found)
     write_split(out, file)
     emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
 
@@ -103,6 +106,8 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bo
     if options.slices not in {None, Slices.NONE}:
         raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
     other_links = options.link or options.is_auto
+    if options.calibration:
+        raise UsageError("--paper has the published cycles per MAC: leave --calibration out")
     if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
         raise UsageError(
             "--paper uses all boards, 8 bit times per byte, equal links and no host transfers: it cannot be combined "
@@ -123,7 +128,8 @@ def pareto(
         raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages)
-    front = pipeline.pareto_front(context, second_objective, options.search)
+    with using_calibration(options.calibration, context.boards):
+        front = pipeline.pareto_front(context, second_objective, options.search)
     emit(as_json, front.to_json(), lambda console: print_front(front, console))
 
 
@@ -132,6 +138,7 @@ def arrivals(
     split_file: SplitPath,
     frame_rate: Annotated[float, typer.Option(help="Inputs per second, at equal intervals.")],
     input_count: Annotated[int, typer.Option(help="Number of inputs.", min=1)] = 50,
+    calibration: CalibrationFile = None,
     as_json: Json = False,
 ) -> None:
     """Simulate inputs at a frame rate: latency and waiting time with a split, and with copies of the whole network."""
@@ -141,5 +148,6 @@ def arrivals(
             f"{split_file} divides layers over boards, which arrivals does not know: split without --slices"
         )
     context = pipeline.Context.load(model, file.board_names, file.settings, messages)
-    report = pipeline.simulate(context, file, frame_rate, input_count)
+    with using_calibration(calibration, context.boards):
+        report = pipeline.simulate(context, file, frame_rate, input_count)
     emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))

@@ -1,12 +1,12 @@
-"""The cost table: measured cycles of the parts of each kernel and bytes of code (cycles.json), and their fit."""
+"""The cost table: calibrated cycles of the parts of each kernel and bytes of code; cycles.json is the one shipped."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Literal
 
-import numpy as np
 from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
@@ -23,6 +23,7 @@ Work = Mapping[str, float]  # executions of each part of a kernel, by the part's
 TABLE_NAME = "cycles.json"
 VIEW = "view"  # the kind of what is not computed: it costs nothing
 PEELED_COLUMNS = 7  # of a window: loops over them, of which the compiler makes four iterations one, run once
+IDEAL_MEMORY = "ideal"  # of a target: never makes the core wait
 ONCE = "layer"  # the part that runs once per call: its overhead
 
 
@@ -37,10 +38,27 @@ class PartCosts(FileModel):
         return self.cycles.get(ONCE, 0.0) + times * once
 
 
+class FitErrors(FileModel):
+    """Errors of the fit of some layers, relative to the cycles of each layer and without sign."""
+
+    layers: int
+    mean: float
+    worst: float
+
+
+class FitQuality(FileModel):
+    """Errors on the layers of the fit and on shapes that it did not use, and the 95 % intervals of parts."""
+
+    fitted: FitErrors
+    held_out: FitErrors | None
+    intervals: dict[str, tuple[float, float]]
+
+
 class KernelCosts(PartCosts):
     """The costs of one kernel on one core."""
 
     code_bytes: NonNegativeInt
+    quality: FitQuality | None = None
 
 
 class FirmwareBytes(FileModel):
@@ -105,13 +123,26 @@ class LinkCosts(FileModel):
         return self.receiving + self.last_frame * last_frame_of(n_bytes) + self.joining * (frames_of(n_bytes) > 1)
 
 
+class Target(FileModel):
+    """What the costs of a core were measured on: a board, its core clock, and its memory.
+
+    Costs with `IDEAL_MEMORY` hold at every clock, as waits are computed.
+    """
+
+    board: str
+    core_hz: NonNegativeInt
+    memory: str
+
+
 class CycleTable(FileModel):
     """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     made_by: str  # command
     compiler: str
     flags: str
+    firmware_sha256: str  # of the C sources and templates that were measured
+    targets: dict[str, Target]  # by core
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     firmware: dict[str, FirmwareBytes]  # by family
     link: dict[str, LinkCosts]  # by core
@@ -135,9 +166,29 @@ class CycleTable(FileModel):
         return costs
 
 
-@cache
+_in_use: list[CycleTable] = []
+
+
 def load_cycle_table() -> CycleTable:
-    """Return the table of this installation. Raises ToolError if its file is damaged."""
+    """Return the table in use: that of this installation unless `using_table` has replaced it.
+
+    Raises ToolError if the file of this installation is damaged.
+    """
+    return _in_use[-1] if _in_use else _shipped_table()
+
+
+@contextmanager
+def using_table(table: CycleTable) -> Iterator[None]:
+    """Use another table for all costs until the context ends."""
+    _in_use.append(table)
+    try:
+        yield
+    finally:
+        _in_use.pop()
+
+
+@cache
+def _shipped_table() -> CycleTable:
     text = files("tinysplit.kernels").joinpath(TABLE_NAME).read_text(encoding="utf-8")
     try:
         return CycleTable.model_validate(json.loads(text))
@@ -248,35 +299,3 @@ def sum_of(*works: Work) -> dict[str, float]:
         for part, count in work.items():
             total[part] = total.get(part, 0.0) + count
     return total
-
-
-class Sample(NamedTuple):
-    """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
-
-    kind: str
-    work: Work
-    value: float
-    cycles: float
-
-
-def fit(samples: Iterable[Sample], *, has_overhead: bool = True) -> Mapping[str, Mapping[str, float]]:
-    """Return the value of every part, by kind; `has_overhead`: also what a layer takes besides.
-
-    Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
-    """
-    rows: dict[str, list[Sample]] = {}
-    for sample in samples:
-        overhead = {ONCE: 1.0} if has_overhead else {}
-        rows.setdefault(sample.kind, []).append(sample._replace(work={**overhead, **sample.work}))
-    return {kind: _fit_kind(own) for kind, own in rows.items()}
-
-
-def _fit_kind(rows: Sequence[Sample]) -> Mapping[str, float]:
-    from scipy.optimize import nnls  # noqa: PLC0415 (half a second, for what only the calibration needs)
-
-    parts = sorted({part for row in rows for part in row.work})
-    counts = np.array([[row.work.get(part, 0.0) / row.cycles for part in parts] for row in rows])
-    values = np.array([row.value / row.cycles for row in rows])
-    scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)  # normalise the columns
-    costs, _ = nnls(counts / scales, values)
-    return {part: float(cost) for part, cost in zip(parts, costs / scales, strict=True) if cost > 0}

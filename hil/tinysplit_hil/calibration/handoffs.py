@@ -12,24 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 
-from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
-from tinysplit.build.platformio import build_projects
-from tinysplit.codegen.projects import generate
+from tinysplit.calibration.project import plan_network
+from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.errors import ToolError
-from tinysplit.common.protocol_limits import HOST_BAUD, LINK_PAYLOAD_BYTES
+from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels.cost_table import HandoffCosts
 from tinysplit.network.layers import Shape
-from tinysplit.plan.plan import make_plan
 from tinysplit.project.manifest import Project
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig import VIRTUAL, open_rig
 from tinysplit_hil.stream import stream
 
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
@@ -96,16 +93,12 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
     settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE)
-    graph, boards = quantized.graph, (board,) * (1 + receives + sends)
-    number = int(receives)
+    boards, number = (board,) * (1 + receives + sends), int(receives)
     own = busy + 1  # the last of them computes the tensor that is sent, or the output
     assignment = (0,) * receives + (number,) * own + (number + 1,) * sends
-    problem = make_problem(graph, boards, settings)
-    plan = make_plan(graph, quantized.bits, boards, problem, assignment, settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), (baud, HOST_BAUD), 0, onnx.ModelProto(), folder)
-        build_projects([folder / own.directory for own in project.boards])
+        project, _ = plan_network(quantized, boards, assignment, settings).build(folder)
         cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
     pixels = SIDE * SIDE
     in_bytes, out_bytes = (0 if receives else sizes.inputs) * pixels, (0 if sends else sizes.outputs) * pixels
@@ -113,7 +106,7 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
 
 
 def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: Board, number: int) -> float:
-    with open_rig("virtual", project, folder) as rig:
+    with open_rig(VIRTUAL, project, folder) as rig:
         measured = measure(project, rig, x[:1])
         period_s = stream(project, rig, x).period_s
     layers_s = sum(layer.seconds.mean for layer in measured.layers if layer.board == number)

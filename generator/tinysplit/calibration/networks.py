@@ -1,4 +1,4 @@
-"""Networks for the calibration of the cost table, with layers of many shapes of every kind; benchmarks use others."""
+"""Micro-networks for the calibration of the cost table: layers of many shapes of every kind; benchmarks use others."""
 
 from itertools import pairwise
 

@@ -10,23 +10,20 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import onnx
 
-from handoff_costs import COPYING
-from measured_layers import quantize_randomly
 from tinysplit.boards.board import Board
-from tinysplit.build.platformio import build_projects
-from tinysplit.codegen.projects import generate
-from tinysplit.common.protocol_limits import HOST_BAUD, frames_of, last_frame_of
+from tinysplit.calibration.project import plan_network
+from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels.cost_table import LinkCosts
 from tinysplit.network.layers import Shape
-from tinysplit.plan.plan import make_plan
 from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit_hil.calibration.handoffs import COPYING
 from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig import VIRTUAL, open_rig
 
 SIDE = 8  # maps of 64 values
 CHANNELS = (7, 13, 29, 61)  # of the tensor: 448 to 3904 bytes
@@ -54,13 +51,10 @@ def measure_links(boards: Mapping[str, Board]) -> Iterator[TransferExcess]:
 def _measure(sender: Board, receiver: Board, channels: int) -> TransferExcess:
     quantized, x = quantize_randomly(NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(channels).conv(1).graph(), 8)
     boards, settings = (sender, receiver), CostSettings(baud=BAUD, hand_off=HandOffMode.WHOLE)
-    problem = make_problem(quantized.graph, boards, settings)
-    plan = make_plan(quantized.graph, quantized.bits, boards, problem, (0, 1), settings.link_settings)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project = generate(quantized, (plan,), (BAUD, HOST_BAUD), 0, onnx.ModelProto(), folder)
-        build_projects([folder / own.directory for own in project.boards])
-        with open_rig("virtual", project, folder) as rig:
+        project, _ = plan_network(quantized, boards, (0, 1), settings).build(folder)
+        with open_rig(VIRTUAL, project, folder) as rig:
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes
     copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)

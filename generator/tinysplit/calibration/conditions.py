@@ -1,0 +1,109 @@
+"""What a calibration holds for: core, clock, memory, compiler and firmware; reading files that were made elsewhere."""
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tinysplit.boards.board import Board, board_title
+from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.common import package_files
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.file_schema import read_json, validate
+from tinysplit.common.output_folder import write_whole_file
+from tinysplit.kernels.cost_table import IDEAL_MEMORY, CycleTable, Target, using_table
+
+REMEDY = "make a calibration with `tinysplit calibrate`"
+SHOWN_DIGITS = 12  # of a hash
+_SOURCES = {".c", ".h", ".s", ".j2"}
+_WITHOUT_KERNELS = {"library", "measure", "project"}  # folders of templates
+
+
+def compiler_version() -> str:
+    """Return the version of the compiler on this machine. Raises ToolError where there is none."""
+    if shutil.which(COMPILER) is None:
+        raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
+    done = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[0]
+
+
+def firmware_sha256() -> str:
+    """Return the SHA-256 of the C sources of the firmware and of the templates of kernels."""
+    digest = hashlib.sha256()
+    for folder in (package_files.firmware(), package_files.templates()):
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            if path.suffix in _SOURCES and name.parts[0] not in _WITHOUT_KERNELS:
+                digest.update(name.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def target_of(board: Board, *, has_ideal_memory: bool) -> Target:
+    """Return what a calibration on `board` holds for."""
+    memory = IDEAL_MEMORY if has_ideal_memory else _memory(board)
+    return Target(board=board.name, core_hz=board.clock.core_hz, memory=memory)
+
+
+def _memory(board: Board) -> str:
+    """Return what the time of an access depends on, as text."""
+    waits = ", ".join(f"{level.name} {level.wait_cycles}" for level in board.memory_levels)
+    return f"waits of {waits} cycles, caches of {board.caches.code_bytes} + {board.caches.data_bytes} bytes"
+
+
+def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
+    """Return a calibration for all these boards, the compiler of this machine and the firmware of this installation.
+
+    Raises InputError where the file cannot be read, and where it was made for anything else.
+    """
+    table = validate(path, read_json(path, REMEDY), CycleTable, REMEDY)
+    for number, board in enumerate(boards, 1):
+        for field, value, wanted in _differences(table, board):
+            raise InputError(
+                f"{path} is a calibration for {field} {value}, {board_title(number, board.name)} has {wanted}: "
+                f"make one with `tinysplit calibrate --board {board.name}`"
+            )
+    compiler = compiler_version() if shutil.which(COMPILER) else table.compiler  # nothing is built without one
+    if table.compiler != compiler:
+        raise InputError(
+            f"{path} is a calibration for compiler {table.compiler}, this machine has {compiler}: {REMEDY}, or install "
+            "that compiler"
+        )
+    if (firmware := firmware_sha256()) != table.firmware_sha256:
+        raise InputError(
+            f"{path} is a calibration for firmware {table.firmware_sha256[:SHOWN_DIGITS]}, this installation has "
+            f"{firmware[:SHOWN_DIGITS]}: {REMEDY}"
+        )
+    return table
+
+
+def _differences(table: CycleTable, board: Board) -> Iterator[tuple[str, str, str]]:
+    """Yield field, value, and that of the board, where a calibration is for another core, clock or memory."""
+    core, target = board.device.core, table.targets.get(board.device.core)
+    if target is None:
+        yield "core", " and ".join(sorted(table.targets)), core
+    elif target.memory != IDEAL_MEMORY:
+        own = target_of(board, has_ideal_memory=False)
+        if target.core_hz != own.core_hz:
+            yield "a core clock of", f"{target.core_hz / 1e6:g} MHz", f"{own.core_hz / 1e6:g} MHz"
+        if target.memory != own.memory:
+            yield "memory with", target.memory, own.memory
+
+
+@contextmanager
+def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[None]:
+    """Use the costs of a calibration until the context ends; without `path` those of this installation.
+
+    Raises the errors of `read_calibration`.
+    """
+    if path is None:
+        yield
+        return
+    with using_table(read_calibration(path, boards)):
+        yield
+
+
+def write_calibration(path: Path, table: CycleTable) -> None:
+    """Write a calibration. Raises InputError when it cannot be written."""
+    write_whole_file(path, table.model_dump_json(indent=2, exclude_none=True) + "\n")

@@ -1,0 +1,120 @@
+"""The costs of a kernel's parts that fit measured layers best, and how well they do."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinysplit.kernels.cost_table import ONCE, FitErrors, FitQuality, PartCosts, Work
+
+HELD_OUT_SHARE = 0.2  # of the shapes
+OTHER_SHAPES = 2  # with each part of a shape that is held out, at least
+RESAMPLES = 200
+CONFIDENCE_PERCENT = 95.0
+_SEED = 0  # the same measurements give the same file
+
+Costs = Mapping[str, float]  # cycles of each part
+
+
+class Sample(NamedTuple):
+    """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
+
+    work: Work
+    value: float
+    cycles: float
+
+
+class Validated(NamedTuple):
+    """Costs with their quality."""
+
+    costs: Costs
+    quality: FitQuality
+
+
+def fit(samples: Sequence[Sample]) -> Costs:
+    """Return the cost of every part, and of `ONCE`, what a layer takes besides; parts that cost nothing are left out.
+
+    Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
+    """
+    system = _System.of(samples)
+    return {part: float(cost) for part, cost in zip(system.parts, system.solve(), strict=True) if cost > 0}
+
+
+def validated_fit(samples: Sequence[Sample]) -> Validated:
+    """Return the costs that fit all but the held-out shapes, with their errors and intervals.
+
+    The intervals are those of the percentile bootstrap (Efron 1979) over the layers of the fit.
+    """
+    held_out = _held_out(samples)
+    used = [sample for index, sample in enumerate(samples) if index not in held_out]
+    system = _System.of(used)
+    costs = fit(used)
+    drawn = np.random.default_rng(_SEED).integers(len(used), size=(RESAMPLES, len(used)))
+    resampled = np.array([system.solve(rows) for rows in drawn])
+    rest = (100 - CONFIDENCE_PERCENT) / 2
+    low, high = np.percentile(resampled, [rest, 100 - rest], axis=0)
+    intervals = {
+        part: (_rounded(low[index]), _rounded(high[index])) for index, part in enumerate(system.parts) if part in costs
+    }
+    others = [samples[index] for index in sorted(held_out)]
+    quality = FitQuality(
+        fitted=_errors(costs, used), held_out=_errors(costs, others) if others else None, intervals=intervals
+    )
+    return Validated(costs, quality)
+
+
+class _System(NamedTuple):
+    """The equations of a fit, one for each layer, with columns of equal size."""
+
+    parts: Sequence[str]
+    counts: NDArray[np.float64]  # layers x parts
+    scales: NDArray[np.float64]  # of the parts
+    values: NDArray[np.float64]  # of the layers
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> "_System":
+        """Return the equations of the relative errors."""
+        works = [{ONCE: 1.0, **sample.work} for sample in samples]
+        parts = sorted({part for work in works for part in work})
+        cycles = np.array([sample.cycles for sample in samples])
+        counts = np.array([[work.get(part, 0.0) for part in parts] for work in works]) / cycles[:, None]
+        scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)
+        return cls(parts, counts / scales, scales, np.array([sample.value for sample in samples]) / cycles)
+
+    def solve(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
+        """Return the cost of each part that fits these rows best."""
+        from scipy.optimize import nnls  # noqa: PLC0415 (half a second, for what only the calibration needs)
+
+        costs: NDArray[np.float64] = nnls(self.counts[rows], self.values[rows])[0] / self.scales
+        return costs
+
+
+def _held_out(samples: Sequence[Sample]) -> frozenset[int]:
+    """Return the indices of all layers of the shapes that are not used: random ones, whose parts others have."""
+    shapes: dict[tuple[tuple[str, float], ...], list[int]] = {}
+    for index, sample in enumerate(samples):
+        shapes.setdefault(tuple(sorted(sample.work.items())), []).append(index)
+    left = Counter(part for shape in shapes for part, count in shape if count)
+    order = sorted(shapes)
+    np.random.default_rng(_SEED).shuffle(order)
+    found: list[int] = []
+    missing = int(HELD_OUT_SHARE * len(shapes))
+    for shape in order:
+        parts = [part for part, count in shape if count]
+        if missing and all(left[part] > OTHER_SHAPES for part in parts):
+            found += shapes[shape]
+            left.subtract(parts)
+            missing -= 1
+    return frozenset(found)
+
+
+def _errors(costs: Costs, samples: Sequence[Sample]) -> FitErrors:
+    predicted = PartCosts.model_construct(cycles=dict(costs))
+    errors = [abs(predicted.of(sample.work) - sample.value) / sample.cycles for sample in samples]
+    return FitErrors(layers=len(errors), mean=_rounded(sum(errors) / len(errors)), worst=_rounded(max(errors)))
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.3g}")

@@ -1,0 +1,94 @@
+"""Networks of the calibration, planned, generated and built."""
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from rich.console import Console
+
+from tinysplit.boards.board import Board, CodeMemory
+from tinysplit.build.folder import build_folder
+from tinysplit.build.report import BuildReport
+from tinysplit.codegen.projects import generate
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.kernels import KERNELS, candidates
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.plan import Plan, make_plan
+from tinysplit.project.manifest import Project
+from tinysplit.split.problem import Assignment
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedNetwork:
+    """A quantized network on boards, with the settings and the plan that were made for them."""
+
+    quantized: QuantizedGraph
+    settings: CostSettings
+    plan: Plan
+
+    def build(self, folder: Path) -> tuple[Project, BuildReport]:
+        """Generate and build all projects. Raises CheckFailedError where a program does not fit its board."""
+        bauds = (self.settings.baud, self.settings.host_baud)
+        project = generate(self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder)
+        report = build_folder(project, folder, Console(quiet=True))
+        report.check()
+        return project, report
+
+
+def plan_network(
+    quantized: QuantizedGraph, boards: Sequence[Board], assignment: Assignment, settings: CostSettings
+) -> PlannedNetwork:
+    """Return the plan of a network whose layers are on the boards of `assignment` (from 0).
+
+    Raises CheckFailedError where it does not fit the boards.
+    """
+    graph = quantized.dequantized
+    problem = make_problem(graph, boards, settings)
+    chosen = (settings.optimize, settings.kernels, settings.code_memory)
+    plan = make_plan(graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
+    return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized))
+
+
+def plan_kernels(
+    quantized: QuantizedGraph, board: Board, wanted: Container[str] | None
+) -> Iterator[tuple[PlannedNetwork, frozenset[int]]]:
+    """Yield plans of a network on one board with different kernels, and the layers (from 0) that no plan had so before.
+
+    The first plan has the kernels that are chosen, the others all those of one name. `wanted`: kinds of the cost table,
+    None for all. Plans that do not fit the board and layers that are computed tile by tile are left out.
+    """
+    layers, seen = quantized.dequantized.layers, set()
+    for name in (None, *(kernel.name for kernel in KERNELS)):
+        named = tuple((number, name) for number in _computed_by(quantized, board, name)) if name else ()
+        if name and not named:
+            continue
+        settings = CostSettings(bits=quantized.bits, kernels=named, code_memory=CodeMemory.FLASH)
+        try:
+            planned = plan_network(quantized, (board,), (0,) * len(layers), settings)
+        except CheckFailedError:
+            continue
+        memory = planned.plan.boards[0].memory
+        new = frozenset(
+            number
+            for number, kernel in memory.kernels.items()
+            if (number, kernel.name) not in seen
+            and not layers[number].is_view
+            and memory.calls(quantized.dequantized, number) == 1
+            and (wanted is None or kernel.cost_kind(layers[number]) in wanted)
+        )
+        seen |= {(number, memory.kernels[number].name) for number in new}
+        if new:
+            yield planned, new
+
+
+def _computed_by(quantized: QuantizedGraph, board: Board, name: str) -> Iterator[int]:
+    """Yield the layers, from 0, that a kernel of that name can compute on a board."""
+    core = board.device.core
+    for number, layer in enumerate(quantized.layers):
+        every = candidates(layer.dequantized, core, Widths.of(layer.formats))
+        if name in {kernel.name for kernel in every}:
+            yield number

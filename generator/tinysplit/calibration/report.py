@@ -1,0 +1,68 @@
+"""The errors and intervals of a calibration, as a table and as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.common.tables import plain_table
+from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts
+
+
+@dataclass(frozen=True)
+class FittedKernel:
+    """A kernel that was measured, on a core and for values of one width."""
+
+    core: str
+    bits: int
+    kind: str
+    costs: KernelCosts
+    quality: FitQuality
+
+
+def fitted_kernels(table: CycleTable) -> Iterator[FittedKernel]:
+    """Yield the kernels of a table whose fit it knows."""
+    for core, by_bits in table.cores.items():
+        for bits, kinds in by_bits.items():
+            for kind, costs in kinds.items():
+                if costs.quality:
+                    yield FittedKernel(core, int(bits), kind, costs, costs.quality)
+
+
+def calibration_to_json(table: CycleTable) -> dict[str, Any]:
+    """Return the conditions of a calibration, and the fits of all kernels."""
+    conditions = table.model_dump(include={"made_by", "compiler", "flags", "firmware_sha256", "targets"})
+    kernels = [
+        {**asdict(fitted), "costs": fitted.costs.cycles, "quality": fitted.quality.model_dump()}
+        for fitted in fitted_kernels(table)
+    ]
+    return {**conditions, "kernels": kernels}
+
+
+def print_calibration(table: CycleTable, console: Console, *, has_parts: bool) -> None:
+    """Print the errors of each kernel, and the interval of each of its parts if `has_parts`."""
+    errors = ("bits", "layers", "mean %", "worst %", "held out", "mean %", "worst %")
+    shown = plain_table("core", "kernel", numbers=errors)
+    for fitted in fitted_kernels(table):
+        cells = (*_cells(fitted.quality.fitted), *_cells(fitted.quality.held_out))
+        shown.add_row(fitted.core, fitted.kind, str(fitted.bits), *cells)
+    console.print(shown)
+    if has_parts:
+        console.print()
+        _print_parts(table, console)
+
+
+def _cells(errors: FitErrors | None) -> tuple[str, str, str]:
+    if errors is None:
+        return "0", "", ""
+    return str(errors.layers), f"{100 * errors.mean:.1f}", f"{100 * errors.worst:.1f}"
+
+
+def _print_parts(table: CycleTable, console: Console) -> None:
+    shown = plain_table("core", "kernel", "part", numbers=("bits", "cycles", "2.5 %", "97.5 %"))
+    for fitted in fitted_kernels(table):
+        for part, (low, high) in fitted.quality.intervals.items():
+            figures = (fitted.costs.cycles[part], low, high)
+            shown.add_row(fitted.core, fitted.kind, part, str(fitted.bits), *(f"{each:g}" for each in figures))
+    console.print(shown)

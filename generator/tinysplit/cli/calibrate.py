@@ -1,0 +1,72 @@
+"""`tinysplit calibrate`: measures kernels on boards, and writes a cost table for them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
+from tinysplit.calibration.conditions import read_calibration, write_calibration
+from tinysplit.calibration.report import calibration_to_json, print_calibration
+from tinysplit.cli.options import CalibrationFile, Clock, Json, ProgrammerOption, Rig, check_bits, emit, messages
+from tinysplit.common.errors import UsageError
+from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
+from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
+from tinysplit_hil.calibration.layers import Bench
+from tinysplit_hil.rig import VIRTUAL
+
+BITS = (8, 16)
+
+BoardNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--board",
+        "-b",
+        help="Board whose kernels are measured; repeat it for several virtual ones. By default one of each core, and "
+        "everything else that the cost table has.",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Measure only this: a key of the cost table, as in conv/dual_mac, or links, hand-offs, code-waits or "
+        "firmware. Repeat it for several."
+    ),
+]
+Parts = Annotated[
+    bool, typer.Option("--parts", help="Also print the cycles of each part of a kernel, with their interval.")
+]
+
+
+def calibrate(
+    rig: Rig = VIRTUAL,
+    board: BoardNames = None,
+    only: Only = None,
+    bits: Annotated[list[int] | None, typer.Option(help="Measure only this bit width: 8 or 16.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Calibration file to write.")] = Path("calibration.json"),
+    calibration: CalibrationFile = None,
+    clock: Clock = ClockSource.HSI,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    parts: Parts = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the kernels of boards, fit their costs, and write a calibration file.
+
+    With --calibration, costs that are not measured are those of that file.
+    """
+    if rig != VIRTUAL and not board:
+        raise UsageError(f"--rig {rig} needs the name of its board: --board")
+    others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
+    request = CalibrationRequest(
+        bench=Bench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
+        boards=[each.with_clock(clock) for each in load_all(board or CORE_BOARDS)],
+        networks=all_networks(),
+        bits=tuple(map(check_bits, bits or BITS)),
+        kinds=frozenset(only) - others if only else None,
+        others=others if board or only else frozenset(OtherCosts),
+    )
+    found = calibrate_boards(request, read_calibration(calibration, ()) if calibration else None, messages)
+    write_calibration(out, found)
+    emit(as_json, calibration_to_json(found), lambda console: print_calibration(found, console, has_parts=parts))

@@ -1,0 +1,1 @@
+"""Measures the networks of the calibration on a rig, and makes a cost table of their times."""

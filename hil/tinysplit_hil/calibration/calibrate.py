@@ -1,0 +1,205 @@
+"""`tinysplit calibrate`: measures kernels, links and hand-offs on a rig, and makes a cost table of them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
+from tinysplit.calibration.conditions import compiler_version, firmware_sha256, target_of
+from tinysplit.calibration.firmware_bytes import firmware_bytes
+from tinysplit.calibration.fit import Sample, validated_fit
+from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
+from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.codegen.platformio_ini import Flags
+from tinysplit.common.errors import UsageError
+from tinysplit.common.progress import steps
+from tinysplit.common.tables import counted
+from tinysplit.kernels import candidates
+from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table, using_table
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.graph import Graph
+from tinysplit_hil.bench.flash import check_flashable
+from tinysplit_hil.calibration.code_waits import code_wait_table
+from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_handoffs
+from tinysplit_hil.calibration.layers import Bench, MeasuredLayer, measure_layers
+from tinysplit_hil.calibration.links import fit_links, measure_links
+from tinysplit_hil.rig import VIRTUAL
+
+CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
+LINKED_BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_f401re", "cortex-m7": "nucleo_h743zi"}
+DIGITS = 4  # significant digits of a cost
+
+ByBits = dict[str, dict[str, KernelCosts]]
+Cores = dict[str, ByBits]
+
+
+class OtherCosts(StrEnum):
+    """Parts of the cost table that are no kernels: virtual boards measure them, whichever boards are given."""
+
+    LINKS = "links"
+    HAND_OFFS = "hand-offs"
+    CODE_WAITS = "code-waits"
+    FIRMWARE = "firmware"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest:
+    """What is calibrated, and where.
+
+    `boards` are those that run the `networks`, real ones of a rig file one at a time; `kinds` the keys of the cost
+    table that are fitted, None for all.
+    """
+
+    bench: Bench
+    boards: Sequence[Board]
+    networks: Sequence[Graph]
+    bits: Sequence[int] = (8, 16)
+    kinds: frozenset[str] | None = None
+    others: frozenset[OtherCosts] = frozenset()
+
+
+def all_networks() -> tuple[Graph, ...]:
+    """Return the networks of a calibration, large ones first."""
+    return (*map(random_network, RANDOM_NETWORKS), *calibration_networks())
+
+
+def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Console) -> CycleTable:
+    """Return the cost table `base`, by default that of this installation, with what was measured.
+
+    Costs of real boards hold for their cores alone, so those of the installation's targets are no part of the table.
+
+    Raises UsageError for more than one board of a rig file and for kinds that no layer has, ToolError for times that
+    are not plausible; other errors are those of builds and rigs.
+    """
+    _check(request)
+    table, is_ideal = base or load_cycle_table(), request.bench.has_ideal_memory
+    kernels = _kernel_costs(request, table, messages)
+    targets = dict(table.targets) if base or is_ideal else {}
+    targets |= {
+        board.device.core: target_of(board, has_ideal_memory=is_ideal)
+        for board in request.boards
+        if board.device.core in kernels
+    }
+    return table.model_copy(
+        update={
+            "made_by": f"tinysplit calibrate --rig {VIRTUAL if request.bench.rig == VIRTUAL else 'RIG'}",
+            "compiler": compiler_version(),
+            "flags": " ".join(flag for flag in Flags().compiler if flag.startswith("-O")),
+            "firmware_sha256": firmware_sha256(),
+            "targets": targets,
+            "cores": {core: _replaced(table.cores.get(core, {}), kernels.get(core, {})) for core in sorted(targets)},
+            **_other_costs(request, messages),
+        }
+    )
+
+
+def known_kinds(networks: Sequence[Graph]) -> frozenset[str]:
+    """Return the keys of the cost table that the layers of the networks have on any core of `CORE_BOARDS`."""
+    cores = {load_board(name).device.core for name in CORE_BOARDS}
+    return frozenset(
+        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in (8, 16))
+    )
+
+
+def _kinds(graph: Graph, core: str, bits: int) -> set[str]:
+    widths = Widths.all(bits)
+    return {kernel.cost_kind(layer) for layer in graph.layers for kernel in candidates(layer, core, widths)}
+
+
+def _check(request: CalibrationRequest) -> None:
+    """Raise UsageError or the errors of the rig before anything is built."""
+    rig, names = request.bench.rig, [board.name for board in request.boards]
+    if rig != VIRTUAL and (len(names) != 1 or request.others):
+        what = ", ".join(sorted(request.others)) or f"{len(names)} boards"
+        raise UsageError(
+            f"--rig {rig} calibrates the kernels of one board at a time, not {what}: name its board with one --board"
+        )
+    check_flashable(rig, names, request.bench.programmer)
+    unknown = (request.kinds or frozenset()) - known_kinds(request.networks)
+    if unknown:
+        every = ", ".join((*sorted(known_kinds(request.networks)), *OtherCosts))
+        raise UsageError(f"--only {min(unknown)}: expected one of {every}")
+
+
+# Kernels
+
+
+def _kernel_costs(request: CalibrationRequest, table: CycleTable, messages: Console) -> Cores:
+    """Return the costs of all kernels that were measured, by core, bits and kind."""
+    groups: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
+    for layer in _measured_layers(request, table, messages):
+        groups[layer.core, layer.bits, layer.kind].append(layer)
+    found: Cores = defaultdict(lambda: defaultdict(dict))
+    with steps(messages, f"fitting {counted(len(groups), 'kernel')}", len(groups)) as advance:
+        for number, ((core, bits, kind), layers) in enumerate(sorted(groups.items()), 1):
+            found[core][str(bits)][kind] = _fitted(layers)
+            advance(number)
+    return found
+
+
+def _fitted(layers: Sequence[MeasuredLayer]) -> KernelCosts:
+    costs, quality = validated_fit([Sample(layer.work, layer.kernel_cycles, layer.cycles) for layer in layers])
+    cycles = {part: float(f"{cost:.{DIGITS}g}") for part, cost in costs.items()}
+    return KernelCosts(cycles=cycles, code_bytes=max(layer.code_bytes for layer in layers), quality=quality)
+
+
+def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: Console) -> Iterator[MeasuredLayer]:
+    """Yield the layers of all networks, side by side where boards are virtual."""
+    cases = [
+        (table, graph, bits, board, request.bench, request.kinds)
+        for graph in request.networks
+        for bits in request.bits
+        for board in request.boards
+        if request.kinds is None or request.kinds & _kinds(graph, board.device.core, bits)
+    ]
+    workers = None if request.bench.rig == VIRTUAL else 1
+    what = f"measuring {counted(len(cases), 'network')}"
+    with ProcessPoolExecutor(workers) as pool, steps(messages, what, len(cases)) as advance:
+        running = [pool.submit(_network_layers, *case) for case in cases]
+        try:
+            for number, done in enumerate(as_completed(running), 1):
+                yield from done.result()
+                advance(number)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _network_layers(
+    table: CycleTable, graph: Graph, bits: int, board: Board, bench: Bench, kinds: frozenset[str] | None
+) -> list[MeasuredLayer]:
+    with using_table(table):
+        return list(measure_layers(*quantize_randomly(graph, bits), board, bench, kinds))
+
+
+def _replaced(old: ByBits, new: ByBits) -> ByBits:
+    """Return the costs of a core with those that are new."""
+    return {bits: dict(sorted({**old.get(bits, {}), **new.get(bits, {})}.items())) for bits in sorted({*old, *new})}
+
+
+# Links, hand-offs, code in flash, firmware
+
+
+def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, Any]:
+    """Return the other parts of the table, by their keys."""
+    boards = {core: load_board(name) for core, name in LINKED_BOARDS.items()}
+    measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
+        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(boards))),
+        OtherCosts.HAND_OFFS: ("handoff", lambda: {c: fit_handoffs(measure_handoffs(b)) for c, b in boards.items()}),
+        OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
+        OtherCosts.FIRMWARE: ("firmware", firmware_bytes),
+    }
+    found = {}
+    for other in OtherCosts:
+        if other in request.others:
+            key, measure = measured[other]
+            with steps(messages, f"measuring {other}"):
+                found[key] = measure()
+    return found

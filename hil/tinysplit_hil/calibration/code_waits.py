@@ -1,0 +1,103 @@
+"""Waits for code in flash: the cycles that a wait state adds to each part of each kernel, by family of boards.
+
+Programs run on virtual boards with ideal memory and with that of a board. The difference is what code and its literals
+wait, and constants, whose waits are computed. Layers whose straight code overflows the code cache are left out: their
+waits are computed, too (`Kernel.straight_code`).
+"""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit.boards.board import CodeMemory
+from tinysplit.boards.catalog import load_board
+from tinysplit.calibration.fit import Sample, fit
+from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
+from tinysplit.calibration.project import PlannedNetwork, plan_network
+from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.kernels.code_waits import code_waits
+from tinysplit.kernels.cost_table import PartCosts
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit_hil.calibration.layers import Bench, kernel_of, run_layers
+
+BOARDS = ("nucleo_f446re", "nucleo_g071rb", "nucleo_l433rc_p")  # of each family, by their wait states
+RANDOM_COUNT = 3  # networks besides those that were made for the calibration
+DIGITS = 3  # significant digits
+
+Waits = dict[str, dict[str, dict[str, PartCosts]]]  # by family, bits and kind
+
+
+@dataclass(frozen=True)
+class WaitingLayer:
+    """A layer on a board: its waits, of one wait state."""
+
+    family: str
+    bits: int
+    kind: str
+    sample: Sample
+
+
+def code_wait_table() -> Waits:
+    """Return the waits of each part, measured on networks of the calibration."""
+    networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
+    cases = [(graph, bits, name) for graph in networks for bits in (8, 16) for name in BOARDS]
+    with ProcessPoolExecutor() as workers:
+        return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
+
+
+def _network_waits(graph: Graph, bits: int, name: str) -> list[WaitingLayer]:
+    return list(measure_waits(*quantize_randomly(graph, bits), name))
+
+
+def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator[WaitingLayer]:
+    """Yield the layers of a network on board `name` that have no straight code, or one that fits the code cache.
+
+    There are none if the network does not fit the board.
+    """
+    settings = CostSettings(bits=quantized.bits, code_memory=CodeMemory.FLASH)
+    assignment = (0,) * len(quantized.layers)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "out"
+        try:
+            planned = plan_network(quantized, (load_board(name),), assignment, settings)
+            project, _ = planned.build(folder)
+        except CheckFailedError:
+            return
+        ideal, real = (run_layers(project, folder, x, Bench(has_ideal_memory=is_ideal)) for is_ideal in (True, False))
+    for number, cycles in ideal.items():
+        if planned.plan.boards[0].memory.calls(quantized.dequantized, number - 1) == 1:
+            yield from _waiting_layer(planned, number - 1, cycles, real[number])
+
+
+def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycles: float) -> Iterator[WaitingLayer]:
+    own = planned.plan.boards[0]
+    kernel, quantized, work = kernel_of(planned, index)
+    if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
+        return
+    constants = own.constants.get(index)
+    of_constants = 0.0
+    if constants:
+        of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
+    waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
+    kind = kernel.cost_kind(quantized.layer)
+    yield WaitingLayer(own.board.device.family, planned.quantized.bits, kind, Sample(work, waits, cycles))
+
+
+def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
+    """Return the waits of each part."""
+    groups: dict[tuple[str, int, str], list[Sample]] = defaultdict(list)
+    for layer in measured:
+        groups[layer.family, layer.bits, layer.kind].append(layer.sample)
+    found: Waits = defaultdict(lambda: defaultdict(dict))
+    for (family, bits, kind), samples in sorted(groups.items()):
+        costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
+        found[family][str(bits)][kind] = PartCosts(cycles=costs)
+    return {family: dict(by_bits) for family, by_bits in found.items()}
