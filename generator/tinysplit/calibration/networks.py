@@ -1,7 +1,5 @@
 """Micro-networks for the calibration of the cost table: layers of many shapes of every kind; benchmarks use others."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from tinysplit.network.graph import Graph
@@ -84,13 +82,13 @@ def _pooled_networks() -> tuple[Graph, ...]:
     """Return networks of pools of many sizes, on maps with channels in words and others, and softmax of many."""
     networks = []
     for channels in (16, 36, 50):
-        net = NetworkBuilder(f"pooled {channels}", Shape(24, 24, channels))
+        net = NetworkBuilder(f"pooled {channels}", Shape(16, 16, channels))
         first = net.depthwise().value
+        total = net.max_pool(3, 1).average_pool().value
         for size in (2, 3, 4, 5, 6, 7, 8):
-            net.after(first).max_pool(size, size)
-            net.after(first).average_pool(size)
-        net.after(first).max_pool(3, 1).average_pool()
-        networks.append(net.after(first).average_pool().dense(10 * channels).softmax().graph())
+            total = net.after(first).max_pool(size, size).average_pool().add(total).value
+            total = net.after(first).average_pool(size).average_pool().add(total).value
+        networks.append(net.after(first).average_pool().add(total).dense(10 * channels).softmax().graph())
     for columns, channels in ((3, 44), (4, 30), (5, 24), (5, 33)):
         tall = NetworkBuilder(f"tall {columns}x{channels}", Shape(5 * columns, columns, channels))
         networks.append(tall.depthwise().average_pool().dense(10).graph())
@@ -100,9 +98,11 @@ def _pooled_networks() -> tuple[Graph, ...]:
 def _summed() -> Graph:
     """Return a network of sums of many pairs of formats."""
     net = NetworkBuilder("summed", Shape(12, 12, 20))
-    values = [net.depthwise(activation=activation).value for activation in (*ACTIVATIONS, *ACTIVATIONS)]
-    for index, (one, other) in enumerate(pairwise(values)):
-        net.after(one).add(other, activation=ACTIVATIONS[index % 4 + 1])
+    total = net.depthwise().value
+    value = total
+    for index, activation in enumerate((*ACTIVATIONS, *ACTIVATIONS)):
+        value = net.after(value).depthwise(activation=activation).value
+        total = net.add(total, activation=ACTIVATIONS[index % 4 + 1]).value
     return net.conv(21).add(net.value).add(net.value, activation=Activation()).graph()
 
 
