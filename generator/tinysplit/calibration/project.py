@@ -63,7 +63,7 @@ def plan_kernels(
     """
     layers, seen = quantized.dequantized.layers, set()
     for name in (None, *(kernel.name for kernel in KERNELS)):
-        named = tuple((number, name) for number in _computed_by(quantized, board, name)) if name else ()
+        named = tuple((number, name) for number in _computed_by(quantized, board, name, wanted)) if name else ()
         if name and not named:
             continue
         settings = CostSettings(bits=quantized.bits, kernels=named, code_memory=CodeMemory.FLASH)
@@ -85,10 +85,11 @@ def plan_kernels(
             yield planned, new
 
 
-def _computed_by(quantized: QuantizedGraph, board: Board, name: str) -> Iterator[int]:
-    """Yield the layers, from 0, that a kernel of that name can compute on a board."""
+def _computed_by(quantized: QuantizedGraph, board: Board, name: str, wanted: Container[str] | None) -> Iterator[int]:
+    """Yield the layers, from 0, that a wanted kernel of that name can compute on a board."""
     core = board.device.core
     for number, layer in enumerate(quantized.layers):
         every = candidates(layer.dequantized, core, Widths.of(layer.formats))
-        if name in {kernel.name for kernel in every}:
+        own = next((kernel for kernel in every if kernel.name == name), None)
+        if own and (wanted is None or own.cost_kind(layer.layer) in wanted):
             yield number

@@ -1,8 +1,9 @@
 """Waits for code in flash: the cycles that a wait state adds to each part of each kernel, by family of boards.
 
 Programs run on virtual boards with ideal memory and with that of a board. The difference is what code and its literals
-wait, and constants, whose waits are computed. Layers whose straight code overflows the code cache are left out: their
-waits are computed, too (`Kernel.straight_code`).
+wait, and constants, whose waits are computed. As that is not exact, kinds that have constants in RAM somewhere are
+fitted to these layers alone. Layers whose straight code overflows the code cache are left out: their waits are
+computed, too (`Kernel.straight_code`).
 """
 
 import tempfile
@@ -42,6 +43,7 @@ class WaitingLayer:
     family: str
     bits: int
     kind: str
+    reads_flash: bool  # for constants
     sample: Sample
 
 
@@ -82,22 +84,24 @@ def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycl
     kernel, quantized, work = kernel_of(planned, index)
     if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
         return
-    constants = own.constants.get(index)
-    of_constants = 0.0
+    constants, of_constants, reads_flash = own.constants.get(index), 0.0, False
     if constants:
-        of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
+        reads_flash = not constants.is_copied
+        of_constants = constants.waits_in_flash if reads_flash else constants.copy_waits
     waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
-    kind = kernel.cost_kind(quantized.layer)
-    yield WaitingLayer(own.board.device.family, planned.quantized.bits, kind, Sample(work, waits, cycles))
+    place = (own.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
+    yield WaitingLayer(*place, reads_flash, Sample(work, waits, cycles))
 
 
 def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
     """Return the waits of each part."""
-    groups: dict[tuple[str, int, str], list[Sample]] = defaultdict(list)
+    groups: dict[tuple[str, int, str], list[WaitingLayer]] = defaultdict(list)
     for layer in measured:
-        groups[layer.family, layer.bits, layer.kind].append(layer.sample)
+        groups[layer.family, layer.bits, layer.kind].append(layer)
     found: Waits = defaultdict(lambda: defaultdict(dict))
-    for (family, bits, kind), samples in sorted(groups.items()):
+    for (family, bits, kind), layers in sorted(groups.items()):
+        of_code = [layer for layer in layers if not layer.reads_flash] or layers
+        samples = [layer.sample for layer in of_code]
         costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
         found[family][str(bits)][kind] = PartCosts(cycles=costs)
     return {family: dict(by_bits) for family, by_bits in found.items()}

@@ -72,7 +72,7 @@ def measure_layers(
         sizes = report.boards[0].sizes
         for layer in project.layers:
             if layer.number - 1 in numbers and layer.number in cycles:
-                yield _measured(planned, layer, cycles[layer.number], sizes, bench)
+                yield measured_layer(planned, layer, cycles[layer.number], sizes, bench)
 
 
 def run_layers(project: Project, folder: Path, x: IntArray, bench: Bench) -> Mapping[int, float]:
@@ -110,9 +110,10 @@ def kernel_of(planned: PlannedNetwork, index: int) -> tuple[Kernel, QuantizedLay
     return kernel, quantized, work
 
 
-def _measured(
+def measured_layer(
     planned: PlannedNetwork, layer: ProjectLayer, cycles: float, sizes: ElfSizes, bench: Bench
 ) -> MeasuredLayer:
+    """Return a layer that took `cycles` on `bench`, and its kernel's share of them."""
     kernel, quantized, work = kernel_of(planned, layer.number - 1)
     return MeasuredLayer(
         core=planned.plan.boards[0].board.device.core,

@@ -1,0 +1,139 @@
+"""Calibration files: what they hold for, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import example
+from command_line import BAD_INPUT, USAGE, run
+from tinysplit.boards.catalog import load_board
+from tinysplit.calibration.conditions import (
+    compiler_version,
+    firmware_sha256,
+    read_calibration,
+    target_of,
+    using_calibration,
+    write_calibration,
+)
+from tinysplit.common.errors import InputError
+from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table
+
+G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
+CORE = G0.device.core
+
+
+def table(**changes: object) -> CycleTable:
+    """Return a calibration for G0 with its memory, on which everything costs twice as much."""
+    shipped = load_cycle_table()
+    doubled = {
+        bits: {
+            kind: KernelCosts(cycles={part: 2 * cost for part, cost in costs.cycles.items()}, code_bytes=1000)
+            for kind, costs in kinds.items()
+        }
+        for bits, kinds in shipped.cores[CORE].items()
+    }
+    conditions = {"compiler": compiler_version(), "firmware_sha256": firmware_sha256()}
+    targets = {CORE: target_of(G0, has_ideal_memory=False)}
+    return shipped.model_copy(update={**conditions, "targets": targets, "cores": {CORE: doubled}, **changes})
+
+
+def written(folder: Path, **changes: object) -> Path:
+    path = folder / "own.json"
+    write_calibration(path, table(**changes))
+    return path
+
+
+def refusal(path: Path, *boards: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read_calibration(path, [load_board(name) for name in boards])
+    return str(caught.value).removeprefix(f"{path} is a calibration for ")
+
+
+def changed(**values: object) -> dict[str, object]:
+    return {"targets": {CORE: target_of(G0, has_ideal_memory=False).model_copy(update=values)}}
+
+
+def test_the_costs_of_a_file_are_used_until_the_context_ends(tmp_path: Path) -> None:
+    path, own = written(tmp_path), table()
+    with using_calibration(path, [G0]):
+        assert load_cycle_table() == own
+    assert set(load_cycle_table().cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
+    with using_calibration(None, [G0]):
+        assert "cortex-m4" in load_cycle_table().cores
+
+
+def test_another_core_is_refused(tmp_path: Path) -> None:
+    expected = "core cortex-m0plus, board 2 (nucleo_f401re) has cortex-m4: make one with `tinysplit calibrate --board "
+    assert refusal(written(tmp_path), "nucleo_g071rb", "nucleo_f401re") == f"{expected}nucleo_f401re`"
+
+
+def test_another_clock_is_refused(tmp_path: Path) -> None:
+    text = refusal(written(tmp_path, **changed(core_hz=16_000_000)), "nucleo_g071rb")
+    assert text.startswith("a core clock of 16 MHz, board 1 (nucleo_g071rb) has 64 MHz: make one with")
+
+
+def test_another_memory_is_refused(tmp_path: Path) -> None:
+    memory = "waits of sram 0, flash 1 cycles, caches of 16 + 0 bytes"
+    text = refusal(written(tmp_path, **changed(memory=memory)), "nucleo_g071rb")
+    assert text.startswith(f"memory with {memory}, board 1 (nucleo_g071rb) has waits of sram 0, flash 2 cycles")
+
+
+def test_ideal_memory_holds_at_every_clock(tmp_path: Path) -> None:
+    path = written(tmp_path, **changed(core_hz=16_000_000, memory="ideal"))
+    assert read_calibration(path, [G0, G0]).targets[CORE].core_hz == 16_000_000
+
+
+def test_another_compiler_is_refused(tmp_path: Path) -> None:
+    text = refusal(written(tmp_path, compiler="arm-none-eabi-gcc 4.9"), "nucleo_g071rb")
+    assert text.startswith(f"compiler arm-none-eabi-gcc 4.9, this machine has {compiler_version()}: make a calibration")
+
+
+def test_another_firmware_is_refused(tmp_path: Path) -> None:
+    text = refusal(written(tmp_path, firmware_sha256="ab" * 32), "nucleo_g071rb")
+    assert text.startswith(f"firmware abababababab, this installation has {firmware_sha256()[:12]}: make a calibration")
+
+
+@pytest.mark.parametrize(("text", "reason"), [("{", "is not JSON"), ("{}", "schema_version is missing")])
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=reason):
+        read_calibration(path, [])
+
+
+def test_the_shipped_table_knows_its_targets() -> None:
+    shipped = load_cycle_table()
+    assert {target.memory for target in shipped.targets.values()} == {"ideal"}
+    assert shipped.targets == {
+        core: target_of(load_board(target.board), has_ideal_memory=True) for core, target in shipped.targets.items()
+    }
+
+
+def split_seconds(*options: str, folder: Path) -> float:
+    path = folder / "split.json"
+    command = ("split", str(example.MODEL), "-b", "nucleo_g071rb", "-o", str(path), "--json", *options)
+    return float(json.loads(run(*command))["figures"]["I"])
+
+
+def test_split_takes_a_calibration(tmp_path: Path) -> None:
+    own = ("--calibration", str(written(tmp_path)))
+    assert 1.8 < split_seconds(*own, folder=tmp_path) / split_seconds(folder=tmp_path) < 2.1
+
+
+@pytest.mark.parametrize("command", ["split", "run", "explore", "pareto"])
+def test_commands_refuse_a_calibration_for_another_core(tmp_path: Path, command: str) -> None:
+    options = {
+        "split": (),
+        "run": ("-s", str(example.SAMPLES), "-o", str(tmp_path / "out")),
+        "explore": ("-j", str(tmp_path / "explore.jsonl")),
+        "pareto": ("--second-objective", "energy"),
+    }[command]
+    own = ("-b", "nucleo_f401re", "--calibration", str(written(tmp_path)))
+    line = run(command, str(example.MODEL), *own, *options, expect=BAD_INPUT)
+    assert "own.json is a calibration for core cortex-m0plus, board 1 (nucleo_f401re) has cortex-m4" in line
+
+
+def test_published_costs_take_no_calibration(tmp_path: Path) -> None:
+    own = ("-b", "nucleo_g071rb", "--paper", "--calibration", str(written(tmp_path)))
+    assert "leave --calibration out" in run("split", str(example.MODEL), *own, expect=USAGE)

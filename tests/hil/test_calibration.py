@@ -1,0 +1,122 @@
+"""`tinysplit calibrate`: layers measured on boards, and the file that it writes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import USAGE, run
+from example import SAMPLES, shared_example
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.report import BuildReport
+from tinysplit.calibration.conditions import read_calibration
+from tinysplit.calibration.project import plan_network
+from tinysplit.cli import calibrate as command
+from tinysplit.common.errors import ToolError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import quantize_input
+from tinysplit.network.layers import Shape
+from tinysplit.network.samples import load_samples
+from tinysplit.project.load import read_quantized
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit_hil.calibration.layers import Bench, check_plausible, measured_layer, run_layers
+
+BOARD = "nucleo_g071rb"
+CORE = "cortex-m0plus"
+OUTPUTS = (16, 60, 20, 33, 17, 24, 48, 18, 64, 30)
+LAYERS = len(OUTPUTS) - 1  # the first one is too short
+
+
+def dense_network() -> Graph:
+    """Return layers of ten shapes."""
+    net = NetworkBuilder("dense", Shape(1, 1, 24))
+    for outputs in OUTPUTS:
+        net.dense(outputs)
+    return net.graph()
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """Return what the command prints for one kernel, and its file."""
+    path = tmp_path_factory.mktemp("calibration") / "own.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "all_networks", lambda: (dense_network(),))
+        printed = run("calibrate", "-b", BOARD, "--only", "dense", "--bits", "8", "-o", str(path), "--json")
+    return json.loads(printed), path
+
+
+def test_one_kernel_on_one_board(calibrated: tuple[dict[str, Any], Path]) -> None:
+    printed, path = calibrated
+    (fitted,) = printed["kernels"]
+    assert (fitted["core"], fitted["bits"], fitted["kind"]) == (CORE, 8, "dense")
+    assert fitted["quality"]["fitted"]["layers"] + fitted["quality"]["held_out"]["layers"] == LAYERS
+    assert fitted["quality"]["fitted"]["worst"] < 0.05
+    assert fitted["quality"]["held_out"]["worst"] < 0.05
+    low, high = fitted["quality"]["intervals"]["macc"]
+    assert low <= fitted["costs"]["macc"] <= high
+    assert printed["targets"][CORE] == {"board": BOARD, "core_hz": 64_000_000, "memory": "ideal"}
+    own, shipped = read_calibration(path, [load_board(BOARD)]), load_cycle_table()
+    assert own.cores[CORE]["8"]["dense"].cycles["macc"] == fitted["costs"]["macc"]
+    macc = shipped.cores[CORE]["8"]["dense"].cycles["macc"]
+    assert fitted["costs"]["macc"] == pytest.approx(macc, rel=0.1)
+    assert own.cores[CORE]["16"] == shipped.cores[CORE]["16"]
+    assert own.firmware == shipped.firmware
+
+
+def test_kernel_cycles_leave_waits_of_memory_out() -> None:
+    project, folder = shared_example(BOARD)
+    quantized = read_quantized(folder, project)
+    x = quantize_input(quantized, load_samples(SAMPLES, quantized.graph).x[:1])
+    planned = plan_network(quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings())
+    memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, [project.boards[0].elf(folder)])
+    benches = [Bench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
+    ideal, real = (
+        [
+            measured_layer(planned, project.layers[number - 1], cycles, sizes.boards[0].sizes, bench)
+            for number, cycles in run_layers(project, folder, x, bench).items()
+            if memory.calls(quantized.graph, number - 1) == 1
+        ]
+        for bench in benches
+    )
+    assert len(ideal) == len(real) == 3
+    assert sum(layer.cycles for layer in real) > 1.4 * sum(layer.cycles for layer in ideal)
+    kernel_cycles = sum(layer.kernel_cycles for layer in ideal)
+    assert sum(layer.kernel_cycles for layer in real) == pytest.approx(kernel_cycles, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "reason"),
+    [
+        ((100.0, 0.0, 100.0), "layer 1 took 100, 0, 100 cycles: times have to be positive"),
+        ((100.0, -3.0), "layer 1 took 100, -3 cycles: times have to be positive"),
+        ((100.0, 106.0, 101.0), "layer 1 took 100, 106, 101 cycles with the same input: they differ by more than 5%"),
+    ],
+)
+def test_times_that_are_not_plausible(cycles: tuple[float, ...], reason: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        check_plausible("layer 1", cycles)
+    assert str(caught.value).startswith(reason)
+
+
+def test_nearly_equal_times_are_plausible() -> None:
+    check_plausible("layer 1", (100.0, 105.0, 101.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--only", "dens"), "--only dens: expected one of add, "),
+        (("--rig", "rig.toml"), "--rig rig.toml needs the name of its board: --board"),
+        (
+            ("--rig", "rig.toml", "-b", BOARD, "--only", "links"),
+            "the kernels of one board at a time, not links",
+        ),
+        (("--rig", "rig.toml", "-b", BOARD, "-b", BOARD), "one board at a time, not 2 boards: name its board with one"),
+        (("--bits", "4"), "--bits 4: weights and activations have 8 or 16 bits"),
+    ],
+)
+def test_what_cannot_be_calibrated(options: tuple[str, ...], reason: str) -> None:
+    assert reason in run("calibrate", *options, expect=USAGE)
