@@ -10,7 +10,13 @@ from command_line import USAGE, run
 from example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
-from tinysplit.calibration.conditions import read_calibration
+from tinysplit.calibration.conditions import (
+    compiler_version,
+    firmware_sha256,
+    read_calibration,
+    target_of,
+    write_calibration,
+)
 from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
 from tinysplit.common.errors import ToolError
@@ -26,6 +32,7 @@ from tinysplit_hil.calibration.layers import Bench, check_plausible, measured_la
 
 BOARD = "nucleo_g071rb"
 CORE = "cortex-m0plus"
+OTHER, OTHER_CORE = "nucleo_f401re", "cortex-m4"
 OUTPUTS = (16, 60, 20, 33, 17, 24, 48, 18, 64, 30)
 LAYERS = len(OUTPUTS) - 1  # the first one is too short
 
@@ -40,11 +47,17 @@ def dense_network() -> Graph:
 
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """Return what the command prints for one kernel, and its file."""
+    """Return what the command prints for one kernel, and its file, which begins as a calibration of another board."""
     path = tmp_path_factory.mktemp("calibration") / "own.json"
+    shipped, target = load_cycle_table(), target_of(load_board(OTHER), has_ideal_memory=False)
+    conditions = {"compiler": compiler_version(), "firmware_sha256": firmware_sha256()}
+    cores = {OTHER_CORE: shipped.cores[OTHER_CORE]}
+    own = {**conditions, "targets": {OTHER_CORE: target}, "cores": cores}
+    write_calibration(path, shipped.model_copy(update=own))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "all_networks", lambda: (dense_network(),))
-        printed = run("calibrate", "-b", BOARD, "--only", "dense", "--bits", "8", "-o", str(path), "--json")
+        options = ("--only", "dense", "--bits", "8", "--calibration", str(path), "-o", str(path))
+        printed = run("calibrate", "-b", BOARD, *options, "--json")
     return json.loads(printed), path
 
 
@@ -58,11 +71,12 @@ def test_one_kernel_on_one_board(calibrated: tuple[dict[str, Any], Path]) -> Non
     low, high = fitted["quality"]["intervals"]["macc"]
     assert low <= fitted["costs"]["macc"] <= high
     assert printed["targets"][CORE] == {"board": BOARD, "core_hz": 64_000_000, "memory": "ideal"}
-    own, shipped = read_calibration(path, [load_board(BOARD)]), load_cycle_table()
+    own, shipped = read_calibration(path, [load_board(BOARD), load_board(OTHER)]), load_cycle_table()
     assert own.cores[CORE]["8"]["dense"].cycles["macc"] == fitted["costs"]["macc"]
     macc = shipped.cores[CORE]["8"]["dense"].cycles["macc"]
     assert fitted["costs"]["macc"] == pytest.approx(macc, rel=0.1)
     assert own.cores[CORE]["16"] == shipped.cores[CORE]["16"]
+    assert own.cores[OTHER_CORE] == shipped.cores[OTHER_CORE]
     assert own.firmware == shipped.firmware
 
 

@@ -1,5 +1,6 @@
 """`tinysplit calibrate`: measures kernels, links and hand-offs on a rig, and makes a cost table of them."""
 
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -18,7 +19,7 @@ from tinysplit.calibration.fit import Sample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.platformio_ini import Flags
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
@@ -73,13 +74,16 @@ def all_networks() -> tuple[Graph, ...]:
 def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Console) -> CycleTable:
     """Return the cost table `base`, by default that of this installation, with what was measured.
 
-    Costs of real boards hold for their cores alone, so those of the installation's targets are no part of the table.
+    Costs of cores that `base` lacks begin with those of this installation. They hold for ideal memory: where real
+    memory was measured without a `base`, the table has no other cores.
 
-    Raises UsageError for more than one board of a rig file and for kinds that no layer has, ToolError for times that
-    are not plausible; other errors are those of builds and rigs.
+    Raises UsageError for more than one board of a rig file and for kinds that no layer has, CheckFailedError for those
+    that fit no board, ToolError for times that are not plausible; other errors are those of builds and rigs.
     """
     _check(request)
-    table, is_ideal = base or load_cycle_table(), request.bench.has_ideal_memory
+    table, is_ideal = load_cycle_table(), request.bench.has_ideal_memory
+    if base:
+        table = base.model_copy(update={"cores": {**table.cores, **base.cores}})
     kernels = _kernel_costs(request, table, messages)
     targets = dict(table.targets) if base or is_ideal else {}
     targets |= {
@@ -100,9 +104,9 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
     )
 
 
-def known_kinds(networks: Sequence[Graph]) -> frozenset[str]:
-    """Return the keys of the cost table that the layers of the networks have on any core of `CORE_BOARDS`."""
-    cores = {load_board(name).device.core for name in CORE_BOARDS}
+def known_kinds(networks: Sequence[Graph], boards: Sequence[Board]) -> frozenset[str]:
+    """Return the keys of the cost table that the layers of the networks have on these boards."""
+    cores = {board.device.core for board in boards}
     return frozenset(
         chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in (8, 16))
     )
@@ -122,10 +126,9 @@ def _check(request: CalibrationRequest) -> None:
             f"--rig {rig} calibrates the kernels of one board at a time, not {what}: name its board with one --board"
         )
     check_flashable(rig, names, request.bench.programmer)
-    unknown = (request.kinds or frozenset()) - known_kinds(request.networks)
-    if unknown:
-        every = ", ".join((*sorted(known_kinds(request.networks)), *OtherCosts))
-        raise UsageError(f"--only {min(unknown)}: expected one of {every}")
+    known = known_kinds(request.networks, request.boards)
+    for kind in sorted((request.kinds or frozenset()) - known):
+        raise UsageError(f"--only {kind}: expected one of {', '.join((*sorted(known), *OtherCosts))}")
 
 
 # Kernels
@@ -141,6 +144,8 @@ def _kernel_costs(request: CalibrationRequest, table: CycleTable, messages: Cons
         for number, ((core, bits, kind), layers) in enumerate(sorted(groups.items()), 1):
             found[core][str(bits)][kind] = _fitted(layers)
             advance(number)
+    for kind in sorted((request.kinds or frozenset()) - {kind for _, _, kind in groups}):
+        raise CheckFailedError(f"{kind} was not measured: no network that has it fits the board")
     return found
 
 
@@ -161,7 +166,10 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
     ]
     workers = None if request.bench.rig == VIRTUAL else 1
     what = f"measuring {counted(len(cases), 'network')}"
-    with ProcessPoolExecutor(workers) as pool, steps(messages, what, len(cases)) as advance:
+    with (
+        ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as pool,
+        steps(messages, what, len(cases)) as advance,
+    ):
         running = [pool.submit(_network_layers, *case) for case in cases]
         try:
             for number, done in enumerate(as_completed(running), 1):
@@ -170,6 +178,10 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
 
 
 def _network_layers(
