@@ -43,9 +43,8 @@ def _sizes(quantized: QuantizedGraph, boards: Sequence[Board]) -> Iterator[tuple
     """Yield flash and RAM beside the layers of each board, among which these are divided equally."""
     count = len(quantized.layers)
     assignment = tuple(number * len(boards) // count for number in range(count))
-    settings = CostSettings(bits=quantized.bits, baud=BAUD)
     with tempfile.TemporaryDirectory() as name:
-        _, report = plan_network(quantized, boards, assignment, settings).build(Path(name) / "out")
+        _, report = plan_network(quantized, boards, assignment, CostSettings(baud=BAUD)).build(Path(name) / "out")
     return _beside_layers(report)
 
 

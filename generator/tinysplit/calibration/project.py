@@ -1,7 +1,7 @@
 """Networks of the calibration, planned, generated and built."""
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -42,11 +42,11 @@ class PlannedNetwork:
 def plan_network(
     quantized: QuantizedGraph, boards: Sequence[Board], assignment: Assignment, settings: CostSettings
 ) -> PlannedNetwork:
-    """Return the plan of a network whose layers are on the boards of `assignment` (from 0).
+    """Return the plan of a network whose layers are on the boards of `assignment` (from 0), in the network's bits.
 
     Raises CheckFailedError where it does not fit the boards.
     """
-    graph = quantized.dequantized
+    graph, settings = quantized.dequantized, replace(settings, bits=quantized.bits)
     problem = make_problem(graph, boards, settings)
     chosen = (settings.optimize, settings.kernels, settings.code_memory)
     plan = make_plan(graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
@@ -66,7 +66,7 @@ def plan_kernels(
         named = tuple((number, name) for number in _computed_by(quantized, board, name, wanted)) if name else ()
         if name and not named:
             continue
-        settings = CostSettings(bits=quantized.bits, kernels=named, code_memory=CodeMemory.FLASH)
+        settings = CostSettings(kernels=named, code_memory=CodeMemory.FLASH)
         try:
             planned = plan_network(quantized, (board,), (0,) * len(layers), settings)
         except CheckFailedError:

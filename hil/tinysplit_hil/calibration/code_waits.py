@@ -64,7 +64,7 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
 
     There are none if the network does not fit the board.
     """
-    settings = CostSettings(bits=quantized.bits, code_memory=CodeMemory.FLASH)
+    settings = CostSettings(code_memory=CodeMemory.FLASH)
     assignment = (0,) * len(quantized.layers)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "out"
