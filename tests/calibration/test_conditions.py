@@ -17,7 +17,7 @@ from tinysplit.calibration.conditions import (
     write_calibration,
 )
 from tinysplit.common.errors import InputError
-from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, load_cycle_table
 
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
 CORE = G0.device.core
@@ -61,6 +61,13 @@ def test_the_costs_of_a_file_are_used_until_the_context_ends(tmp_path: Path) -> 
     assert set(load_cycle_table().cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
     with using_calibration(None, [G0]):
         assert "cortex-m4" in load_cycle_table().cores
+
+
+def test_a_kernel_without_held_out_shapes_is_read_as_written(tmp_path: Path) -> None:
+    quality = FitQuality(fitted=FitErrors(layers=1, mean=0.0, worst=0.0), intervals={"macc": (1.0, 2.0)})
+    costs = KernelCosts(cycles={"macc": 1.5}, code_bytes=100, quality=quality)
+    path = written(tmp_path, cores={CORE: {"8": {"conv": costs}}})
+    assert read_calibration(path, [G0]).cores[CORE]["8"]["conv"] == costs
 
 
 def test_another_core_is_refused(tmp_path: Path) -> None:

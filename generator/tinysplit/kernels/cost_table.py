@@ -50,7 +50,7 @@ class FitQuality(FileModel):
     """Errors on the layers of the fit and on shapes that it did not use, and the 95 % intervals of parts."""
 
     fitted: FitErrors
-    held_out: FitErrors | None
+    held_out: FitErrors | None = None  # where too few shapes were measured
     intervals: dict[str, tuple[float, float]]
 
 
