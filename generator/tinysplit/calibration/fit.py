@@ -1,7 +1,7 @@
 """The costs of a kernel's parts that fit measured layers best, and how well they do."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,26 +43,29 @@ def fit(samples: Sequence[Sample]) -> Costs:
 
 
 def validated_fit(samples: Sequence[Sample]) -> Validated:
-    """Return the costs that fit all but the held-out shapes, with their errors and intervals.
+    """Return the costs that fit all layers, with their errors and intervals.
 
-    The intervals are those of the percentile bootstrap (Efron 1979) over the layers of the fit.
+    The errors on held-out shapes are those of costs that fit all others. The intervals are those of the percentile
+    bootstrap (Efron 1979) over the layers.
     """
-    held_out = _held_out(samples)
-    used = [sample for index, sample in enumerate(samples) if index not in held_out]
-    system = _System.of(used)
-    costs = fit(used)
-    drawn = np.random.default_rng(_SEED).integers(len(used), size=(RESAMPLES, len(used)))
+    system, costs, held_out = _System.of(samples), fit(samples), held_out_of(samples)
+    drawn = np.random.default_rng(_SEED).integers(len(samples), size=(RESAMPLES, len(samples)))
     resampled = np.array([system.solve(rows) for rows in drawn])
     rest = (100 - CONFIDENCE_PERCENT) / 2
     low, high = np.percentile(resampled, [rest, 100 - rest], axis=0)
     intervals = {
         part: (_rounded(low[index]), _rounded(high[index])) for index, part in enumerate(system.parts) if part in costs
     }
-    others = [samples[index] for index in sorted(held_out)]
     quality = FitQuality(
-        fitted=_errors(costs, used), held_out=_errors(costs, others) if others else None, intervals=intervals
+        fitted=_errors(costs, samples), held_out=_held_out_errors(samples, held_out), intervals=intervals
     )
     return Validated(costs, quality)
+
+
+def _held_out_errors(samples: Sequence[Sample], held_out: Container[int]) -> FitErrors | None:
+    others = [sample for index, sample in enumerate(samples) if index in held_out]
+    used = [sample for index, sample in enumerate(samples) if index not in held_out]
+    return _errors(fit(used), others) if others else None
 
 
 class _System(NamedTuple):
@@ -91,8 +94,8 @@ class _System(NamedTuple):
         return costs
 
 
-def _held_out(samples: Sequence[Sample]) -> frozenset[int]:
-    """Return the indices of all layers of the shapes that are not used: random ones, whose parts others have."""
+def held_out_of(samples: Sequence[Sample]) -> frozenset[int]:
+    """Return the indices of all layers of the shapes to hold out: random ones, whose parts others have."""
     shapes: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for index, sample in enumerate(samples):
         shapes.setdefault(tuple(sorted(sample.work.items())), []).append(index)

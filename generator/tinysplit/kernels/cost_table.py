@@ -47,7 +47,7 @@ class FitErrors(FileModel):
 
 
 class FitQuality(FileModel):
-    """Errors on the layers of the fit and on shapes that it did not use, and the 95 % intervals of parts."""
+    """Errors on all layers, errors on shapes held out from a fit, and the 95 % intervals of parts."""
 
     fitted: FitErrors
     held_out: FitErrors | None = None  # where too few shapes were measured
