@@ -249,6 +249,8 @@ def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
                 found.append(measured)
                 return
             yield from pause(boards.clock, pause_s)
+        if sorted((r.kind, r.index) for r in measured) == expected:
+            raise ToolError(f"{client.name} sent {_zero_times(measured)}: they did not run, or its timer stands still")
         raise ToolError(
             f"{client.name} sent {len(records)} time records that do not match its layers and cuts: "
             "build and flash it again"
@@ -256,6 +258,13 @@ def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
 
     boards.run([read()])
     return found[0]
+
+
+def _zero_times(records: Iterable[TimeRecord]) -> str:
+    """Return the times of 0 as text; layers count from 1 on the wire, cuts from 0."""
+    zero = [record for record in records if not record.ticks]
+    names = (f"{r.kind.name.lower()} {r.index + (r.kind is not RecordKind.LAYER)}" for r in zero)
+    return f"times of 0 for {', '.join(names)}"
 
 
 def _expected_records(project: Project, number: int) -> Iterator[tuple[RecordKind, int]]:

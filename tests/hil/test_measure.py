@@ -340,6 +340,16 @@ def test_missing_time_records(fake: FakeRig, number: int) -> None:
         measure(make_project(), fake.rig, make_inputs())
 
 
+def test_a_timer_that_stands_still(fake: FakeRig) -> None:
+    first = fake.boards[0]
+    first.records = [replace(each, ticks=0) for each in first.records]
+    expected = (
+        "board 1 .* sent times of 0 for layer 1, layer 2, transfer 1: they did not run, or its timer stands still"
+    )
+    with pytest.raises(ToolError, match=expected):
+        measure(make_project(), fake.rig, make_inputs(1))
+
+
 def test_lost_frames_do_not_change_the_result(fake: FakeRig) -> None:
     inputs = make_inputs(1)
     for board in fake.boards:
