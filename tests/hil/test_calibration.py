@@ -17,17 +17,20 @@ from tinysplit.calibration.conditions import (
     target_of,
     write_calibration,
 )
+from tinysplit.calibration.fit import Sample
 from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import PartCosts, load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Shape
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit_hil.calibration import calibrate as calibration
+from tinysplit_hil.calibration.code_waits import WaitingLayer, fit_waits
 from tinysplit_hil.calibration.layers import Bench, check_plausible, measured_layer, run_layers
 
 BOARD = "nucleo_g071rb"
@@ -99,6 +102,27 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
     assert sum(layer.cycles for layer in real) > 1.4 * sum(layer.cycles for layer in ideal)
     kernel_cycles = sum(layer.kernel_cycles for layer in ideal)
     assert sum(layer.kernel_cycles for layer in real) == pytest.approx(kernel_cycles, rel=0.1)
+
+
+def test_other_costs_are_replaced_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = {"stm32g0": {"8": {"dense": PartCosts(cycles={"macc": 1.25})}}}
+    monkeypatch.setattr(calibration, "code_wait_table", lambda: waits)
+    path, shipped = tmp_path / "own.json", load_cycle_table()
+    assert json.loads(run("calibrate", "--only", "code-waits", "-o", str(path), "--json"))["kernels"] == []
+    own = read_calibration(path, [load_board(BOARD), load_board(OTHER)])
+    assert own.code_waits == waits
+    assert (own.cores, own.targets, own.link) == (shipped.cores, shipped.targets, shipped.link)
+
+
+def test_waits_for_code_are_those_of_layers_with_constants_in_ram() -> None:
+    def layer(kind: str, macc: float, waits: float, *, reads_flash: bool) -> WaitingLayer:
+        return WaitingLayer("stm32g0", 8, kind, reads_flash, Sample({"macc": macc}, waits, 10 * macc))
+
+    layers = [layer("conv", macc, 0.5 * macc, reads_flash=False) for macc in (100.0, 200.0)]
+    layers += [layer("conv", 300.0, 900.0, reads_flash=True), layer("dense", 100.0, 300.0, reads_flash=True)]
+    found = fit_waits(layers)["stm32g0"]["8"]
+    assert found["conv"].of({"macc": 1000.0}) == pytest.approx(500)
+    assert found["dense"].of({"macc": 100.0}) == pytest.approx(300)
 
 
 @pytest.mark.parametrize(

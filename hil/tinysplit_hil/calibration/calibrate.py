@@ -136,6 +136,8 @@ def _check(request: CalibrationRequest) -> None:
 
 def _kernel_costs(request: CalibrationRequest, table: CycleTable, messages: Console) -> Cores:
     """Return the costs of all kernels that were measured, by core, bits and kind."""
+    if request.kinds is not None and not request.kinds:
+        return {}
     groups: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
     for layer in _measured_layers(request, table, messages):
         groups[layer.core, layer.bits, layer.kind].append(layer)
