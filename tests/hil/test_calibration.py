@@ -153,6 +153,7 @@ def test_nearly_equal_times_are_plausible() -> None:
             "the kernels of one board at a time, not links",
         ),
         (("--rig", "rig.toml", "-b", BOARD, "-b", BOARD), "one board at a time, not 2 boards: name its board with one"),
+        (("-o", "nowhere/own.json"), "nowhere/own.json cannot be written: there is no folder nowhere"),
         (("--bits", "4"), "--bits 4: weights and activations have 8 or 16 bits"),
     ],
 )

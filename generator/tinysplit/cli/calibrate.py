@@ -11,6 +11,7 @@ from tinysplit.calibration.conditions import read_calibration, write_calibration
 from tinysplit.calibration.report import calibration_to_json, print_calibration
 from tinysplit.cli.options import CalibrationFile, Clock, Json, ProgrammerOption, Rig, check_bits, emit, messages
 from tinysplit.common.errors import UsageError
+from tinysplit.common.output_folder import check_output_file
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
@@ -58,6 +59,7 @@ def calibrate(
     """
     if rig != VIRTUAL and not board:
         raise UsageError(f"--rig {rig} needs the name of its board: --board")
+    check_output_file(out)
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
     request = CalibrationRequest(
         bench=Bench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),

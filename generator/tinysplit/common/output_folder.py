@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.project_files import (
     MANIFEST_NAME,
     MODEL_NAME,
@@ -36,6 +36,13 @@ def write_whole_file(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
+
+
+def check_output_file(path: Path) -> None:
+    """Raise UsageError where a file has no folder, before anything is computed for it."""
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+        raise UsageError(f"{path} {what}: name a file in a folder that there is")
 
 
 def check_output_folder(out: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tinysplit.common.errors import UsageError
+from tinysplit.common.output_folder import check_output_file
 from tinysplit_hil.report import MeasureReport
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,9 +31,7 @@ class ResultFiles:
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{path} is to be two files: give each a name of its own")
-            if path.is_dir() or not path.parent.is_dir():
-                what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
-                raise UsageError(f"{path} {what}: name a file in a folder that there is")
+            check_output_file(path)
 
     def write(self, report: MeasureReport) -> None:
         """Write the files. Raises OSError where one cannot be written."""
