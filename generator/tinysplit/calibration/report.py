@@ -1,6 +1,6 @@
 """The errors and intervals of a calibration, as a table and as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,16 +41,19 @@ def calibration_to_json(table: CycleTable) -> dict[str, Any]:
 
 
 def print_calibration(table: CycleTable, console: Console, *, has_parts: bool) -> None:
-    """Print the errors of each kernel, and the interval of each of its parts if `has_parts`."""
+    """Print the errors of each kernel, if any was fitted, and the interval of each of its parts if `has_parts`."""
+    every = tuple(fitted_kernels(table))
+    if not every:
+        return
     errors = ("bits", "layers", "mean %", "worst %", "held out", "mean %", "worst %")
     shown = plain_table("core", "kernel", numbers=errors)
-    for fitted in fitted_kernels(table):
+    for fitted in every:
         cells = (*_cells(fitted.quality.fitted), *_cells(fitted.quality.held_out))
         shown.add_row(fitted.core, fitted.kind, str(fitted.bits), *cells)
     console.print(shown)
     if has_parts:
         console.print()
-        _print_parts(table, console)
+        _print_parts(every, console)
 
 
 def _cells(errors: FitErrors | None) -> tuple[str, str, str]:
@@ -59,9 +62,9 @@ def _cells(errors: FitErrors | None) -> tuple[str, str, str]:
     return str(errors.layers), f"{100 * errors.mean:.1f}", f"{100 * errors.worst:.1f}"
 
 
-def _print_parts(table: CycleTable, console: Console) -> None:
+def _print_parts(every: Iterable[FittedKernel], console: Console) -> None:
     shown = plain_table("core", "kernel", "part", numbers=("bits", "cycles", "2.5 %", "97.5 %"))
-    for fitted in fitted_kernels(table):
+    for fitted in every:
         for part, (low, high) in fitted.quality.intervals.items():
             figures = (fitted.costs.cycles[part], low, high)
             shown.add_row(fitted.core, fitted.kind, part, str(fitted.bits), *(f"{each:g}" for each in figures))

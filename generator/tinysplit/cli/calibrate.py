@@ -71,4 +71,5 @@ def calibrate(
     )
     found = calibrate_boards(request, read_calibration(calibration, ()) if calibration else None, messages)
     write_calibration(out, found)
+    messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
     emit(as_json, calibration_to_json(found), lambda console: print_calibration(found, console, has_parts=parts))
