@@ -23,7 +23,8 @@ from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
 
 MOST_ORDERS = 6  # of boards of different kinds
-CANDIDATES_SHARE, EXACT_SHARE = 0.5, 0.6  # of the time that is left, for each search before the next one
+EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
+ENOUGH = 0.01  # gap of an exact search: its model is less precise
 
 
 class Slices(StrEnum):
@@ -53,15 +54,11 @@ class SliceSearch:
 
     def run(self, axes: Sequence[Axis]) -> Sliced | None:
         """Return the best distribution found until the deadline, None if none is feasible."""
-        now = clock.now()
-        until_s = now + CANDIDATES_SHARE * (self.deadline_s - now)
+        self._choose_exactly(axes)
         for candidate in self._first_candidates(axes):
-            if clock.now() > until_s and self.best:
+            if clock.now() > self.deadline_s and self.best:
                 break
             self._try(candidate)
-        while clock.now() < until_s and self._improve(until_s):
-            pass
-        self._choose_exactly(axes)
         while clock.now() < self.deadline_s and self._improve(self.deadline_s):
             pass
         return self.best
@@ -83,28 +80,34 @@ class SliceSearch:
         return tuple(speed / sum(speeds) for speed in speeds)
 
     def _choose_exactly(self, axes: Sequence[Axis]) -> None:
-        """Try the model's best choice in the first order and in that of the best candidate, and note the lower bound.
+        """Try the model's best choice in each order of all boards, and note the lower bound.
 
         The model has seconds, no joules.
         """
         if self.network.settings.objective is Objective.ENERGY:
             return
-        boards = range(len(self.network.boards))
-        best = self.best.candidate.order if self.best and self.best.candidate else ()
-        every = (*best, *(board for board in boards if board not in best))
-        orders = dict.fromkeys((next(self.network.orders()), every))
-        share = EXACT_SHARE / len(orders)
-        self.lower_bound = min([self._choose_in_order(order, axes, share) for order in orders])
+        orders = [order for order in self.network.orders() if len(order) == len(self.network.boards)]
+        until_s = self._after(EXACT_SHARE, self.deadline_s)
+        lefts = range(len(orders), 0, -1)
+        bounds = [
+            self._choose_in_order(order, axes, self._after(1 / left, until_s))
+            for left, order in zip(lefts, orders, strict=True)
+        ]
+        self.lower_bound = min(bounds)
 
-    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], share: float) -> float:
+    def _after(self, share: float, until_s: float) -> float:
+        """Return when a share of the time until then will be over."""
+        now = clock.now()
+        return now + share * max(0.0, until_s - now)
+
+    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], until_s: float) -> float:
         """Try the best choice of boards in `order`, with all edges apart and with none; return its lower bound."""
         network, settings = self.network, self.network.linked(order)
         ends = (network.input_board, network.output_board)
         model = DistributionModel.of(
             PartCosts(network.graph, network.boards, settings, network.widths), order, axes, *ends
         )
-        now = clock.now()
-        found = best_choice(model.problem, now + share * max(0.0, self.deadline_s - now))
+        found = best_choice(model.problem, until_s, ENOUGH)
         self.explored += found.explored
         if found.choice:
             layers = model.distributions(found.choice)

@@ -37,12 +37,15 @@ class Found:
     explored: int
 
 
-def best_choice(problem: DistributionProblem, deadline_s: float) -> Found:
-    """Return the best choice; on `deadline_s` (of `split/clock.py`) the best so far, with a bound."""
+def best_choice(problem: DistributionProblem, deadline_s: float, gap: float = 0.0) -> Found:
+    """Return the best choice, or one that is proved to be within `gap` (relative) of it.
+
+    On `deadline_s` (of `split/clock.py`) it is the best so far, with a bound.
+    """
     search = _Search(problem, deadline_s)
     search.forget_beyond(FIRST_WIDTH)
     width = FIRST_WIDTH
-    while search.lower_bound < search.value * (1 - ROUNDING) and search.merge_beyond(width):
+    while search.lower_bound < search.value * (1 - max(gap, ROUNDING)) and search.merge_beyond(width):
         width *= WIDENING
     return Found(search.choice, search.value, min(search.lower_bound, search.value), search.explored)
 
