@@ -12,8 +12,10 @@ from typing import Self
 
 import numpy as np
 
+from tinysplit.boards.board import Board
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import free_memory
+from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
@@ -26,7 +28,15 @@ from tinysplit.split.problem import Objective
 
 Costs = list[list[PartCost]]  # by [option][board]
 
-FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
+FLASH_MARGIN = 0.1  # relative
+
+
+def most_flash_bytes(board: Board, flash_bytes: int) -> int:
+    """Return the size up to which parts may fit `flash_bytes` of a board: more, where their size is a bound.
+
+    That is where weights are packed (kernels/armv6m/packed.py): how far is known when they are quantized.
+    """
+    return round(flash_bytes * (1 + FLASH_MARGIN)) if board.device.core == CORTEX_M0PLUS else flash_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +80,9 @@ class DistributionModel:
     def problem(self) -> DistributionProblem:
         """The problem: a stage a layer, and one that brings the output to its board."""
         numbers = range(len(self._graph.layers))
-        memories = [free_memory(board) for board in self.costs.boards]
         stages = (*(self._stage(number) for number in numbers), self._output_stage())
-        limits = np.array([memory.flash_bytes * (1 + FLASH_MARGIN) for memory in memories])
-        return DistributionProblem(stages, limits)
+        limits = [most_flash_bytes(board, free_memory(board).flash_bytes) for board in self.costs.boards]
+        return DistributionProblem(stages, np.array(limits, float))
 
     def distributions(self, choice: Choice) -> tuple[Distribution, ...]:
         """Return the distribution of each layer's output."""

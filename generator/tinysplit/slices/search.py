@@ -5,7 +5,7 @@ firmware. The lower bound is that of the exact choice among its options (`distri
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import permutations, product
@@ -49,7 +49,8 @@ class SliceSearch:
     network: SlicedNetwork
     deadline_s: float
     explored: int = 0
-    best: Sliced | None = field(default=None)
+    candidate: Sliced | None = None  # the best of them
+    choice: Sliced | None = None  # the best of exact choices and their neighbours
     lower_bound: float = 0.0  # of the objective, among the options of the exact choice
 
     def run(self, axes: Sequence[Axis]) -> Sliced | None:
@@ -59,9 +60,15 @@ class SliceSearch:
             if clock.now() > self.deadline_s and self.best:
                 break
             self._try(candidate)
-        while clock.now() < self.deadline_s and self._improve(self.deadline_s):
+        while clock.now() < self.deadline_s and (self._improve(self.choice) | self._improve(self.candidate)):
             pass
         return self.best
+
+    @property
+    def best(self) -> Sliced | None:
+        """The best distribution so far."""
+        found = [each for each in (self.choice, self.candidate) if each]
+        return min(found, key=lambda each: each.figures.value, default=None)
 
     def _first_candidates(self, axes: Sequence[Axis]) -> Iterator[Candidate]:
         """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
@@ -121,24 +128,27 @@ class SliceSearch:
         return self._evaluate(how, self.network.linked(candidate.order), candidate)
 
     def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
-        """Evaluate distributions; return whether they are the best so far."""
+        """Evaluate distributions; return whether they are the best of their kind so far."""
         self.explored += 1
+        before = self.candidate if candidate else self.choice
         found = self.network.evaluated(how, settings, candidate)
-        if found and (self.best is None or is_better(found.figures.value, self.best.figures.value)):
-            self.best = found
-            return True
-        return False
+        if found is None or (before and not is_better(found.figures.value, before.figures.value)):
+            return False
+        if candidate:
+            self.candidate = found
+        else:
+            self.choice = found
+        return True
 
-    def _improve(self, deadline_s: float) -> bool:
-        """Try the neighbours of the best one until the deadline; return whether one is better."""
-        found = self.best
+    def _improve(self, found: Sliced | None) -> bool:
+        """Try neighbours until one is better, or until the deadline; return whether one is."""
         if found is None:
             return False
         if found.candidate:
             attempts = (partial(self._try, each) for each in _neighbours(self.network.graph, found.candidate))
         else:
             attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
-        return any(attempt() for attempt in attempts if clock.now() < deadline_s)
+        return any(attempt() for attempt in attempts if clock.now() < self.deadline_s)
 
 
 def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:

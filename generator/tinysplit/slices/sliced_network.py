@@ -14,7 +14,7 @@ from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate
-from tinysplit.slices.distribution_problem import FLASH_MARGIN
+from tinysplit.slices.distribution_problem import most_flash_bytes
 from tinysplit.slices.links import with_links
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 
@@ -36,12 +36,12 @@ class Sliced:
         """Whether all boards have the memory and links for it, and limits hold."""
         return self.figures.is_feasible
 
-    @property
-    def may_fit(self) -> bool:
-        """Whether only flash may be short, by less than what packed weights may take less than their bound."""
+    def may_fit(self, boards: Sequence[Board]) -> bool:
+        """Return whether only flash may be short, by less than what packed weights may take less than their bound."""
         problem = self.figures.problem
         roomy = tuple(
-            replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
+            replace(device, flash_bytes=most_flash_bytes(board, device.flash_bytes))
+            for board, device in zip(boards, problem.devices, strict=True)
         )
         return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
 
@@ -87,4 +87,4 @@ class SlicedNetwork:
             return None
         problem = make_problem(parts, self.boards, settings, widths)
         found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
-        return found if found.is_feasible or found.may_fit else None
+        return found if found.is_feasible or found.may_fit(self.boards) else None
