@@ -43,6 +43,7 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.slices.search import Slices
+from tinysplit.slices.solvers import SliceSolver
 from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
@@ -98,7 +99,7 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How splits are searched for.
+    """How splits are searched for: whole layers by `solver`, divided ones by `slice_solver`, by default the exact one.
 
     Without `slices`, layers are divided by channels where one of them has more weights than any board's flash.
     """
@@ -107,6 +108,7 @@ class Search:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     copies: Copies = Copies.NEVER
     slices: Slices | None = None
+    slice_solver: SliceSolver | None = None
     input_board: int = 0
     output_board: int = 0  # of a distributed network
 
@@ -203,8 +205,10 @@ def split_network(context: Context, search: Search) -> Split:
         raise UsageError("--replicate gives boards the whole network: leave --slices out")
     with steps(context.messages, f"splitting {context.title}"):
         ends = (search.input_board, search.output_board)
-        own = (context.graph, context.boards, context.settings, search.slices, *ends, search.time_limit_s)
-        split = SliceRequest(*own).best(lambda: _solve(context, search), context.messages)
+        how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
+        split = SliceRequest(context.graph, context.boards, context.settings, *how).best(
+            lambda: _solve(context, search), context.messages
+        )
     if not split.distributions:
         _print_alternatives(context, split, search)
     return split

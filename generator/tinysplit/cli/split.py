@@ -87,7 +87,8 @@ def split(
         _check_links(rig, context, found)
     file = pipeline.describe_split(context, found)
     write_split(out, file)
-    emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
+    data = {**file.model_dump(mode="json"), **found.report.data}
+    emit(as_json, data, lambda console: print_split(found, console))
 
 
 def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:

@@ -7,25 +7,31 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.units import MILLI, MS
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.slices.search import Slices, SliceSearch, as_split
+from tinysplit.slices.search import Slices
 from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
 from tinysplit.split import clock
-from tinysplit.split.problem import is_better
+from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
 
 
 @dataclass(frozen=True)
 class SliceRequest:
-    """What is to be split, and how layers may be divided: see `Search` of the pipeline."""
+    """What is to be split, and how layers may be divided: see `Search` of the pipeline.
+
+    A `solver` that is named is compared with whole layers in a line; by default it is the exact one.
+    """
 
     graph: Graph
     boards: Sequence[Board]
     settings: CostSettings
     slices: Slices | None
+    solver: SliceSolver | None
     input_board: int
     output_board: int
     time_limit_s: float
@@ -45,8 +51,25 @@ class SliceRequest:
             if sliced is None:
                 raise reason from None
             return self._noted(sliced, messages)
-        sliced = self._sliced(self.slices, self.settings) if self.slices else None
-        return self._noted(sliced, messages) if sliced and is_better(sliced.objective, whole.objective) else whole
+        sliced = self._sliced(self.slices, self.settings, messages) if self.slices else None
+        if sliced is None:
+            return whole
+        if self.solver:
+            messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
+        if is_better(sliced.objective, whole.objective):
+            return self._noted(sliced, messages)
+        return replace(whole, report=sliced.report)
+
+    def _comparison(self, whole: Split, sliced: Split) -> str:
+        """Return the values of both in a line."""
+        objective = self.settings.objective
+        scale, unit = (MILLI, "mJ") if objective is Objective.ENERGY else (MS, "ms")
+        what = "period" if objective is Objective.THROUGHPUT else str(objective)
+        better = "divided layers" if is_better(sliced.objective, whole.objective) else "whole layers"
+        return (
+            f"{what}: {scale * sliced.objective:.2f} {unit} with --solver {self.solver}, "
+            f"{scale * whole.objective:.2f} {unit} with whole layers: {better} are taken"
+        )
 
     def _check(self) -> None:
         is_asked_for = self.slices not in {None, Slices.NONE}
@@ -61,7 +84,7 @@ class SliceRequest:
         """
         small = replace(self.settings, optimize=Optimize.FLASH)
         if self.slices:
-            return self._sliced(self.slices, self.settings) or self._sliced(self.slices, small)
+            return self._sliced(self.slices, self.settings, messages) or self._sliced(self.slices, small, messages)
         problem = make_problem(self.graph, self.boards, self.settings)
         sizes = (zip(layer.flash_bytes, problem.devices, strict=True) for layer in problem.layers)
         too_large = [
@@ -69,19 +92,22 @@ class SliceRequest:
         ]
         if not too_large:
             return None
-        sliced = self._sliced(Slices.CHANNELS, self.settings) or self._sliced(Slices.CHANNELS, small)
+        channels = Slices.CHANNELS
+        sliced = self._sliced(channels, self.settings, messages) or self._sliced(channels, small, messages)
         if sliced:
             note = f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels"
             messages.print(f"{note} (docs/slices.md)", highlight=False, soft_wrap=True)
         return sliced
 
-    def _sliced(self, slices: Slices, settings: CostSettings) -> Split | None:
+    def _sliced(self, slices: Slices, settings: CostSettings, messages: Console) -> Split | None:
         start = clock.now()
         widths = BitWidths.of(self.graph, settings.bits)
         network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
-        search = SliceSearch(network, start + self.time_limit_s)
-        best = search.run(slices.axes)
-        return as_split(best, search, clock.now() - start) if best else None
+        solver = self.solver or SliceSolver.EXACT
+        found = SLICE_SOLVERS[solver](network, slices.axes, start + self.time_limit_s)
+        for note in found.notes:
+            messages.print(note, highlight=False, markup=False, soft_wrap=True)
+        return found.as_split(solver, clock.now() - start)
 
     def _noted(self, split: Split, messages: Console) -> Split:
         """Return the split, and print which boards may lack flash."""

@@ -91,12 +91,13 @@ class OptionSet:
         """Return the options of a layer's output."""
         shape, n_boards = self.graph.shape(number), len(self.speeds)
         whole = [Distribution.whole(shape, board, n_boards) for board in self.order]
-        divided = (self._divided(number, axis) for axis in self.axes if self._can_be_divided(number, axis))
+        divided = (self._divided(number, axis) for axis in self.axes if self.can_be_divided(number, axis))
         return Options(
             shape, tuple(dict.fromkeys([*whole, *(each for found in divided for each in found)])), self.needed[number]
         )
 
-    def _can_be_divided(self, number: int, axis: Axis) -> bool:
+    def can_be_divided(self, number: int, axis: Axis) -> bool:
+        """Return whether a layer can be divided by an axis, whatever its inputs are divided by."""
         layer, shape = self.graph.layers[number], self.graph.shape(number)
         if axis is Axis.CHANNELS:
             return can_be_sliced(layer)

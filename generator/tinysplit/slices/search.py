@@ -17,10 +17,10 @@ from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choice
 from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
-from tinysplit.split.solution import Split
 
 MOST_ORDERS = 6  # of boards of different kinds
 EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
@@ -171,16 +171,8 @@ def _other_edges(how: Distributions) -> Iterator[Distributions]:
             yield replace(how, edges=how.edges ^ {number})
 
 
-def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
-    """Return the best distribution as a split of its parts."""
-    figures = found.figures
-    return Split(
-        problem=figures.problem,
-        assignment=found.graph.boards,
-        lower_bound=min(search.lower_bound, figures.value),
-        explored=search.explored,
-        solver="slices",
-        spent_s=spent_s,
-        distributions=found.distributions,
-        optimize=found.settings.optimize,
-    )
+def search_exactly(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+    """Return the best distribution of `SliceSearch`."""
+    search = SliceSearch(network, deadline_s)
+    best = search.run(axes)
+    return SliceResult(best, search.lower_bound, search.explored)

@@ -22,7 +22,12 @@ BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes
 
 
 def print_split(split: Split, console: Console) -> None:
-    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap."""
+    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap.
+
+    Before them comes what the solver reports.
+    """
+    for each in split.report.printed:
+        console.print(each, highlight=False)
     if split.distributions:
         print_slices(split, console)
         return
