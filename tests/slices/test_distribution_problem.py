@@ -1,5 +1,6 @@
 """The choice of distributions as a problem: options, costs of parts, and its value beside that of the firmware."""
 
+from itertools import pairwise
 from math import inf
 
 import pytest
@@ -10,11 +11,12 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.parts import needed_rows
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.problem import value_of
 from tinysplit.slices.exact.search import best_choice
-from tinysplit.slices.options import roundings
+from tinysplit.slices.options import FEW_BOARDS, MOST_DIVISIONS, OptionSet, roundings
 from tinysplit.slices.part_costs import PartCosts
 from tinysplit.split.evaluate.evaluation import evaluate
 
@@ -40,6 +42,20 @@ def model_of(settings: CostSettings, output_board: int = 0) -> DistributionModel
 )
 def test_roundings_keep_the_sum(speeds: tuple[float, ...], total: int, expected: list[tuple[int, ...]]) -> None:
     assert list(roundings(speeds, total)) == expected
+
+
+@pytest.mark.parametrize(("n_boards", "sets"), [(2, 1), (4, 11), (5, 10), (8, 28)])
+def test_many_boards_have_few_options(n_boards: int, sets: int) -> None:
+    """Of five and more boards neighbours alone, at least once each, most boards first."""
+    graph, order = tiny_cnn(), tuple(range(n_boards))
+    words = dict.fromkeys(range(len(graph.layers)), 1)
+    options = OptionSet(graph, order, (1.0,) * n_boards, (Axis.ROWS,), words, needed_rows(graph)).of(0)
+    assert len(options) <= n_boards + MOST_DIVISIONS
+    divided = [each.owners for each in options.distributions if not each.is_whole]
+    assert len(set(divided)) == sets
+    assert divided[0] == order
+    is_run = [all(b == a + 1 for a, b in pairwise(owners)) for owners in divided]
+    assert all(is_run) == (n_boards != FEW_BOARDS)
 
 
 def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:

@@ -6,6 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from fake_clock import fake_clock
 from tinysplit.slices.exact.labels import Labels
 from tinysplit.slices.exact.problem import Arrivals, DistributionProblem, Stage, Transition
 from tinysplit.slices.exact.search import best_choice
@@ -121,6 +122,21 @@ def test_a_bound_without_time_is_below_the_optimum() -> None:
         best, hurried = best_choice(problem, clock.now() + LONG_S), best_choice(problem, clock.now() - 1)
         assert hurried.lower_bound <= best.value * (1 + 1e-9)
         assert hurried.value >= best.value * (1 - 1e-9)
+
+
+def test_a_pass_that_runs_out_of_time_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(16)
+    unproved = []
+    for readings in range(1, 6):
+        for problem in [random_problem(rng) for _ in range(20)]:
+            best = best_choice(problem, inf)
+            with monkeypatch.context() as patch:
+                fake_clock(patch, 1.0)
+                hurried = best_choice(problem, readings)
+            assert hurried.lower_bound <= best.value * (1 + 1e-9)
+            if hurried.lower_bound < hurried.value:
+                unproved.append(hurried.lower_bound)
+    assert max(unproved) > 0
 
 
 def test_merged_labels_are_nowhere_above_those_they_stand_for() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -28,6 +28,7 @@ from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions
+from tinysplit.split.evaluate.cuts import cuts as cuts_of
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
@@ -161,11 +162,11 @@ def make_plan(
     A transfer blocks a board that has no buffer for it, unless the network is distributed. `kernels` has (0-based
     layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose. Raises UsageError if a
     board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
-    compute a layer, and CheckFailedError if an arena or code is larger than its memory.
+    compute a layer, InputError without a route, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
-    cuts, output_board = _cuts(graph, problem, assignment, settings)
+    cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
@@ -188,14 +189,31 @@ def make_plan(
 
 
 def _cuts(
-    graph: Graph, problem: Problem, assignment: Assignment, settings: LinkSettings
+    graph: Graph, boards: Sequence[Board], problem: Problem, assignment: Assignment, settings: LinkSettings
 ) -> tuple[tuple[Cut, ...], int]:
     """Return the cuts hop by hop, and the board that gives the output to the host."""
+    _check_routes(graph, boards, problem, assignment)
     cuts = transfers(problem, assignment)
     if not settings.returns_output:
         return cuts, assignment[-1]
     first = input_board(graph, assignment)
     return (*cuts, *return_cuts(problem, cuts, assignment, first)), first
+
+
+def _check_routes(graph: Graph, boards: Sequence[Board], problem: Problem, assignment: Assignment) -> None:
+    """Raise InputError if there is no route for a tensor."""
+    for cut in cuts_of(problem, assignment):
+        if not problem.hops(cut):
+            sender, receiver = (board_title(end + 1, boards[end].name) for end in (cut.sender, cut.receiver))
+            tensor = graph.parts[cut.after_layer].tensor if graph.is_distributed else cut.after_layer
+            raise InputError(
+                f"{receiver} needs {cut.payload_bytes} bytes of {_tensor_title(tensor)} from {sender}, and no links "
+                "join them, not even via other boards: allow a link, or split again"
+            )
+
+
+def _tensor_title(tensor: int) -> str:
+    return "the network's input" if tensor == NETWORK_INPUT else f"the output of layer {tensor + 1}"
 
 
 class _StageLimits(NamedTuple):

@@ -51,7 +51,11 @@ def best_choice(problem: DistributionProblem, deadline_s: float, gap: float = 0.
 
 
 class _OutOfTimeError(Exception):
-    """A pass has reached the deadline."""
+    """A merging pass has reached the deadline: all choices go through its labels, so that none is below `least`."""
+
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self.least = least
 
 
 @dataclass
@@ -76,13 +80,13 @@ class _Search:
         """Improve both bounds by a pass that merges labels; return whether there was time for it."""
         own = _Pass(self, width, merges=True)
         try:
-            least = self._finish(own)
-        except _OutOfTimeError:
-            return False
+            least, is_whole = self._finish(own), True
+        except _OutOfTimeError as reached:
+            least, is_whole = reached.least, False
         self.lower_bound = max(self.lower_bound, min(least, self.value))
-        if not own.has_merged:
+        if is_whole and not own.has_merged:
             self.lower_bound = self.value
-        return True
+        return is_whole
 
     def _finish(self, own: "_Pass") -> float:
         """Run a pass, and return the least value of its labels."""
@@ -112,10 +116,10 @@ class _Pass:
         zeros = np.zeros((1, problem.n_boards))
         labels: dict[State, Labels] = {(): Labels(zeros, zeros, zeros, np.zeros(1), np.full(1, -1))}
         for number in range(len(problem.stages)):
-            if self.merges and clock.now() > self.search.deadline_s:
-                raise _OutOfTimeError
             parts: dict[State, list[Labels]] = {}
             for state, own in labels.items():
+                if self.merges and clock.now() > self.search.deadline_s:
+                    raise _OutOfTimeError(min(float(each.bounds.min()) for each in labels.values()))
                 for after, grown in self._grown(number, state, own):
                     parts.setdefault(after, []).append(grown)
             joined: Mapping[State, Labels] = {state: Labels.joined(each) for state, each in parts.items()}
