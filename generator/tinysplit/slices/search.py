@@ -14,17 +14,13 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
-from tinysplit.slices.distribution_problem import DistributionModel
-from tinysplit.slices.exact.search import best_choice
-from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.exact_division import divide_exactly
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 
-MOST_ORDERS = 6  # of boards of different kinds
 EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
-ENOUGH = 0.01  # gap of an exact search: its model is less precise
 
 
 class Slices(StrEnum):
@@ -57,7 +53,7 @@ class SliceSearch:
         """Return the best distribution found until the deadline, None if none is feasible."""
         self._choose_exactly(axes)
         for candidate in self._first_candidates(axes):
-            if clock.now() > self.deadline_s and self.best:
+            if clock.now() > self.deadline_s and self.explored:
                 break
             self._try(candidate)
         while clock.now() < self.deadline_s and (self._improve(self.choice) | self._improve(self.candidate)):
@@ -95,11 +91,10 @@ class SliceSearch:
             return
         orders = [order for order in self.network.orders() if len(order) == len(self.network.boards)]
         until_s = self._after(EXACT_SHARE, self.deadline_s)
-        lefts = range(len(orders), 0, -1)
-        bounds = [
-            self._choose_in_order(order, axes, self._after(1 / left, until_s))
-            for left, order in zip(lefts, orders, strict=True)
-        ]
+        bounds: list[float] = []
+        for left, order in zip(range(len(orders), 0, -1), orders, strict=True):
+            if not bounds or clock.now() < until_s:
+                bounds.append(self._choose_in_order(order, axes, self._after(1 / left, until_s)))
         self.lower_bound = min(bounds)
 
     def _after(self, share: float, until_s: float) -> float:
@@ -108,18 +103,11 @@ class SliceSearch:
         return now + share * max(0.0, until_s - now)
 
     def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], until_s: float) -> float:
-        """Try the best choice of boards in `order`, with all edges apart and with none; return its lower bound."""
-        network, settings = self.network, self.network.linked(order)
-        ends = (network.input_board, network.output_board)
-        model = DistributionModel.of(
-            PartCosts(network.graph, network.boards, settings, network.widths), order, axes, *ends
-        )
-        found = best_choice(model.problem, until_s, ENOUGH)
+        """Try the model's best choice of boards in `order`; return its lower bound."""
+        found = divide_exactly(self.network, order, axes, until_s)
         self.explored += found.explored
-        if found.choice:
-            layers = model.distributions(found.choice)
-            for edges in (frozenset(range(len(layers))), frozenset[int]()):
-                self._evaluate(Distributions(layers, *ends, edges), settings, None)
+        for each in found.divisions:
+            self._keep(each)
         return found.lower_bound
 
     def _try(self, candidate: Candidate) -> bool:
@@ -130,11 +118,15 @@ class SliceSearch:
     def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
         """Evaluate distributions; return whether they are the best of their kind so far."""
         self.explored += 1
-        before = self.candidate if candidate else self.choice
         found = self.network.evaluated(how, settings, candidate)
-        if found is None or (before and not is_better(found.figures.value, before.figures.value)):
+        return found is not None and self._keep(found)
+
+    def _keep(self, found: Sliced) -> bool:
+        """Return whether distributions are the best of their kind so far, and keep them then."""
+        before = self.candidate if found.candidate else self.choice
+        if before and not is_better(found.figures.value, before.figures.value):
             return False
-        if candidate:
+        if found.candidate:
             self.candidate = found
         else:
             self.choice = found

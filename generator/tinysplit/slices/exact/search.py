@@ -9,13 +9,13 @@ diagrams: Bergman, Cire and van Hoeve 2016). Passes get wider until the two boun
 is exact.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tinysplit.slices.exact.bounds import remaining
-from tinysplit.slices.exact.labels import Labels
+from tinysplit.slices.exact.labels import MOST_COMPARED, Labels
 from tinysplit.slices.exact.problem import Choice, DistributionProblem, step, value_of
 from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
@@ -37,15 +37,22 @@ class Found:
     explored: int
 
 
-def best_choice(problem: DistributionProblem, deadline_s: float, gap: float = 0.0) -> Found:
-    """Return the best choice, or one that is proved to be within `gap` (relative) of it.
+def best_choice(
+    problem: DistributionProblem, deadline_s: float, gap: float = 0.0, known: Iterable[Choice] = ()
+) -> Found:
+    """Return the best choice, or one that is proved to be within `gap` (relative) of it, and no worse than `known`.
 
     On `deadline_s` (of `split/clock.py`) it is the best so far, with a bound.
     """
     search = _Search(problem, deadline_s)
+    for choice in known:
+        search.try_choice(choice)
     search.forget_beyond(FIRST_WIDTH)
+    enough = 1 - max(gap, ROUNDING)
     width = FIRST_WIDTH
-    while search.lower_bound < search.value * (1 - max(gap, ROUNDING)) and search.merge_beyond(width):
+    while (
+        search.lower_bound < search.value * enough and width < WIDENING * MOST_COMPARED and search.merge_beyond(width)
+    ):
         width *= WIDENING
     return Found(search.choice, search.value, min(search.lower_bound, search.value), search.explored)
 
@@ -94,11 +101,14 @@ class _Search:
         for labels in own.run().values():
             for value, node in sorted(zip(labels.bounds, labels.nodes, strict=True), key=lambda each: each[0])[:4]:
                 least = min(least, value)
-                choice = own.choice_at(int(node))
-                real = value_of(self.problem, choice)
-                if real < self.value:
-                    self.choice, self.value = choice, real
+                self.try_choice(own.choice_at(int(node)))
         return least
+
+    def try_choice(self, choice: Choice) -> None:
+        """Keep a choice that is better than the best one so far."""
+        value = value_of(self.problem, choice)
+        if value < self.value:
+            self.choice, self.value = choice, value
 
 
 @dataclass
