@@ -60,9 +60,9 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Yield Tiny-CNN and small random networks, with links of two baud rates."""
-    graphs = [import_model(NETWORKS["Tiny-CNN"])] * len(BAUDS)
-    for graph, baud in zip([*graphs, *map(small_network, RANDOM_NETWORKS)], cycle(BAUDS), strict=False):
+    """Yield Tiny-CNN and small random networks, with links of two baud rates in turn."""
+    graphs = [import_model(NETWORKS["Tiny-CNN"]), *map(small_network, RANDOM_NETWORKS)]
+    for graph, baud in zip(graphs, cycle(BAUDS), strict=False):
         yield Case(graph, "nucleo_g071rb", baud)
 
 

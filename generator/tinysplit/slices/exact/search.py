@@ -62,8 +62,8 @@ def best_choice(problem: DistributionProblem, deadline_s: float) -> Found:
 def best_choices(problem: DistributionProblem, deadline_s: float, n_best: int) -> Found:
     """Return the `n_best` best choices, or all if there are fewer; on `deadline_s` the best so far, with a bound."""
     search = _Search(problem, deadline_s, n_best)
-    width = max(FIRST_WIDTH, n_best)
-    search.forget_beyond(width)
+    search.forget_beyond(max(FIRST_WIDTH, n_best))
+    width = FIRST_WIDTH
     while not search.is_proved and search.merge_beyond(width):
         width *= WIDENING
     ranked = sorted(search.known.items(), key=lambda each: each[1])
