@@ -1,5 +1,6 @@
 """The search in two phases: an analytical model, then the event timeline of the best choices."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, nan
 
@@ -12,7 +13,7 @@ from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.layers import Shape
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.two_phase.analytical_phase import clusterings_of
+from tinysplit.slices.two_phase.analytical_phase import AnalyticalPhase, best_by_model, clusterings_of
 from tinysplit.slices.two_phase.exhaustive import AllChoices, all_choices
 from tinysplit.slices.two_phase.result import kendall_tau_b
 from tinysplit.slices.two_phase.search import two_phase_search
@@ -26,9 +27,9 @@ FIRST, SECOND = (Distribution.whole(SHAPE, board, 2) for board in range(2))
 TILES = Distribution.of_sizes(Axis.ROWS, (2, 2))
 
 
-def network(settings: CostSettings = FAST) -> SlicedNetwork:
+def network(settings: CostSettings = FAST, n_boards: int = 2) -> SlicedNetwork:
     graph = NetworkBuilder("two layers", Shape(16, 16, 2)).conv(16, (5, 5)).conv(4, (3, 3), 2).graph()
-    return SlicedNetwork(graph, [G0, G0], settings, BitWidths.of(graph, 8), 0, 0)
+    return SlicedNetwork(graph, [G0] * n_boards, settings, BitWidths.of(graph, 8), 0, 0)
 
 
 def test_the_best_of_all_choices_is_kept_and_found() -> None:
@@ -54,6 +55,30 @@ def test_phase_2_decides_between_the_choices_of_phase_1() -> None:
     first, second = found.lines()
     assert f"{found.phase_1.explored} partial choices explored, {found.phase_1.pruned} pruned, 6 kept" in first
     assert f"the best one is number {found.rank_of_best} of phase 1" in second
+
+
+def test_phase_2_finds_the_best_wherever_phase_1_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reversed_phase_1(own: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
+        first = best_by_model(own, axes, deadline_s, n_kept)
+        return replace(first, kept=first.kept[::-1])
+
+    usual = two_phase_search(network(), [Axis.ROWS], inf)
+    monkeypatch.setattr("tinysplit.slices.two_phase.search.best_by_model", reversed_phase_1)
+    found = two_phase_search(network(), [Axis.ROWS], inf)
+    assert found.best is not None
+    assert usual.best is not None
+    assert found.best.figures.value == usual.best.figures.value
+    assert found.rank_of_best == len(found.evaluated) + 1 - usual.rank_of_best > 1
+    assert found.rank_correlation == pytest.approx(usual.rank_correlation)
+
+
+def test_each_order_of_boards_has_some_of_the_kept_choices() -> None:
+    own = network(n_boards=3)
+    kept = best_by_model(own, [Axis.ROWS], inf, 9).kept
+    wired = [frozenset(each.settings.links) for each in kept]
+    assert 2 <= len(set(wired)) <= len(list(own.orders())) == 3
+    assert max(map(wired.count, wired)) <= 3
+    assert len({each.layers for each in kept}) == len(kept)
 
 
 def test_without_time_the_first_feasible_choice_is_the_answer() -> None:

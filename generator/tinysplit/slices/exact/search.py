@@ -89,6 +89,8 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.rest = remaining(self.problem)
+        nothing = np.zeros((1, self.problem.stages[0].n_options, self.problem.n_boards))
+        self.lower_bound = float(self.rest[0].bounds(np.arange(nothing.shape[1]), nothing, nothing).min())
         most = sum(stage.flash_bytes.max(axis=0) for stage in self.problem.stages)
         self.counts_flash = bool(np.any(most > self.problem.flash_limits))
 

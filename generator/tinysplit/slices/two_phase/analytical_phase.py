@@ -46,7 +46,8 @@ class Kept(NamedTuple):
 class AnalyticalPhase:
     """The best choices, the best one first, and how they were found.
 
-    No choice takes less than `lower_bound_s` by the model; `is_proved` if no other choice is better than those kept.
+    No choice takes less than `lower_bound_s` by the model; `is_proved` if no other choice of an order is better than
+    those kept.
     Of the partial choices `explored`, `pruned` were left out.
     """
 
@@ -58,12 +59,15 @@ class AnalyticalPhase:
 
 
 def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
-    """Return the `n_kept` best choices of all orders of boards, or the best until the deadline."""
+    """Return the best choices until the deadline: `n_kept`, as many of each order of boards.
+
+    Otherwise the choices of one order would often be all that is kept, whatever the model leaves out of its links.
+    """
     every = list(models(network, axes))
     found, ranked = [], dict[Layers, Kept]()
     for number, (settings, model) in enumerate(every):
         now = clock.now()
-        best = best_choices(model.problem, now + (deadline_s - now) / (len(every) - number), n_kept)
+        best = best_choices(model.problem, now + (deadline_s - now) / (len(every) - number), -(-n_kept // len(every)))
         found.append(best)
         for value, choice in zip(best.values, best.choices, strict=True):
             layers = model.distributions(choice)
@@ -79,7 +83,7 @@ def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: floa
 
 
 def models(network: SlicedNetwork, axes: Sequence[Axis]) -> Iterator[tuple[CostSettings, DistributionModel]]:
-    """Yield the analytical model of each order of all boards, and the settings with its links.
+    """Yield the analytical model of each order of boards, and the settings with its links.
 
     It has seconds and no joules: with energy as the objective, it is that of latency.
     """
@@ -87,7 +91,6 @@ def models(network: SlicedNetwork, axes: Sequence[Axis]) -> Iterator[tuple[CostS
     is_energy = network.settings.objective is Objective.ENERGY
     objective = Objective.LATENCY if is_energy else network.settings.objective
     for order in network.orders():
-        if len(order) == len(network.boards):
-            settings = network.linked(order)
-            wired = replace(costs, settings=replace(settings, objective=objective))
-            yield settings, DistributionModel.of(wired, order, axes, network.input_board, network.output_board)
+        settings = network.linked(order)
+        wired = replace(costs, settings=replace(settings, objective=objective))
+        yield settings, DistributionModel.of(wired, order, axes, network.input_board, network.output_board)

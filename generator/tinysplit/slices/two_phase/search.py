@@ -13,7 +13,7 @@ from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 
 N_KEPT = 50
-PHASE_1_SHARE = 0.3  # of the time
+PHASE_1_SHARE = 0.4  # of the time
 
 
 def two_phase_search(
