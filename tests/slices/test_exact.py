@@ -1,5 +1,6 @@
 """The exact choice of distributions, proved by enumeration on random problems."""
 
+from functools import partial
 from itertools import product
 from math import inf
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 from fake_clock import fake_clock
+from profiles import cases
 from tinysplit.slices.exact.labels import Labels
 from tinysplit.slices.exact.problem import Arrivals, DistributionProblem, Stage, Transition
-from tinysplit.slices.exact.search import best_choice
+from tinysplit.slices.exact.search import best_choice, best_choices
 from tinysplit.split import clock
 from tinysplit.split.topology import NETWORK_INPUT
 
@@ -113,6 +115,20 @@ def test_random_problems_are_solved_as_by_enumeration() -> None:
         else:
             assert found.choice == ()
     assert n_feasible > CASES / 2
+
+
+def test_the_best_five_choices_are_those_of_enumeration() -> None:
+    rng = np.random.default_rng(16)
+    for _ in range(cases(quick=30, full=60, nightly=2000)):
+        problem = random_problem(rng)
+        choices = product(*(range(stage.n_options) for stage in problem.stages))
+        wanted = sorted(value for value in map(partial(value_by_hand, problem), choices) if value < inf)[:5]
+        found = best_choices(problem, clock.now() + LONG_S, 5)
+        assert found.is_proved
+        assert found.values == pytest.approx(wanted)
+        assert len(set(found.choices)) == len(wanted)
+        assert [value_by_hand(problem, choice) for choice in found.choices] == pytest.approx(wanted)
+        assert found.pruned <= found.explored
 
 
 def test_a_bound_without_time_is_below_the_optimum() -> None:

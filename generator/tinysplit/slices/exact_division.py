@@ -1,23 +1,26 @@
-"""The exact search's best division of a network over boards in one order, evaluated as it would be generated."""
+"""The exact search's best divisions of a network over boards in one order, evaluated as they would be generated."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.slices.distribution_problem import DistributionModel
-from tinysplit.slices.exact.search import best_choice
+from tinysplit.slices.exact.search import Found, best_choices
 from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
+from tinysplit.split import clock
 
 ENOUGH = 0.01  # gap of a search: its model is less precise
+N_BEST = 6  # choices of a search that are evaluated: the best one of the model need not be that of the firmware
+SEARCH_SHARE = 0.5  # of the time; the rest is for evaluations
 MOST_ATTEMPTS = 4  # each leaves more flash free
 
 
 @dataclass(frozen=True, eq=False)
 class ExactDivision:
-    """The `divisions` that may fit: the same one with all edges apart and with none.
+    """The `divisions` that may fit: the best choices, each with all edges apart and with none.
 
     No choice among the options of the search has an objective below `lower_bound`, 0 if it has none.
     """
@@ -30,9 +33,10 @@ class ExactDivision:
 def divide_exactly(
     network: SlicedNetwork, order: tuple[int, ...], axes: Sequence[Axis], until_s: float
 ) -> ExactDivision:
-    """Return the best division by `axes` of boards that are wired in `order`.
+    """Return the best divisions by `axes` of boards that are wired in `order`.
 
-    Where a board lacks flash for it, as it takes more than its parts do alone, the next attempt leaves that free.
+    Where a board lacks flash for all of them, as they take more than their parts do alone, the next attempt leaves that
+    free.
     """
     ends = (network.input_board, network.output_board)
     costs = PartCosts(network.graph, network.boards, network.linked(order), network.widths)
@@ -41,10 +45,11 @@ def divide_exactly(
         return ExactDivision((), 0.0, 0)
     problem, lower_bound, explored = model.problem, 0.0, 0
     for attempt in range(MOST_ATTEMPTS):
-        found = best_choice(problem, until_s, ENOUGH, model.whole_choices())
+        search_until_s = clock.now() + SEARCH_SHARE * max(0.0, until_s - clock.now())
+        found = best_choices(problem, search_until_s, N_BEST, ENOUGH, model.whole_choices())
         explored += found.explored
         lower_bound = found.lower_bound if attempt == 0 else lower_bound
-        generated = _generated(network, model.distributions(found.choice), costs) if found.choice else ()
+        generated = list(_generated(network, model, found, until_s))
         divisions = tuple(each for each in generated if network.may_fit(each))
         excess = min((network.excess_flash(each) for each in generated), key=sum, default=())
         if divisions or not any(excess):
@@ -53,10 +58,14 @@ def divide_exactly(
     return ExactDivision((), lower_bound, explored)
 
 
-def _generated(network: SlicedNetwork, layers: tuple[Distribution, ...], costs: PartCosts) -> tuple[Sliced, ...]:
-    """Return a division with all edges apart and with none, as far as it can be generated."""
-    ways = (
-        Distributions(layers, network.input_board, network.output_board, edges)
-        for edges in (frozenset(range(len(layers))), frozenset[int]())
-    )
-    return tuple(each for how in ways if (each := network.generated(how, costs.settings)))
+def _generated(network: SlicedNetwork, model: DistributionModel, found: Found, until_s: float) -> Iterator[Sliced]:
+    """Yield choices with all edges apart and with none, if they can be generated; all but the first one until a time."""
+    for place, choice in enumerate(found.choices):
+        layers = model.distributions(choice)
+        for edges in (frozenset(range(len(layers))), frozenset[int]()):
+            if place and clock.now() > until_s:
+                return
+            how = Distributions(layers, network.input_board, network.output_board, edges)
+            sliced = network.generated(how, model.costs.settings)
+            if sliced:
+                yield sliced

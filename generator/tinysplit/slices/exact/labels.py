@@ -42,8 +42,8 @@ class Labels:
             nodes=self.nodes[indices],
         )
 
-    def best(self, width: int) -> tuple[Self, Self]:
-        """Return the `width` labels of the least bounds that no other one dominates, and all others beside these."""
+    def best(self, width: int, n_best: int = 1) -> tuple[Self, Self]:
+        """Return the `width` labels of the least bounds, and all others, without those that `n_best` ones dominate."""
         order = np.argsort(self.bounds, kind="stable")
         first = order[:MOST_COMPARED]
         costs = np.concatenate([self.begin[first], self.clock[first], self.flash[first]], axis=1)
@@ -51,7 +51,7 @@ class Labels:
         for cost in costs.T:  # numpy reduces short axes slowly
             at_most &= cost[:, None] <= cost
         is_first = np.arange(len(first))[:, None] < np.arange(len(first))
-        dominated = (at_most & (is_first | ~at_most.T)).any(axis=0)
+        dominated = (at_most & (is_first | ~at_most.T)).sum(axis=0) >= n_best
         kept = first[~dominated]
         return self.taken(kept[:width]), self.taken(np.concatenate([kept[width:], order[MOST_COMPARED:]]))
 
