@@ -10,8 +10,7 @@ Tiny-CNN are looked for in ../shared/models; ten are random. Takes some minutes.
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from calibration_networks import random_network
 from exact_slices import BITS, CASES, Case
@@ -22,38 +21,12 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
-from tinysplit.slices.search import SliceSearch
-from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
-from tinysplit.slices.two_phase.search import two_phase_search
+from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
 from tinysplit.split import clock
 
 PERCENT, MS = 100, 1000
 RANDOM_NETWORKS = (*range(200, 208), 209, 210)  # seeds; 208 does not fit
-
-
-class Answer(NamedTuple):
-    """What a solver has found, and its lower bound, 0 if it has none."""
-
-    best: Sliced | None
-    lower_bound: float
-
-
-Solver = Callable[[SlicedNetwork, Sequence[Axis], float], Answer]
-
-
-def exact(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> Answer:
-    """Return the answer of the exact search, with the candidates and the local search around it."""
-    search = SliceSearch(network, deadline_s)
-    return Answer(search.run(axes), search.lower_bound)
-
-
-def two_phase(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> Answer:
-    """Return the answer of the search in two phases."""
-    found = two_phase_search(network, axes, deadline_s)
-    return Answer(found.best, found.lower_bound)
-
-
-SOLVERS: Mapping[str, Solver] = {"exact": exact, "two-phase": two_phase}
 
 
 def cases() -> Iterator[tuple[Graph, Case]]:
@@ -71,13 +44,13 @@ def row(graph: Graph, case: Case, limit_s: float) -> str:
     boards = [load_board(case.board)] * case.n_boards
     network = SlicedNetwork(graph, boards, settings, BitWidths.of(graph, BITS), 0, 0)
     title = (case.network, f"{case.n_boards} x {case.board}", f"{case.baud:,}".replace(",", " "))
-    return f"| {' | '.join((*title, *(cell(solver, network, limit_s) for solver in SOLVERS.values())))} |"
+    return f"| {' | '.join((*title, *(cell(solver, network, limit_s) for solver in SliceSolver)))} |"
 
 
-def cell(solver: Solver, network: SlicedNetwork, limit_s: float) -> str:
+def cell(solver: SliceSolver, network: SlicedNetwork, limit_s: float) -> str:
     """Return what a solver answers: its value, the time that it took, and its gap."""
     start = time.perf_counter()
-    answer = solver(network, tuple(Axis), clock.now() + limit_s)
+    answer = SLICE_SOLVERS[solver](network, tuple(Axis), clock.now() + limit_s)
     spent = f"{time.perf_counter() - start:.1f} s"
     if answer.best is None:
         return f"none; {spent}"
@@ -92,7 +65,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0, help="seconds of each search")
     parser.add_argument("--only", default="", help="text in the network's name")
     arguments = parser.parse_args()
-    headings = ("network", "boards", "baud", *SOLVERS)
+    headings = ("network", "boards", "baud", *SliceSolver)
     print(f"| {' | '.join(headings)} |")
     print("|---" * len(headings) + "|")
     for graph, case in cases():

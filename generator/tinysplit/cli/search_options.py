@@ -169,7 +169,7 @@ class SplitOptions(SearchOptions):
             callback=lambda name: check_solver(name, SliceSolver),
             help=f"Solver of whole layers: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective. With "
             f"--slices also a solver of divided layers: {', '.join(SliceSolver)}; exact is the default, geometric the "
-            "published geometric program (Carballo-Hernández 2023; extra `geometric`).",
+            "geometric program of Carballo-Hernández 2023 (extra `geometric`), two-phase the search of Dariol 2023.",
             rich_help_panel=SEARCH,
         ),
     ] = AUTO

@@ -59,7 +59,7 @@ def divide_exactly(
 
 
 def _generated(network: SlicedNetwork, model: DistributionModel, found: Found, until_s: float) -> Iterator[Sliced]:
-    """Yield choices with all edges apart and with none, if they can be generated; all but the first one until a time."""
+    """Yield choices that can be generated, with all edges apart and with none; all but the first one until a time."""
     for place, choice in enumerate(found.choices):
         layers = model.distributions(choice)
         for edges in (frozenset(range(len(layers))), frozenset[int]()):

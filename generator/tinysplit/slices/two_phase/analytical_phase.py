@@ -63,7 +63,7 @@ def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: floa
 
     Otherwise the choices of one order would often be all that is kept, whatever the model leaves out of its links.
     """
-    every = list(models(network, axes))
+    every = [(settings, model) for settings, model in models(network, axes) if model.has_options]
     found, ranked = [], dict[Layers, Kept]()
     for number, (settings, model) in enumerate(every):
         now = clock.now()
@@ -75,7 +75,7 @@ def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: floa
                 ranked[layers] = Kept(value, layers, settings)
     return AnalyticalPhase(
         kept=tuple(sorted(ranked.values(), key=lambda each: each.model_s)[:n_kept]),
-        lower_bound_s=min(best.lower_bound for best in found),
+        lower_bound_s=min((best.lower_bound for best in found), default=0.0),
         is_proved=all(best.is_proved for best in found),
         explored=sum(best.explored for best in found),
         pruned=sum(best.pruned for best in found),

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced
 from tinysplit.slices.two_phase.analytical_phase import AnalyticalPhase, clusterings_of
+from tinysplit.split.solution import SearchReport
 
 
 class Evaluated(NamedTuple):
@@ -54,6 +56,21 @@ class TwoPhaseResult:
     def rank_correlation(self) -> float:
         """Kendall's tau-b of the feasible choices by model and by timeline; NaN where either has one value only."""
         return kendall_tau_b(*zip(*self.feasible, strict=True)) if self.feasible else np.nan
+
+    def as_slices(self) -> SliceResult:
+        """Return it as what solvers of divided layers return."""
+        data = {
+            "explored": self.phase_1.explored,
+            "pruned": self.phase_1.pruned,
+            "kept": len(self.phase_1.kept),
+            "evaluated": len(self.evaluated),
+            "feasible": len(self.feasible),
+            "rank_of_best": self.rank_of_best,
+            "rank_correlation": None if np.isnan(self.rank_correlation) else self.rank_correlation,
+            "phase_1_s": self.phase_1_s,
+            "phase_2_s": self.phase_2_s,
+        }
+        return SliceResult(self.best, self.lower_bound, self.explored, SearchReport(self.lines(), {"phases": data}))
 
     def lines(self) -> tuple[str, str]:
         """Return what to print of the phases: a line each."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.slices.two_phase.analytical_phase import AnalyticalPhase, Layers, best_by_model
 from tinysplit.slices.two_phase.result import Evaluated, TwoPhaseResult
@@ -36,6 +37,11 @@ def two_phase_search(
         phase_1_s=between - start,
         phase_2_s=clock.now() - between,
     )
+
+
+def solve_in_two_phases(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+    """Return the best division of `two_phase_search`, and what its phases say of each other."""
+    return two_phase_search(network, axes, deadline_s).as_slices()
 
 
 def _best_by_timeline(
