@@ -8,6 +8,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board, board_title
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.units import MILLI, MS
+from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
@@ -18,6 +19,8 @@ from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
+
+REMEDY_LIMIT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class SliceRequest:
         """Return the best split of whole layers, by `solve`, or layers divided over boards where these are better.
 
         Where whole layers are infeasible, divided ones may be feasible. Raises the errors of `solve` where neither are.
+        Whole layers ignore where input and output are wanted, so that they are no answer where a board is named for it.
         """
         self._check()
         if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.paper:
@@ -49,16 +53,28 @@ class SliceRequest:
         except CheckFailedError as error:
             sliced, reason = self._instead(messages), error
             if sliced is None:
-                raise reason from None
+                raise self._with_remedy(reason, messages) from None
             return self._noted(sliced, messages)
         sliced = self._sliced(self.slices, self.settings, messages) if self.slices else None
         if sliced is None:
             return whole
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
-        if is_better(sliced.objective, whole.objective):
+        if self.input_board or self.output_board or is_better(sliced.objective, whole.objective):
             return self._noted(sliced, messages)
         return replace(whole, report=sliced.report)
+
+    def _with_remedy(self, reason: CheckFailedError, messages: Console) -> CheckFailedError:
+        """Return an error that names slices where these were not asked for and are found to be feasible."""
+        if self.slices or self._half_duplex:
+            return reason
+        shortly = replace(self, time_limit_s=min(self.time_limit_s, REMEDY_LIMIT_S))
+        found = shortly._sliced(Slices.AUTO, self.settings, messages)  # noqa: SLF001 (of its own)
+        return CheckFailedError(f"{reason}; or divide layers over boards: --slices auto") if found else reason
+
+    @property
+    def _half_duplex(self) -> tuple[LinkSetting, ...]:
+        return tuple(link for link in self.settings.links if link.half_duplex)
 
     def _comparison(self, whole: Split, sliced: Split) -> str:
         """Return the values of both in a line."""
@@ -76,12 +92,20 @@ class SliceRequest:
         for option, board in (("--input-at", self.input_board), ("--output-at", self.output_board)):
             if board and not is_asked_for:
                 raise UsageError(f"{option} is for layers that are divided: add --slices, or leave it out")
+        for link in self._half_duplex if is_asked_for else ():
+            first, second = (board + 1 for board in link.boards)
+            raise UsageError(
+                f"--link {first}-{second}:{link.baud}:half: layers that are divided need links that send and receive "
+                "at once: leave out :half, or --slices"
+            )
 
     def _instead(self, messages: Console) -> Split | None:
         """Return divided layers where whole ones are infeasible: as asked for, or where a layer fits nowhere.
 
         Kernels that take little flash are used where the fastest ones do not fit, either.
         """
+        if self._half_duplex:
+            return None
         small = replace(self.settings, optimize=Optimize.FLASH)
         if self.slices:
             return self._sliced(self.slices, self.settings, messages) or self._sliced(self.slices, small, messages)

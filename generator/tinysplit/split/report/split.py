@@ -66,9 +66,9 @@ def print_slices(split: Split, console: Console) -> None:
     console.print(_memory(split))
     if unused := len(split.problem.devices) - len(set(split.assignment)):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
+    where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
     console.print(
-        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms over all boards, which work side by side: "
-        f"I {figures.i_s * MS:.2f} ms (estimated)",
+        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms{where}: I {figures.i_s * MS:.2f} ms (estimated)",
         highlight=False,
     )
     console.print(_period(split), highlight=False)
