@@ -1,12 +1,11 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from fake_rig import make_project
 from tinysplit.common.errors import InputError
-from tinysplit.common.output_folder import check_output_folder, whole_folder, write_whole_file
+from tinysplit.common.output_folder import check_output_folder, whole_folder
 from tinysplit.common.project_files import MANIFEST_NAME
 
 
@@ -75,20 +74,6 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
         (folder / "new").write_text("x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "new").is_file()
-
-
-def test_a_file_is_written_whole_and_devices_stay_devices(tmp_path: Path) -> None:
-    write_whole_file(tmp_path / "file", "text")
-    assert (tmp_path / "file").read_text() == "text"
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole_file(pipe, "through")
-    assert os.read(reader, 100) == b"through"
-    os.close(reader)
-    assert pipe.is_fifo()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_whole_file(tmp_path / "missing" / "file", "text")
 
 
 def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import WIRING_TEST, Clock, Folder, HostBaud, Json, ProgrammerOption, emit, messages
+from tinysplit.cli.options import WIRING_TEST, Clock, Folder, Force, HostBaud, Json, ProgrammerOption, emit, messages
 from tinysplit.common.errors import UsageError
+from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -40,9 +41,11 @@ RigPath = Annotated[
 @bench.command()
 def discover(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """List the ST-LINKs that are plugged in, their serial ports and, through them, the parts of the boards."""
+    check_output_file(out, force=force)
     found = discover_boards(messages)
     if out:
         write_rig(out, found)
@@ -66,11 +69,14 @@ def check(
         typer.Option("--out", "-o", help="Rig file to write: --rig with the links that were found, or --rig itself."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
         raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+    if out and out.resolve() != Path(rig).resolve():
+        check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
     found = check_bench(boards, rig, folder, programmer, messages)

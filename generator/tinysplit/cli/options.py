@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isnan
 from pathlib import Path
@@ -214,6 +215,13 @@ TimelineTrace = Annotated[
     Path | None,
     typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Overwrite files that tinysplit did not write, and generated folders with what was changed in them.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 
@@ -239,23 +247,32 @@ def parse_baud(text: str) -> int:
     return int(text)
 
 
-def bits_or_goal(bits: str, max_accuracy_drop: float | None, min_sqnr_db: float | None) -> int | Goal:
-    """Return 8 or 16, or for auto the goal of mixed precision.
+@dataclass(frozen=True)
+class PrecisionOptions:
+    """Options of commands that quantize."""
 
-    Raises UsageError for any other number of bits, and for a goal without mixed precision.
-    """
-    if min_sqnr_db is not None and isnan(min_sqnr_db):
-        raise UsageError("--min-sqnr nan: expected a number of dB")
-    if bits == AUTO_BITS:
-        return Goal(
-            Goal.max_drop if max_accuracy_drop is None else max_accuracy_drop,
-            Goal.min_sqnr_db if min_sqnr_db is None else min_sqnr_db,
-        )
-    if bits not in {"8", "16"}:
-        raise UsageError(f"--bits {bits}: expected 8, 16 or {AUTO_BITS}")
-    if max_accuracy_drop is not None or min_sqnr_db is not None:
-        raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
-    return int(bits)
+    bits: BitsOrAuto = "8"
+    max_accuracy_drop: MaxAccuracyDrop = None
+    min_sqnr: MinSqnr = None
+
+    @property
+    def chosen(self) -> int | Goal:
+        """8 or 16, or for auto the goal of mixed precision.
+
+        Raises UsageError for any other number of bits, and for a goal without mixed precision.
+        """
+        if self.min_sqnr is not None and isnan(self.min_sqnr):
+            raise UsageError("--min-sqnr nan: expected a number of dB")
+        if self.bits == AUTO_BITS:
+            return Goal(
+                Goal.max_drop if self.max_accuracy_drop is None else self.max_accuracy_drop,
+                Goal.min_sqnr_db if self.min_sqnr is None else self.min_sqnr,
+            )
+        if self.bits not in {"8", "16"}:
+            raise UsageError(f"--bits {self.bits}: expected 8, 16 or {AUTO_BITS}")
+        if self.max_accuracy_drop is not None or self.min_sqnr is not None:
+            raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
+        return int(self.bits)
 
 
 def check_seconds(option: str, seconds: float) -> float:

@@ -14,7 +14,6 @@ from tinysplit.build.folder import build_folder
 from tinysplit.build.report import print_build
 from tinysplit.cli.options import (
     AUTO_BAUD,
-    BitsOrAuto,
     CalibrationCount,
     CalibrationSamples,
     Clock,
@@ -25,6 +24,7 @@ from tinysplit.cli.options import (
     CsvFile,
     FailFast,
     Folder,
+    Force,
     HostBaud,
     HostBaudOfProtocol,
     HostProtocolOption,
@@ -33,14 +33,13 @@ from tinysplit.cli.options import (
     JunitFile,
     KernelOption,
     Markers,
-    MaxAccuracyDrop,
-    MinSqnr,
     MlperfByteScale,
     MlperfModel,
     Model,
     ObjectiveOption,
     Out,
     Pipelined,
+    PrecisionOptions,
     ProgrammerOption,
     Rig,
     SampleCount,
@@ -51,7 +50,6 @@ from tinysplit.cli.options import (
     TimelineSvg,
     TimelineTrace,
     Vcd,
-    bits_or_goal,
     emit,
     messages,
     mlperf_of,
@@ -97,6 +95,7 @@ class MeasureOptions:
     timeline: TimelineOption = False
     timeline_svg: TimelineSvg = None
     timeline_trace: TimelineTrace = None
+    force: Force = False
 
     @property
     def settings(self) -> MeasureSettings:
@@ -117,22 +116,21 @@ class MeasureOptions:
 
     @property
     def files(self) -> ResultFiles:
-        """The files to write. Raises UsageError where one cannot be."""
+        """The files to write. The errors are those of `ResultFiles.check`."""
         files = ResultFiles(
             json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
         )
-        files.check(self.vcd)
+        files.check(self.vcd, force=self.force)
         return files
 
 
+@flattened
 def generate(
     model: Model,
     split_file: SplitPath,
     samples: CalibrationSamples,
     out: Out,
-    bits: BitsOrAuto = "8",
-    max_accuracy_drop: MaxAccuracyDrop = None,
-    min_sqnr: MinSqnr = None,
+    precision: PrecisionOptions,
     kernel: KernelOption = None,
     code_memory: CodeMemoryOfSplit = None,
     clock: ClockOfSplit = None,
@@ -145,7 +143,7 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    chosen = precision.chosen
     goal = chosen if isinstance(chosen, Goal) else None
     split = _with_options(read_split(split_file), clock, code_memory)
     if not isinstance(chosen, Goal):
@@ -200,7 +198,8 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
-    project, files = Project.read(folder), measuring.files
+    files = measuring.files
+    project = Project.read(folder)
     report = measure_folder(project, folder, samples, measuring.settings, messages)
     files.write(report)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
@@ -214,10 +213,8 @@ def run(
     samples: SamplesFile,
     out: Out,
     measuring: MeasureOptions,
+    precision: PrecisionOptions,
     calibration: Calibration = None,
-    bits: BitsOrAuto = "8",
-    max_accuracy_drop: MaxAccuracyDrop = None,
-    min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     replicate: Replicate = None,
@@ -230,7 +227,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
-    goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
+    files = measuring.files
+    goal, cost_bits = _goal_and_bits(precision)
     costs = _costs(options, clock, measuring.rig, kernel, code_memory)
     request = pipeline.RunRequest(
         model=model,
@@ -247,7 +245,7 @@ def run(
         goal=goal,
         has_markers=markers,
     )
-    _report(measuring.files, pipeline.run(request, messages), as_json)
+    _report(files, pipeline.run(request, messages), as_json)
 
 
 def _report(files: ResultFiles, report: pipeline.RunReport, as_json: bool) -> None:
@@ -257,9 +255,9 @@ def _report(files: ResultFiles, report: pipeline.RunReport, as_json: bool) -> No
     report.check()
 
 
-def _goal_and_bits(bits: str, max_accuracy_drop: float | None, min_sqnr: float | None) -> tuple[Goal | None, int]:
+def _goal_and_bits(precision: PrecisionOptions) -> tuple[Goal | None, int]:
     """Return the goal of mixed precision, if any, and the bits of the costs."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    chosen = precision.chosen
     return (chosen, CostSettings.bits) if isinstance(chosen, Goal) else (None, chosen)
 
 

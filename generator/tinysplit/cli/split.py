@@ -13,6 +13,7 @@ from tinysplit.cli.options import (
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
+    Force,
     Json,
     Model,
     ObjectiveOption,
@@ -23,6 +24,7 @@ from tinysplit.cli.options import (
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.output_file import check_output_file
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
@@ -66,9 +68,11 @@ def split(
     replicate: Replicate = None,
     paper: Paper = False,
     rig: LinksOfRig = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
+    check_output_file(out, force=force)
     if paper:
         _check_paper(options, bits_per_byte, replicate)
     settings = replace(

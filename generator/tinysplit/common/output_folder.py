@@ -1,11 +1,10 @@
-"""Atomic writing of files and generated folders, which never replaces anything that was not generated."""
+"""Atomic writing of generated folders, which never replaces anything that was not generated."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
@@ -17,25 +16,6 @@ from tinysplit.common.project_files import (
     README_NAME,
     SPLIT_NAME,
 )
-
-
-def write_whole_file(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically; a device or a pipe is written to directly.
-
-    Raises InputError when it cannot be written.
-    """
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
-        else:
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
 
 
 def check_output_folder(out: Path) -> None:

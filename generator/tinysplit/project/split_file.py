@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -12,7 +13,7 @@ from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
-from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
@@ -157,6 +158,7 @@ class SplitFile(FileModel):
     """
 
     schema_version: Literal[3] = SCHEMA_VERSION
+    tinysplit_version: str
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     clock: ClockSource = ClockSource.HSI
@@ -247,6 +249,7 @@ class SplitFile(FileModel):
         how = split.distributions
         assignment = tuple(layer.owners[0] for layer in how.layers) if how else split.assignment
         return cls(
+            tinysplit_version=version("tinysplit"),
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=_boards(split, boards),
             clock=boards[0].clock_source,
@@ -335,10 +338,10 @@ def write_split(path: Path, split_file: SplitFile) -> None:
 def read_split(path: Path) -> SplitFile:
     """Read a split file. Raises InputError when it is missing, unreadable or of another schema version."""
     data = read_json(path, "make it with `tinysplit split`")
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if version != SCHEMA_VERSION:
+    schema = data.get("schema_version") if isinstance(data, dict) else None
+    if schema != SCHEMA_VERSION:
         raise InputError(
-            f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {version!r}): "
+            f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {schema!r}): "
             "make it again with `tinysplit split`"
         )
     return validate(path, data, SplitFile, "make it again with `tinysplit split`")
