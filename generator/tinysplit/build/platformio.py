@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
-from tinysplit.common.project_files import ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 TIME_LIMIT_S = 300.0
-LOG_IN_PROJECT = Path(".pio") / "build.log"
+LOG_IN_PROJECT = Path(BUILD_FOLDER) / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")

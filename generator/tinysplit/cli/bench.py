@@ -79,7 +79,7 @@ def check(
         check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    found = check_bench(boards, rig, folder, programmer, messages)
+    found = check_bench(boards, rig, folder, programmer, messages, force=force)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
         write_links(out, text, found.rig_links)

@@ -140,6 +140,7 @@ def generate(
     host_baud: HostBaudOfProtocol = None,
     markers: Markers = False,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
@@ -159,7 +160,9 @@ def generate(
     )
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     context = replace(context, mlperf=mlperf, has_markers=markers)
-    project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
+    project = pipeline.generate_folder(
+        context, split, samples, out, calibration_count=calibration_count, goal=goal, force=force
+    )
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -244,6 +247,7 @@ def run(
         programmer=programmer,
         goal=goal,
         has_markers=markers,
+        force=measuring.force,
     )
     _report(files, pipeline.run(request, messages), as_json)
 

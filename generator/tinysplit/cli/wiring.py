@@ -79,7 +79,7 @@ def wiring(
         return
     check_output_file(out, force=force)
     request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
-    found = run_wiring_test(request, rig, folder, messages, programmer)
+    found = run_wiring_test(request, rig, folder, messages, programmer, force=force)
     write_wiring(out, found)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
 
