@@ -81,6 +81,24 @@ def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Pat
         assert ELFFile(stream).get_section_by_name(".text")["sh_addr"] >= 0x08001000
 
 
+def test_what_is_built_already_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project(tmp_path / "board")
+    (elf,) = build.build_projects([project])
+    started: list[Path] = []
+    monkeypatch.setattr(build, "_build", lambda directories, _: started.extend(directories))
+    built: list[Path] = []
+    assert build.build_projects([project], built.append) == [elf]
+    assert (built, started) == ([project], [])
+    for changed in (project / "src" / "main.c", project / "platformio.ini", elf):
+        before = changed.read_bytes()
+        changed.write_bytes(before + b"\n")
+        build.build_projects([project])
+        assert started.pop() == project
+        changed.write_bytes(before)
+    build.build_projects([project])
+    assert started == []
+
+
 def test_builds_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", "")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
@@ -28,10 +29,21 @@ def build_projects(
 ) -> list[Path]:
     """Build all projects in parallel and return their ELF files in the order of `directories`.
 
-    `on_built` is called with the directory of each finished project. Raises ToolError when the compiler or PlatformIO
-    is missing (before anything is started), when a build fails, and when one takes more than TIME_LIMIT_S;
-    CheckFailedError when a program does not fit into a memory of its board.
+    Nothing is started for projects that are built already. `on_built` is called with the directory of each finished
+    project. Raises ToolError when the compiler or PlatformIO is missing (before anything is started), when a build
+    fails, and when one takes more than TIME_LIMIT_S; CheckFailedError when a program does not fit into a memory of its
+    board.
     """
+    changed = [directory for directory in directories if not is_built(directory)]
+    for directory in directories:
+        if directory not in changed:
+            on_built(directory)
+    if changed:
+        _build(changed, on_built)
+    return [directory / ELF_IN_PROJECT for directory in directories]
+
+
+def _build(directories: Sequence[Path], on_built: Callable[[Path], None]) -> None:
     _require_tools()
     from tinysplit.build import packages as platformio_core  # noqa: PLC0415 - PlatformIO may be missing until the line before
 
@@ -42,11 +54,11 @@ def build_projects(
         deadline = time.monotonic() + TIME_LIMIT_S
         for directory, process in zip(directories, running, strict=True):
             _finish(directory, process, deadline)
+            write_stamp(directory)
             on_built(directory)
     finally:
         for process in running:
             _stop(process)
-    return [directory / ELF_IN_PROJECT for directory in directories]
 
 
 def _require_tools() -> None:
