@@ -16,6 +16,7 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -163,7 +164,15 @@ class RunReport:
 
 
 def run(request: RunRequest, messages: Console) -> RunReport:
-    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
+    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`.
+
+    Raises ToolError while another command generates or builds in it.
+    """
+    with locked_folder(request.out):
+        return _run(request, messages)
+
+
+def _run(request: RunRequest, messages: Console) -> RunReport:
     check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
@@ -322,20 +331,21 @@ def generate_folder(
     """Run the stages between a split file and the projects: quantize, plan, write.
 
     Raises InputError for a split of another network or other boards, for unusable samples, and where `out` cannot be
-    used; UsageError and CheckFailedError as the stages do.
+    used; UsageError and CheckFailedError as the stages do; ToolError while another command generates or builds in it.
     """
     check_split_matches(split, context.graph, context.boards)
     if split.slices and (goal or context.mlperf):
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
-    check_output_folder(out, force=force)
-    samples = load_samples(calibration, context.graph).first(calibration_count)
-    quantized = quantize_network(context, samples, goal, split.devices)
-    quantized, assignments = distribute_network(context, quantized, split.distributions)
-    problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
-    plans = plan_boards(context, quantized, problem, assignments or split.assignments)
-    return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
+    with locked_folder(out):
+        check_output_folder(out, force=force)
+        samples = load_samples(calibration, context.graph).first(calibration_count)
+        quantized = quantize_network(context, samples, goal, split.devices)
+        quantized, assignments = distribute_network(context, quantized, split.distributions)
+        problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+        plans = plan_boards(context, quantized, problem, assignments or split.assignments)
+        return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import BAD_INPUT, run
+from command_line import BAD_INPUT, TOOL, run
 from example import MODEL, SAMPLES
+from tinysplit.common.folder_lock import locked_folder
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")
 MEASURE = ("measure", "no folder", "-s", str(SAMPLES))
@@ -40,3 +41,16 @@ def test_a_split_replaces_a_split_and_with_force_anything(tmp_path: Path) -> Non
     file.write_text("precious")
     run("split", str(MODEL), *BOARDS, "-o", str(file), "--force")
     assert file.read_text().startswith("{")
+
+
+def test_two_commands_in_one_folder_exclude_each_other(tmp_path: Path) -> None:
+    out, split = str(tmp_path / "out"), str(tmp_path / "split.json")
+    run("split", str(MODEL), *BOARDS, "-o", split)
+    with locked_folder(tmp_path / "out"):
+        for command in (
+            ("generate", str(MODEL), "--split", split, "-s", str(SAMPLES), "-o", out),
+            ("run", str(MODEL), *BOARDS, "-s", str(SAMPLES), "-o", out),
+            ("build", out),
+        ):
+            assert "out is in use by another tinysplit command" in run(*command, expect=TOOL)
+    assert not (tmp_path / "out").exists()

@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.options import WIRING_TEST, Clock, Folder, Force, HostBaud, Json, ProgrammerOption, emit, messages
 from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings
@@ -79,7 +80,8 @@ def check(
         check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    found = check_bench(boards, rig, folder, programmer, messages, force=force)
+    with locked_folder(folder):
+        found = check_bench(boards, rig, folder, programmer, messages, force=force)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
         write_links(out, text, found.rig_links)

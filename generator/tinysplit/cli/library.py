@@ -7,6 +7,7 @@ import typer
 
 from tinysplit.cli.options import Folder, Force, Json, emit
 from tinysplit.codegen.library import write_library
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
 
 
@@ -20,7 +21,8 @@ def library(
     as_json: Json = False,
 ) -> None:
     """Write the network as a C library, layers and network only, for a firmware of your own."""
-    names = [str(name) for name in write_library(Project.read(folder), folder, out, board, force=force)]
+    with locked_folder(out):
+        names = [str(name) for name in write_library(Project.read(folder), folder, out, board, force=force)]
     emit(
         as_json,
         {"files": names},

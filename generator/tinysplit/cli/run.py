@@ -58,6 +58,7 @@ from tinysplit.cli.options import (
 from tinysplit.cli.search_options import Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.cli.wiring import wiring_request
 from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -188,7 +189,8 @@ def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
 
 def build(folder: Folder, as_json: Json = False) -> None:
     """Build the project of every board and compare its memory use with the plan."""
-    report = build_folder(Project.read(folder), folder, messages)
+    with locked_folder(folder):
+        report = build_folder(Project.read(folder), folder, messages)
     emit(as_json, report.to_json(), lambda console: print_build(report, console))
     report.check()
 

@@ -26,6 +26,7 @@ from tinysplit.cli.options import (
 )
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.costs.link_options import LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings
@@ -79,7 +80,8 @@ def wiring(
         return
     check_output_file(out, force=force)
     request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
-    found = run_wiring_test(request, rig, folder, messages, programmer, force=force)
+    with locked_folder(folder):
+        found = run_wiring_test(request, rig, folder, messages, programmer, force=force)
     write_wiring(out, found)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
 

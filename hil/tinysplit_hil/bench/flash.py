@@ -14,6 +14,7 @@ from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
@@ -196,7 +197,8 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     if all(map(_is_built, directories, elfs)):
         built = BuildReport.read(project, elfs).boards
     else:
-        built = build_folder(project, folder, messages).boards
+        with locked_folder(folder):
+            built = build_folder(project, folder, messages).boards
     for each in built:
         check_memory(each.board.title, each.sizes)
     return {each.board.number: each.sizes.flash.used_bytes for each in built}
