@@ -127,6 +127,40 @@ def test_a_compile_error_is_named_with_the_log(tmp_path: Path) -> None:
     assert "missing" in (project / build.LOG_IN_PROJECT).read_text()
 
 
+LOG = """\
+Processing system (platform: tinysplit_system)
+--------------------------------------------------------------------------------
+Verbose mode can be enabled via `-v, --verbose` option
+{}
+========================== [FAILED] Took 0.90 seconds ==========================
+
+Environment    Status    Duration
+-------------  --------  ------------
+system         FAILED    00:00:00.903
+==================== 1 failed, 0 succeeded in 00:00:00.903 ====================
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("src/a.c:1:14: error: first\nsrc/b.c:2:1: error: second", "src/a.c:1:14: error: first"),
+        ("Error: Nothing to build. Please put files", "Error: Nothing to build. Please put files"),
+        (
+            "ModuleNotFoundError: No module named 'x':\n  File \"a\", line 1:",
+            "ModuleNotFoundError: No module named 'x'",
+        ),
+        (
+            "Platform Manager: Installing nosuch\nHTTPClientError: ",
+            "Platform Manager: Installing nosuch: HTTPClientError",
+        ),
+        ("stopped by a script", "stopped by a script"),
+    ],
+)
+def test_the_error_is_found_in_a_log(text: str, line: str) -> None:
+    assert build.first_error(LOG.format(text)) == line
+
+
 def test_flash_that_overflows_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path / "board", OVERFLOW)
     with pytest.raises(CheckFailedError, match=r"^the program of board is \d+ bytes too large for FLASH$"):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from tinysplit.build.stamp import is_built, write_stamp
@@ -21,7 +22,13 @@ LOG_IN_PROJECT = Path(BUILD_FOLDER) / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")
-_ERRORS = re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* ")
+_ERRORS = (  # of the compiler, the linker and SCons; then of PlatformIO and Python
+    re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* "),
+    re.compile(r"^Error: |^[\w.]+(Error|Exception)\b"),
+)
+_NAMELESS = re.compile(r"\w+: *")  # a class of errors without a message: the line before says what was tried
+_SUMMARY = re.compile(r"^Environment +Status.*", re.MULTILINE | re.DOTALL)
+_RULER = re.compile(r"={5}|-{5}")
 
 
 def build_projects(
@@ -123,6 +130,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def first_error(output: str) -> str:
-    """Return the first line of a build's output that names an error, else its last non-empty line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip(" =")]
-    return next((line for line in lines if _ERRORS.search(line)), lines[-1] if lines else "no output")
+    """Return the first line of a build's output that names an error, else the last one before PlatformIO's summary."""
+    lines = [line.strip() for line in _SUMMARY.sub("", output).splitlines()]
+    lines = [line for line in lines if line and not _RULER.search(line)]
+    for pattern in _ERRORS:
+        for before, line in pairwise(("", *lines)):
+            if pattern.search(line):
+                return f"{before}: {line.rstrip(': ')}" if _NAMELESS.fullmatch(line) else line.rstrip(":")
+    return lines[-1] if lines else "no output"
