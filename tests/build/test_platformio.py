@@ -63,12 +63,16 @@ def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
     assert elf.with_suffix(".map").is_file()
 
 
+NAMES = ("a $b$(c) ", "a;b 'c' \"d\" \u00e9 #%,=")  # that shells, SCons, make or Tcl might take for something else
+
+
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
     shutil.rmtree(cache / "tinysplit", ignore_errors=True)  # both callers want to prepare
-    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in "ab"]
+    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in NAMES]
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(build.build_projects, pairs))
     assert all(elf.is_file() for elves in results for elf in elves)
+    assert len(list(tmp_path.iterdir())) == len(NAMES) * 2  # and no stray folder
 
 
 def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:
