@@ -37,6 +37,8 @@ _OF_SETTINGS = (
 )
 
 Number = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
 
 
 class SplitModel(FileModel):
@@ -52,9 +54,9 @@ class SplitBoard(FileModel):
     number: Number
     name: str
     sha256: str
-    flash_bytes: int
+    flash_bytes: Count
     flash_free_bytes: int
-    ram_bytes: int
+    ram_bytes: Count
     ram_free_bytes: int
 
 
@@ -73,8 +75,8 @@ class SplitCut(FileModel):
     from_board: Number
     to_board: Number
     route: tuple[Number, ...]  # boards of the route, both ends included
-    payload_bytes: int
-    seconds: float
+    payload_bytes: Count
+    seconds: Seconds
 
     @classmethod
     def of(cls, cut: Cut, split: Split) -> Self:
@@ -126,10 +128,10 @@ class SplitFigures(FileModel):
     where layers are divided; `gap` is the relative optimality gap.
     """
 
-    L: float
-    T: float
-    I: float  # noqa: E741 (the name of formula 5)
-    period_s: float
+    L: Seconds
+    T: Seconds
+    I: Seconds  # noqa: E741 (the name of formula 5)
+    period_s: Seconds
     throughput: float | None  # None for a period of 0
     energy_j: float
     lower_bound: float
