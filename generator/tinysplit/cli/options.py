@@ -16,7 +16,7 @@ from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels import KERNELS, Scheme
-from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.quantize.mixed_precision.bit_allocation import USUAL_MAX_DROP, USUAL_MIN_SQNR_DB, Goal
 from tinysplit.split.problem import Objective
 from tinysplit_hil.bench.programmers import ProgrammerName
 
@@ -63,7 +63,7 @@ MaxAccuracyDrop = Annotated[
     typer.Option(
         "--max-accuracy-drop",
         help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples "
-        f"(default: {Goal.max_drop}).",
+        f"(default: {USUAL_MAX_DROP}).",
         min=0,
     ),
 ]
@@ -72,7 +72,7 @@ MinSqnr = Annotated[
     typer.Option(
         "--min-sqnr",
         help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples "
-        f"(default: {Goal.min_sqnr_db}).",
+        f"(default: {USUAL_MIN_SQNR_DB}).",
     ),
 ]
 KernelOption = Annotated[
@@ -264,10 +264,7 @@ class PrecisionOptions:
         if self.min_sqnr is not None and isnan(self.min_sqnr):
             raise UsageError("--min-sqnr nan: expected a number of dB")
         if self.bits == AUTO_BITS:
-            return Goal(
-                Goal.max_drop if self.max_accuracy_drop is None else self.max_accuracy_drop,
-                Goal.min_sqnr_db if self.min_sqnr is None else self.min_sqnr,
-            )
+            return Goal(self.max_accuracy_drop, self.min_sqnr)
         if self.bits not in {"8", "16"}:
             raise UsageError(f"--bits {self.bits}: expected 8, 16 or {AUTO_BITS}")
         if self.max_accuracy_drop is not None or self.min_sqnr is not None:
