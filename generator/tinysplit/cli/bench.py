@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import WIRING_TEST, Clock, Folder, Force, HostBaud, Json, ProgrammerOption, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
@@ -32,7 +33,9 @@ from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
 from tinysplit_hil.rig import VIRTUAL
 
-bench = typer.Typer(help="Real boards on a desk: find them, test their wires, and let users open their ports.")
+bench = typer.Typer(
+    add_completion=False, help="Real boards on a desk: find them, test their wires, and let users open their ports."
+)
 
 RigPath = Annotated[
     Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from tinysplit.boards.catalog import board_names, load_all
-from tinysplit.cli.options import Json, check_bits, emit, messages
+from tinysplit.cli.basic_options import Json, emit, messages
+from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SEARCH, SearchOptions, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.options import Folder, Force, Json, emit
+from tinysplit.cli.basic_options import Folder, Force, Json, emit
 from tinysplit.codegen.library import write_library
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project

@@ -1,15 +1,12 @@
-"""Options that several commands have in common, their checks, and the output of results."""
+"""Options that several commands have in common, and their checks."""
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tinysplit.boards.board import ClockSource, CodeMemory
 from tinysplit.codegen.mlperf import Mlperf
@@ -25,8 +22,6 @@ AUTO_BAUD = "auto"
 WIRING_PATH = Path("wiring.json")
 WIRING_TEST = Path("wiring_test")
 
-messages = Console(stderr=True)
-
 
 class CodeMemoryChoice(StrEnum):
     """The values of --code-memory."""
@@ -41,7 +36,6 @@ class CodeMemoryChoice(StrEnum):
         return None if self is CodeMemoryChoice.AUTO else CodeMemory(self.value)
 
 
-Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.")]
 SamplesFile = Annotated[
     Path,
     typer.Option("--samples", "-s", help="Samples: an .npz file with an array `x` and, optionally, class labels `y`."),
@@ -153,7 +147,6 @@ CalibrationCount = Annotated[
     int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)
 ]
 SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
-Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Folder to generate: a new, an empty or an older generated folder.")
 ]
@@ -215,22 +208,6 @@ TimelineTrace = Annotated[
     Path | None,
     typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
 ]
-Force = Annotated[
-    bool,
-    typer.Option(
-        "--force",
-        help="Overwrite files that tinysplit did not write, and generated folders with what was changed in them.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
-
-
-def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -> None:
-    """Write a result to stdout: as JSON, or as `show` prints it."""
-    if as_json:
-        typer.echo(json.dumps(data, indent=2))
-    else:
-        show(Console())
 
 
 def check_bits(bits: int) -> int:

@@ -5,15 +5,8 @@ from typing import Annotated
 import typer
 
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import (
-    CalibrationCount,
-    Json,
-    Model,
-    PrecisionOptions,
-    SamplesFile,
-    emit,
-    messages,
-)
+from tinysplit.cli.basic_options import Json, Model, emit, messages
+from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesFile
 from tinysplit.cli.search_options import flattened
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model

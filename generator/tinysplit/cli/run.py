@@ -1,4 +1,4 @@
-"""`tinysplit generate`, `build` and `measure`: from a split to measurements; `run` does all of it."""
+"""`tinysplit generate` and `measure`: from a split to measurements; `run` does all of it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +10,8 @@ from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
-from tinysplit.build.folder import build_folder
 from tinysplit.build.report import print_build
+from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
     AUTO_BAUD,
     CalibrationCount,
@@ -23,19 +23,15 @@ from tinysplit.cli.options import (
     CodeMemoryOption,
     CsvFile,
     FailFast,
-    Folder,
-    Force,
     HostBaud,
     HostBaudOfProtocol,
     HostProtocolOption,
     IdealMemory,
-    Json,
     JunitFile,
     KernelOption,
     Markers,
     MlperfByteScale,
     MlperfModel,
-    Model,
     ObjectiveOption,
     Out,
     Pipelined,
@@ -50,15 +46,12 @@ from tinysplit.cli.options import (
     TimelineSvg,
     TimelineTrace,
     Vcd,
-    emit,
-    messages,
     mlperf_of,
     parse_kernels,
 )
 from tinysplit.cli.search_options import Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.cli.wiring import wiring_request
 from tinysplit.common.errors import UsageError
-from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -185,14 +178,6 @@ def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
             f"{path} was made for {split.bits} bits, not {bits}: use --bits {split.bits}, or split again with"
             f" --bits {bits}"
         )
-
-
-def build(folder: Folder, as_json: Json = False) -> None:
-    """Build the project of every board and compare its memory use with the plan."""
-    with locked_folder(folder):
-        report = build_folder(Project.read(folder), folder, messages)
-    emit(as_json, report.to_json(), lambda console: print_build(report, console))
-    report.check()
 
 
 @flattened

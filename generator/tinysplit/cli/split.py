@@ -8,19 +8,15 @@ import typer
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
     Bits,
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
-    Force,
-    Json,
-    Model,
     ObjectiveOption,
     SplitPath,
     check_bits,
-    emit,
-    messages,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import InputError, UsageError

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.debug_port import load_debug_port
-from tinysplit.cli.options import Folder, Force, Json, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_file import check_output_file, version_mark, write_whole_file

@@ -11,19 +11,8 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import (
-    AUTO_BAUD,
-    WIRING_PATH,
-    WIRING_TEST,
-    Clock,
-    Force,
-    Json,
-    ProgrammerOption,
-    Rig,
-    emit,
-    messages,
-    parse_baud,
-)
+from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
