@@ -16,9 +16,9 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -35,7 +35,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.project.manifest import Project
-from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
+from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
@@ -133,6 +133,7 @@ class RunRequest:
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
     has_markers: bool = False
+    force: bool = False  # of check_output_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +166,16 @@ class RunReport:
 
 
 def run(request: RunRequest, messages: Console) -> RunReport:
-    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
-    check_output_folder(request.out)
+    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`.
+
+    Raises ToolError while another command generates or builds in it.
+    """
+    with locked_folder(request.out):
+        return _run(request, messages)
+
+
+def _run(request: RunRequest, messages: Console) -> RunReport:
+    check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
     context = replace(context, has_markers=request.has_markers)
@@ -185,7 +194,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     context = replace(context, settings=replace(context.settings, links=chosen.links, optimize=chosen.optimize))
     parts, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, parts, split.problem, split.assignments)
-    project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out)
+    project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out, force=request.force)
     check_samples(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()
@@ -302,14 +311,15 @@ def write_projects(
     split: SplitFile,
     calibration_samples: int,
     out: Path,
+    *,
+    force: bool = False,
 ) -> Project:
-    """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
+    """Write one PlatformIO project per board and the split file. The errors are those of `whole_folder`."""
     with steps(context.messages, f"generating {out}"):
         bauds = (context.settings.baud, context.settings.host_baud)
         files = (calibration_samples, onnx.load(context.model), out)
-        project = generate(quantized, plans, bauds, *files, context.mlperf, has_markers=context.has_markers)
-        write_split(out / SPLIT_NAME, split)
-    return project
+        markers = context.has_markers
+        return generate(quantized, plans, bauds, *files, context.mlperf, split=split, has_markers=markers, force=force)
 
 
 def generate_folder(
@@ -320,24 +330,26 @@ def generate_folder(
     *,
     calibration_count: int = DEFAULT_CALIBRATION_COUNT,
     goal: Goal | None = None,
+    force: bool = False,
 ) -> Project:
     """Run the stages between a split file and the projects: quantize, plan, write.
 
     Raises InputError for a split of another network or other boards, for unusable samples, and where `out` cannot be
-    used; UsageError and CheckFailedError as the stages do.
+    used; UsageError and CheckFailedError as the stages do; ToolError while another command generates or builds in it.
     """
     check_split_matches(split, context.graph, context.boards)
     if split.slices and (goal or context.mlperf):
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
-    check_output_folder(out)
-    samples = load_samples(calibration, context.graph).first(calibration_count)
-    quantized = quantize_network(context, samples, goal, split.devices)
-    quantized, assignments = distribute_network(context, quantized, split.distributions)
-    problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
-    plans = plan_boards(context, quantized, problem, assignments or split.assignments)
-    return write_projects(context, quantized, plans, split, len(samples.x), out)
+    with locked_folder(out):
+        check_output_folder(out, force=force)
+        samples = load_samples(calibration, context.graph).first(calibration_count)
+        quantized = quantize_network(context, samples, goal, split.devices)
+        quantized, assignments = distribute_network(context, quantized, split.distributions)
+        problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+        plans = plan_boards(context, quantized, problem, assignments or split.assignments)
+        return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

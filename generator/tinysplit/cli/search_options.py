@@ -18,7 +18,8 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, check_seconds, messages, parse_baud
+from tinysplit.cli.basic_options import messages
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, check_seconds, parse_baud
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings

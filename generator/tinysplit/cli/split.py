@@ -8,21 +8,19 @@ import typer
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
     Bits,
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
-    Json,
-    Model,
     ObjectiveOption,
     SplitPath,
     check_bits,
-    emit,
-    messages,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.output_file import check_output_file
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
@@ -66,9 +64,11 @@ def split(
     replicate: Replicate = None,
     paper: Paper = False,
     rig: LinksOfRig = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
+    check_output_file(out, force=force)
     if paper:
         _check_paper(options, bits_per_byte, replicate)
     settings = replace(

@@ -162,10 +162,13 @@ class Reading:
 def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     """Return when boards may begin and end their parts.
 
-    A board sends a halo after its share of the part's time; a whole part when it has ended. What does not wait for the
-    tensor is computed before it is there. A relay waits for what it passes on, before its own part.
+    A board sends a halo to another one after its share of the part's time, where that one has a part of the tensor, and
+    the board itself one of the layer; otherwise when the part has ended. What does not wait for the tensor is computed
+    before it is there. A relay waits for what it passes on, before its own part.
     """
-    sends_all = reading.sent_share == 1
+    has_source, has_part = reading.source.options.sizes > 0, reading.own.options.sizes > 0
+    is_halo = has_source[:, None, None, :] & has_part[None, :, :, None]
+    sends_all = (reading.sent_share == 1) | ~is_halo
     head = np.where(sends_all, 0.0, reading.sent_share * reading.source.seconds[:, None, :, None])
     begin = head + costs.arrival_s + costs.taking_s
     seconds = reading.own.seconds[None] if reading.seconds is None else reading.seconds

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
+from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
 from tinysplit.common.units import MS
 from tinysplit_hil.timeline.spans import Kind, Span, Timeline
@@ -74,6 +75,7 @@ class PictureContext:
     boxes: tuple[_Box, ...]
     ticks: tuple[_Tick, ...]
     legend: tuple[_Key, ...]
+    about: str
 
 
 def timeline_svg(timeline: Timeline) -> str:
@@ -84,7 +86,8 @@ def timeline_svg(timeline: Timeline) -> str:
     height = _TOP + _ROW * len(timeline.rows) + 40
     title = f"{timeline.title}; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
-    context = PictureContext(width, height, escape(title), names, boxes, ticks, tuple(_legend(timeline)))
+    legend = tuple(_legend(timeline))
+    context = PictureContext(width, height, escape(title), names, boxes, ticks, legend, version_mark())
     return render("measure/timeline.svg.j2", context)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
@@ -65,11 +66,11 @@ class TimelineReport:
         }
 
     def write(self, svg: Path | None, trace: Path | None) -> None:
-        """Write the wanted files. Raises OSError where one cannot be written."""
+        """Write the wanted files. Raises InputError where one cannot be written."""
         if svg:
-            svg.write_text(timeline_svg(self.timeline), encoding="utf-8")
+            write_whole_file(svg, timeline_svg(self.timeline))
         if trace:
-            trace.write_text(json.dumps(trace_of(self.timeline), indent=1) + "\n", encoding="utf-8")
+            write_whole_file(trace, json.dumps(trace_of(self.timeline), indent=1) + "\n")
 
 
 def record_timeline(

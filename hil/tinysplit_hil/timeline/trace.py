@@ -4,8 +4,10 @@ Estimated and measured are processes, rows are their threads; times are in micro
 """
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
+from tinysplit.common.output_file import VERSION_KEY
 from tinysplit_hil.timeline.spans import Timeline
 
 _CASES = ("estimated", "measured")
@@ -14,7 +16,8 @@ _US = 1e6
 
 def trace_of(timeline: Timeline) -> dict[str, Any]:
     """Return the trace."""
-    return {"displayTimeUnit": "ms", "traceEvents": [*_names(timeline), *_events(timeline)]}
+    about = {VERSION_KEY: version("tinysplit")}
+    return {"otherData": about, "displayTimeUnit": "ms", "traceEvents": [*_names(timeline), *_events(timeline)]}
 
 
 def _names(timeline: Timeline) -> Iterator[dict[str, Any]]:

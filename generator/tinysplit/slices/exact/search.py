@@ -21,7 +21,8 @@ from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
 from tinysplit.split.topology import NETWORK_INPUT
 
-FIRST_WIDTH, WIDENING = 4, 4
+FIRST_WIDTH = 4  # of the pass that forgets
+MERGING_WIDTH, WIDENING = 16, 16  # of passes that merge
 BEAM = 200  # labels of the first pass, of all states
 BEAM_OF_EACH = 20  # at least, of each of the n best choices
 
@@ -71,7 +72,7 @@ def best_choices(
     for choice in known:
         search.try_choice(choice)
     search.forget_beyond(max(FIRST_WIDTH, n_best))
-    width = FIRST_WIDTH
+    width = MERGING_WIDTH
     while not search.is_proved and not search.is_within(gap) and width < WIDENING * MOST_COMPARED:
         if not search.merge_beyond(width):
             break

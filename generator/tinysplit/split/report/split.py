@@ -8,7 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from tinysplit.boards.board import board_title
-from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
@@ -144,7 +144,7 @@ def _boards(split: Split) -> Table:
 def _cuts(split: Split) -> Table:
     table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
-        layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
+        layer = f"{cut.after_layer + 1} {shortened(split.problem.layers[cut.after_layer].name)}"
         table.add_row(
             layer, str(cut.sender + 1), _receiver(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}"
         )

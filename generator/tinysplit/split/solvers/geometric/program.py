@@ -17,6 +17,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from tinysplit.common.errors import CheckFailedError, ToolError, one_line
+from tinysplit.common.extras import install_line
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Posynomial
 from tinysplit.split.solvers.geometric.problem import CHANNELS, Division, DivisionProblem
 
@@ -151,4 +152,4 @@ def _cvxpy() -> Any:  # noqa: ANN401 (a module)
     try:
         return import_module("cvxpy")
     except ImportError:
-        raise ToolError("geometric programs need cvxpy: pip install 'tinysplit[geometric]'") from None
+        raise ToolError(f"geometric programs need cvxpy: {install_line('geometric')}") from None
