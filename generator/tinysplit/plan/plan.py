@@ -179,7 +179,7 @@ def make_plan(
         own = (own_links, driving, link_bytes, named, optimize)
         plan = BoardPlan(index, board, tuple(steps), memory, stages, *own)
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
-        return _with_near_buffers(_with_stages(plan, limits), graph, widths, limits)
+        return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
@@ -226,11 +226,10 @@ class _StageLimits(NamedTuple):
     has_stages: bool  # the transfers of a distributed network need no buffers
 
 
-def _with_stages(plan: BoardPlan, limits: _StageLimits) -> BoardPlan:
+def _with_stages(plan: BoardPlan, graph: Graph, limits: _StageLimits) -> BoardPlan:
     """Return the plan with buffers of its transfers. Raises CheckFailedError if the arena does not fit."""
     arena_bytes, link_bytes, ends = aligned(plan.arena.size_bytes), plan.link_ram_bytes, limits.ends
-    title = board_title(plan.number, plan.board.name)
-    _check_arena(title, limits.ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
+    _check_arena(plan, graph, limits.ram_bytes, ends.kept_bytes)
     free_bytes = limits.ram_bytes - link_bytes - max(arena_bytes, limits.constants_bytes)
     own = (limits.cuts, arena_bytes, max(ends.kept_bytes, free_bytes), ends)
     has_stages = limits.has_stages and not plan.link_driving.polls
@@ -244,7 +243,7 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
         return plan
     schedule = Schedule(graph, widths, plan.steps, memory.kernels, memory.fused, memory.moves)
     near = with_near_buffers(schedule, board, plan.near_bytes - board.read_ahead_bytes)
-    return _with_stages(replace(plan, memory=near), limits)
+    return _with_stages(replace(plan, memory=near), graph, limits)
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
@@ -318,12 +317,23 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(board: str, ram_bytes: int, arena_bytes: int, link_bytes: int, kept_bytes: int) -> None:
+def _largest_layer(plan: BoardPlan, graph: Graph) -> str:
+    """Return number and name of the layer that has most of the arena in use."""
+    in_use = {number: sum(end - begin for begin, end in own) for number, own in plan.memory.in_use.items()}
+    largest = max(in_use, key=lambda number: in_use[number])
+    number = graph.parts[largest].tensor if graph.is_distributed else largest
+    return f"layer {number + 1} {graph.layers[largest].name!r}"
+
+
+def _check_arena(plan: BoardPlan, graph: Graph, ram_bytes: int, kept_bytes: int) -> None:
     """Raise CheckFailedError if arena, links and a kept input of `kept_bytes` do not fit."""
+    arena_bytes, link_bytes = aligned(plan.arena.size_bytes), plan.link_ram_bytes
     if arena_bytes + link_bytes + kept_bytes > ram_bytes:
+        board = board_title(plan.number, plan.board.name)
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         of_input = f" and {kept_bytes} bytes for the input that it keeps" if kept_bytes else ""
+        of_layer = f", most of it for {_largest_layer(plan, graph)}" if plan.memory.in_use else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}"
-            f"{of_input}: split over more boards"
+            f"{of_input}{of_layer}: split over more boards"
         )

@@ -11,11 +11,12 @@ from tinysplit.boards.board import board_title
 from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
+from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import Split
-from tinysplit.split.topology import Cut
+from tinysplit.split.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
@@ -71,6 +72,9 @@ def print_slices(split: Split, console: Console) -> None:
         f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms{where}: I {figures.i_s * MS:.2f} ms (estimated)",
         highlight=False,
     )
+    if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
+        wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
+        console.print(f"boards to wire: {wires}", highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False)
     work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
