@@ -287,7 +287,6 @@ def distribute_network(
     """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
     if how is None:
         return quantized, ()
-    check_distributions(quantized.graph, how, len(context.boards))
     parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
     found = distribute_quantized(quantized, parts)
     for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
@@ -338,6 +337,8 @@ def generate_folder(
     used; UsageError and CheckFailedError as the stages do; ToolError while another command generates or builds in it.
     """
     check_split_matches(split, context.graph, context.boards)
+    if split.distributions:
+        check_distributions(context.graph, split.distributions, len(context.boards))
     if split.slices and (goal or context.mlperf):
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
