@@ -36,6 +36,7 @@ class Board:
         self._env, self._device, self._parts, self._recorder = env, device, parts, recorder
         self._is_distributed = is_distributed
         self._times = recorder.boards[device] = BoardTimes(device)
+
         self._number, self._name = 0, ""
         self._has_begun = False  # the inference: a board sleeps before
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
@@ -77,11 +78,14 @@ class Board:
         waited_s = self._env.now - begin_s
         if moves and not self._parts.overlaps:
             self._times.moving_s += waited_s
-        elif self._has_begun:
-            self._times.waiting_s += waited_s
         else:
-            self._times.idle_s += waited_s
+            self._times.polling_s += waited_s if self._has_begun else self._sending_since(begin_s)
         self._recorder.note(Activity.WAIT, self._device, self._name, (begin_s, self._env.now), self._number)
+
+    def _sending_since(self, begin_s: float) -> float:
+        """Return the seconds from then in which a tensor still left: a board sleeps behind them."""
+        ends = (sender.sent_s if sender.free.is_open else self._env.now for sender in self.ports.senders.values())
+        return max(0.0, max(ends, default=begin_s) - begin_s)
 
     def _copy(self, step: BoardStep) -> Process:
         seconds = self._parts.copy_s[step.tensor][self._device]

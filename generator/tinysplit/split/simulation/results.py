@@ -32,17 +32,22 @@ class Event(NamedTuple):
 
 @dataclass
 class BoardTimes:
-    """Seconds of a board, summed up over the simulation.
+    """Seconds of a board, summed up over the simulation; it waits for the rest of the time.
 
-    It waits before an inference's first step (`idle_s`), or inside one (`waiting_s`). `moving_s` are those of copies
-    and drivers, and of waits in which a driver that only polls moves a tensor.
+    `moving_s` are those of copies and drivers, and of waits in which a driver that only polls moves a tensor. Of its
+    waits, the generated firmware polls for `polling_s`: inside an inference, and while a tensor still leaves. `polls`:
+    the driver of its links only polls, so that it never sleeps.
     """
 
     device: int
+    polls: bool = False
     computing_s: float = 0.0
     moving_s: float = 0.0
-    waiting_s: float = 0.0
-    idle_s: float = 0.0
+    polling_s: float = 0.0
+
+    def waiting_s(self, span_s: float) -> float:
+        """Return the seconds of `span_s` in which it has nothing to do."""
+        return max(0.0, span_s - self.computing_s - self.moving_s)
 
 
 @dataclass
@@ -62,7 +67,7 @@ class Level:
         self.highest = max(self.highest, self.now)
 
     def mean(self, end_s: float) -> float:
-        """Return the mean level until then."""
+        """Return the mean level from 0 until then."""
         return (self._sum + self.now * (end_s - self._since_s)) / end_s if end_s > 0 else 0.0
 
 

@@ -73,7 +73,7 @@ class _Simulation:
             l_s=sum(step.seconds for step in self.program.steps if step.kind is Kind.RUN),
             boards=tuple(recorder.boards.values()),
             buffers=tuple(self._buffers()),
-            queue=_queue(recorder.passages),
+            queue=queue_of(recorder.passages),
             repeated_frames=sum(
                 s.repeated_frames for board in self.boards.values() for s in board.ports.senders.values()
             ),
@@ -109,6 +109,8 @@ class _Simulation:
             if (Kind.RECEIVE, number) in staged:
                 receiver.accept_first()
                 sender.grant_first()
+            for device in (cut.sender, cut.receiver):
+                self.recorder.boards[device].polls = not self.parts.overlaps
             self.boards[cut.sender].ports.senders[number] = sender
             self.boards[cut.receiver].ports.receivers[number] = receiver
             sender.on_sent = self._on_sent(number, is_staged=(Kind.SEND, number) in staged)
@@ -166,7 +168,7 @@ def step_names(problem: Problem, assignment: Assignment, program: Program) -> li
     return names
 
 
-def _queue(passages: Sequence[Passage]) -> Level:
+def queue_of(passages: Sequence[Passage]) -> Level:
     """Return how many inputs waited for the host to send them."""
     changes = [(each.arrival_s, 1) for each in passages] + [(each.start_s, -1) for each in passages]
     level = Level()

@@ -46,6 +46,7 @@ class Sender(ChannelEnd):
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
         self.repeated_frames = 0
+        self.sent_s = 0.0  # when the last tensor was acknowledged
         self._receiver = receiver
         self._byte_s = wire_s / _line_bytes(cut.payload_bytes)
         self._state, self._number, self._granted = _State.IDLE, -1, -1
@@ -130,7 +131,8 @@ class Sender(ChannelEnd):
         self._state = _State.DONE
         self._stop_asking()
         self.say_nothing()
-        self.on_sent(self._started_s, self.env.now, self._number)
+        self.sent_s = self.env.now
+        self.on_sent(self._started_s, self.sent_s, self._number)
         self.free.open()
 
     def hear_note(self, note: Note) -> None:
