@@ -18,8 +18,8 @@ from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import Axis
 from tinysplit.project.manifest import Project, ProjectPart
 from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind
-from tinysplit_hil.timeline.cases["estimated"] import estimated_spans
-from tinysplit_hil.timeline.cases["measured"] import measured_spans
+from tinysplit_hil.timeline.estimated import estimated_spans
+from tinysplit_hil.timeline.measured import measured_spans
 from tinysplit_hil.timeline.parts import parts_of
 from tinysplit_hil.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
 from tinysplit_hil.timeline.report import TimelineReport, print_timeline_report

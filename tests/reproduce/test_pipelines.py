@@ -18,7 +18,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
-from tinysplit.split.report.arrivals import simulate_arrivals
+from tinysplit.split.report.arrivals import Arrivals
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
@@ -189,9 +189,9 @@ def test_nothing_holds_the_whole_network() -> None:
     [
         (1e-300, 50, "--frame-rate 1e-300: 50 inputs take more than 1e"),
         (0.0, 50, "the rate must be positive and finite"),
-        (25.0, 100_001, "--input-count 100001: at most 100000 inputs"),
+        (25.0, 10_001, "--input-count 10001: at most 10000 inputs"),
     ],
 )
 def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        simulate_arrivals(two_stages(), (0, 1), (), per_second, count)
+        Arrivals.at_rate(per_second, count)

@@ -7,15 +7,15 @@ from typing import Any
 from rich.console import Console
 
 from tinysplit.common.tables import plain_table
-from tinysplit.common.units import KB, MILLI, MS, PERCENT
+from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.split.problem import DeviceLimits
 from tinysplit.split.simulation.power import Waiting, board_w, split_w
 from tinysplit.split.simulation.results import BoardTimes, Buffers, Simulated
 
 _WAITING = {
-    Waiting.POLL: "polls while it waits",
-    Waiting.FIRMWARE: "sleeps between inferences, as the firmware does",
-    Waiting.SLEEP: "sleeps while it waits",
+    Waiting.POLL: "poll while they wait",
+    Waiting.FIRMWARE: "sleep between inferences, as the firmware does",
+    Waiting.SLEEP: "sleep while they wait",
 }
 
 
@@ -88,16 +88,15 @@ def print_simulation(report: SimulationReport, console: Console) -> None:
     found = report.simulated
     period = "" if found.period_s is None else f", an output every {MS * found.period_s:.2f} ms"
     console.print(
-        f"L {MS * found.l_s:.2f} ms, T {MS * report.t_s:.2f} ms, I of one inference alone "
-        f"{MS * report.latency_s:.2f} ms{period}",
+        f"L {MS * found.l_s:.2f} ms, T {MS * report.t_s:.2f} ms, I alone {MS * report.latency_s:.2f} ms{period}",
         highlight=False,
+        soft_wrap=True,
     )
     if report.loss_rate:
         console.print(
             f"{report.loss_rate:g} of all bytes on links lost: {found.repeated_frames} frames repeated", highlight=False
         )
-    numbers = ("computes %", "moves tensors %", "waits %", "waits ms an inference", "buffers", "in use", "most", "KB")
-    table = plain_table("board", numbers=numbers)
+    table = plain_table("board", numbers=("computes", "moves", "waits", "waits ms", "buffers", "in use", "most"))
     for times, buffers in zip(found.boards, found.buffers, strict=True):
         name = f"{times.device + 1} {report.devices[times.device].name}"
         table.add_row(name, *_cells(times, buffers, found.end_s, report.inferences))
@@ -111,10 +110,10 @@ def print_simulation(report: SimulationReport, console: Console) -> None:
 
 def _cells(times: BoardTimes, buffers: Buffers, span_s: float, inferences: int) -> Iterator[str]:
     for seconds in (times.computing_s, times.moving_s, times.waiting_s(span_s)):
-        yield f"{PERCENT * seconds / span_s:.1f}"
+        yield f"{PERCENT * seconds / span_s:.1f} %"
     yield f"{MS * times.waiting_s(span_s) / inferences:.2f}"
     level = buffers.level
-    yield from (str(buffers.count), f"{level.mean(span_s):.2f}", str(level.highest), f"{buffers.size_bytes / KB:.1f}")
+    yield from (str(buffers.count), f"{level.mean(span_s):.2f}", str(level.highest))
 
 
 def _print_power(report: SimulationReport, console: Console) -> None:
@@ -122,7 +121,7 @@ def _print_power(report: SimulationReport, console: Console) -> None:
     if report.power_w(Waiting.POLL) is None:
         console.print(f"no energy model for {unknown[0]}, because its current is not known", highlight=False)
         return
-    table = plain_table("a board", numbers=("mean mW", "mJ an inference"))
+    table = plain_table("boards", numbers=("mean mW", "mJ an inference"))
     for waiting, text in _WAITING.items():
         figures = (report.power_w(waiting) or 0.0, report.energy_j(waiting) or 0.0)
         table.add_row(text, *(f"{MILLI * figure:.2f}" for figure in figures))

@@ -1,9 +1,10 @@
 """A board: takes its steps in their order, inference after inference, as the generated firmware does."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from tinysplit.split.evaluate.steps import BoardStep, Kind
 from tinysplit.split.handoff import Handoff
@@ -23,6 +24,9 @@ class Ports:
     receivers: dict[int, Receiver] = field(default_factory=dict)
     feed: Feed | None = None
     reader: Reader | None = None
+
+
+Waited = Generator[Event, Any, float]
 
 
 class Board:
@@ -69,10 +73,10 @@ class Board:
             self._times.moving_s += seconds
         self._recorder.note(activity, self._device, self._name, (begin_s, self._env.now), self._number)
 
-    def _wait(self, gate: Gate, *, moves: bool = False) -> Process:
-        """Wait for a gate; `moves`: meanwhile a driver that only polls moves a tensor."""
+    def _wait(self, gate: Gate, *, moves: bool = False) -> Waited:
+        """Wait for a gate, return how long; `moves`: meanwhile a driver that only polls moves a tensor."""
         if gate.is_open:
-            return
+            return 0.0
         begin_s = self._env.now
         yield gate.opened
         waited_s = self._env.now - begin_s
@@ -81,6 +85,15 @@ class Board:
         else:
             self._times.polling_s += waited_s if self._has_begun else self._sending_since(begin_s)
         self._recorder.note(Activity.WAIT, self._device, self._name, (begin_s, self._env.now), self._number)
+        return waited_s
+
+    def _hidden(self, driver_s: float, waited_s: float, line_s: float) -> float:
+        """Return the part of a driver's work for a tensor on the line that was done while the board waited for it."""
+        hidden_s = driver_s * min(1.0, waited_s / line_s) if line_s > 0 else 0.0
+        self._recorder.hidden_s += hidden_s
+        self._times.moving_s += hidden_s
+        self._times.polling_s -= hidden_s if self._has_begun else 0.0
+        return hidden_s
 
     def _sending_since(self, begin_s: float) -> float:
         """Return the seconds from then in which a tensor still left: a board sleeps behind them."""
@@ -88,10 +101,7 @@ class Board:
         return max(0.0, max(ends, default=begin_s) - begin_s)
 
     def _copy(self, step: BoardStep) -> Process:
-        seconds = self._parts.copy_s[step.tensor][self._device]
-        if step.transfer >= 0:
-            self._recorder.t_s[self._number] += seconds
-        yield from self._work(seconds, Activity.COPY)
+        yield from self._work(self._parts.copy_s[step.tensor][self._device], Activity.COPY)
 
     def _use_buffer(self, by: int) -> None:
         self._recorder.levels[self._device].change(by, self._env.now)
@@ -105,9 +115,10 @@ class Board:
             return
         if not step.is_staged:
             feed.room.open()
-        yield from self._wait(feed.there)
+        waited_s = yield from self._wait(feed.there)
         feed.there.close()
         driver_s = parts.receive_s[step.tensor][self._device] if step.is_staged else 0.0
+        driver_s -= self._hidden(driver_s, waited_s, parts.host_s[self._device][0])
         given_s = self._recorder.given_s
         given_s[self._number] = max(given_s[self._number], self._env.now + driver_s)
         if step.is_staged:
@@ -156,8 +167,10 @@ class Board:
             receiver.accept(self._number)
             yield from self._wait(receiver.full, moves=True)
             return
-        yield from self._wait(receiver.full)
+        waited_s = yield from self._wait(receiver.full)
         if step.is_staged:
+            wire_s = self._parts.wire_s[step.tensor][receiver.cut.sender][self._device]
+            driver_s -= self._hidden(driver_s, waited_s, wire_s)
             yield from self._copy(step)
             self._use_buffer(-1)
             receiver.accept(self._number + 1)

@@ -39,6 +39,7 @@ def simulate_copies(
         buffers=tuple(chain.from_iterable(part.buffers for _, part in parts)),
         queue=queue_of(passages),
         repeated_frames=0,
+        hidden_s=sum(part.hidden_s for _, part in parts),
         contended_s=0.0,
         overtakings=0,
         events=tuple(event._replace(number=own[event.number]) for own, part in parts for event in part.events),

@@ -86,7 +86,8 @@ class Simulated:
     """The simulation of a split, from time 0 to `end_s`, when the last output was read.
 
     `inference_s` has for each input the seconds from when the boards had it to when they had its output; `t_s` those of
-    its transfers, waits excluded. `contended_s` and `overtakings`: see `Line`.
+    its transfers, waits excluded. `hidden_s` of the work of drivers was done while boards waited for the very tensors;
+    this, `contended_s` and `overtakings` (see `Line`) are what the event graph leaves out.
     """
 
     passages: tuple[Passage, ...]
@@ -97,6 +98,7 @@ class Simulated:
     buffers: tuple[Buffers, ...]
     queue: Level  # inputs that have arrived and wait for a board
     repeated_frames: int
+    hidden_s: float
     contended_s: float
     overtakings: int
     events: tuple[Event, ...]

@@ -49,7 +49,7 @@ class _Simulation:
         self.problem, self.assignment, self.program = problem, assignment, program
         self.recorder, self.loss = recorder, loss
         self.parts = problem.handoff_parts
-        self.env = Environment()
+        self.env = Environment(0.0)
         devices = dict.fromkeys(step.device for step in program.steps)
         self.boards = {device: self._board(device) for device in devices}
         self.lines: dict[Pair, Line] = {}
@@ -77,6 +77,7 @@ class _Simulation:
             repeated_frames=sum(
                 s.repeated_frames for board in self.boards.values() for s in board.ports.senders.values()
             ),
+            hidden_s=recorder.hidden_s,
             contended_s=sum(line.contended_s for line in self.lines.values()),
             overtakings=sum(line.overtakings for line in self.lines.values()),
             events=tuple(recorder.events),
@@ -131,7 +132,11 @@ class _Simulation:
     def _on_sent(self, transfer: int, *, is_staged: bool) -> Callable[[float, float, int], None]:
         cut = self.program.transfers[transfer]
 
+        nominal_s = self.parts.wire_s[cut.after_layer][cut.sender][cut.receiver]
+        nominal_s += self.parts.reply_s[cut.receiver][cut.sender]
+
         def note(start_s: float, end_s: float, number: int) -> None:
+            self.recorder.t_s[number] += cut.seconds + (end_s - start_s) - nominal_s
             self.recorder.note_sent(cut.sender, cut.receiver, f"cut {transfer + 1}", (start_s, end_s), number)
             if is_staged:
                 self.recorder.levels[cut.sender].change(-1, end_s)
