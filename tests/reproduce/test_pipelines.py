@@ -189,7 +189,7 @@ def test_nothing_holds_the_whole_network() -> None:
     [
         (1e-300, 50, "--frame-rate 1e-300: 50 inputs take more than 1e"),
         (0.0, 50, "the rate must be positive and finite"),
-        (25.0, 10_001, "--input-count 10001: at most 10000 inputs"),
+        (25.0, 100_001, "--input-count 100001: at most 100000 inputs"),
     ],
 )
 def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:

@@ -17,7 +17,7 @@ from tinysplit.split.simulation.copies import simulate_copies
 from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.simulation.run import simulate
 
-MAX_INPUTS = 10_000  # takes seconds to simulate
+MAX_INPUTS = 100_000  # takes half a minute to simulate, several with divided layers
 LONGEST_S = 1e9  # 32 years: float64 still resolves 0.1 us
 
 
