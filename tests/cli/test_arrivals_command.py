@@ -57,10 +57,12 @@ def test_a_trace_with_losses_and_a_timeline(split_file: str, tmp_path: Path) -> 
 def test_divided_layers(tmp_path: Path) -> None:
     path = str(tmp_path / "rows.json")
     run("split", str(MODEL), *BOARDS, "--baud", "3000000", "--slices", "rows", "--time-limit", "1", "-o", path)
-    report = json.loads(run("arrivals", str(MODEL), "--split", path, "--frame-rate", "5", "--json"))
+    report = json.loads(run("arrivals", str(MODEL), "--split", path, "--frame-rate", "5", "--timeline", "--json"))
     figures = json.loads(Path(path).read_text())["figures"]
     assert json.loads(Path(path).read_text())["slices"]
     assert report["simulation"]["I"] == pytest.approx(figures["I"], rel=0.01)
+    rows = {span["row"] for span in report["timeline"]["simulated"]}
+    assert rows == {"host, inputs", "board 1", "link 1-2", "board 2", "host, outputs"}
 
 
 def test_copies(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def arrivals(
             console.print()
             print_timeline(shown, console)
 
-    emit(as_json, report.to_json(), show)
+    emit(as_json, report.to_json() | ({"timeline": shown.to_json()} if shown else {}), show)
 
 
 def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count: int) -> Arrivals:

@@ -91,7 +91,7 @@ def timeline_svg(timeline: Timeline) -> str:
     cases = tuple(_Case(y, case) for y, case, _ in _lanes(timeline))
     height = _row_y(timeline, len(timeline.rows)) + 40
     title = timeline.title
-    if timeline.uncertainty_s is not None:
+    if timeline.uncertainty_s:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
     context = PictureContext(width, height, escape(title), names, cases, boxes, ticks, tuple(_legend(timeline)))

@@ -61,7 +61,7 @@ class TimelineReport:
         return {
             "uncertainty_s": {str(number): error_s for number, error_s in self.best.uncertainty_s.items()},
             "transfers": [part.to_json() for part in self.parts],
-            **{case: [span.to_json() for span in spans] for case, spans in timeline.cases.items()},
+            **timeline.to_json(),
         }
 
     def write(self, svg: Path | None, trace: Path | None) -> None:

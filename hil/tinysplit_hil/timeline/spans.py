@@ -71,7 +71,7 @@ class Timeline:
     title: str
     rows: tuple[Row, ...]
     cases: Mapping[str, tuple[Span, ...]]
-    uncertainty_s: float | None = None
+    uncertainty_s: float = 0.0
 
     @property
     def spans(self) -> Iterator[Span]:
@@ -88,6 +88,10 @@ class Timeline:
         """The kinds of its spans."""
         found = {span.kind for span in self.spans}
         return tuple(kind for kind in Kind if kind in found)
+
+    def to_json(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the spans of each case as JSON values, times in seconds."""
+        return {case: [span.to_json() for span in spans] for case, spans in self.cases.items()}
 
     def lanes(self) -> Iterable[tuple[Row, str, tuple[Span, ...]]]:
         """Yield each row once for each case, one above the other, with its spans from left to right."""
