@@ -44,13 +44,9 @@ def test_a_tensor_takes_the_bytes_that_the_protocol_says(link_line: Path, size: 
         assert size / (per_tensor + 11) > 0.97
 
 
-@pytest.mark.parametrize(
-    ("baud", "size", "per_million", "error"), [(115200, 2700, 100, 0.03), (1_000_000, 8000, 1000, 0.1)]
-)
-def test_the_simulation_repeats_as_the_links_do(
-    link_line: Path, baud: int, size: int, per_million: int, error: float
-) -> None:
-    seeds, tensors = 40, 5
+@pytest.mark.parametrize(("per_million", "error"), [(100, 0.03), (1000, 0.1)])
+def test_the_simulation_repeats_as_the_links_do(link_line: Path, per_million: int, error: float) -> None:
+    baud, size, seeds, tensors = 115_200, 2700, 30, 5
     options = {"baud": baud, "bytes": size, "tensors": tensors, "seeds": seeds, "again": 0, "span": 1}
     clean, lossy = (run(link_line, **options, lose=rate)["mean_ms"] for rate in (0, per_million * 1000))
     times_s = [

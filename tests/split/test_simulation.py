@@ -198,3 +198,29 @@ def test_boards_sleep_before_an_inference_once_their_tensor_has_left() -> None:
     assert polls > firmware > sleeps
     assert firmware - sleeps == pytest.approx(1.5 * 3.625 / found.end_s)
     assert split_w(found, problem.devices, Waiting.SLEEP) is None
+
+
+def at_baud(problem: Problem, baud: int, rng: Random) -> Problem:
+    """Return the problem with tensors of real sizes on lines of a baud rate, with and without buffers."""
+    layers = tuple(replace(layer, out_bytes=rng.choice((0, 64, 300, 2049))) for layer in problem.layers)
+    devices = tuple(replace(device, ram_bytes=rng.choice((0, 10**6))) for device in problem.devices)
+    ends = range(len(devices))
+    tensors_s = (10 * (layer.out_bytes + 15) / baud for layer in layers)
+    wire_s = tuple(tuple(tuple(s * (i != h) for h in ends) for i in ends) for s in tensors_s)
+    handoff = Handoff.of_lines(wire_s, problem.handoff_parts.host_s)
+    replies_s = ((110 / baud,) * len(devices),) * len(devices)
+    found = replace(problem, layers=layers, devices=devices, links=None, transfer_seconds=wire_s)
+    return replace(found, handoff=replace(handoff, reply_s=replies_s))
+
+
+def test_every_tensor_arrives_whatever_is_lost() -> None:
+    n_repeated = 0
+    for seed in range(cases(quick=5, full=20, nightly=500)):
+        rng = Random(seed)  # noqa: S311 (no secret)
+        problem = at_baud(random_problem(seed, FIRMWARE), rng.choice((9600, 1_000_000)), rng)
+        assignment = tuple(rng.randrange(len(problem.devices)) for _ in problem.layers)
+        if isfinite(evaluate(problem, assignment).period_s):
+            found = simulate(problem, assignment, (0.0,) * 4, Loss(0.005, seed))
+            assert min(passage.end_s for passage in found.passages) > 0
+            n_repeated += found.repeated_frames
+    assert n_repeated > 0

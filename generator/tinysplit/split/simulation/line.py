@@ -70,6 +70,7 @@ class Line:
     def __init__(self, env: Environment, reply_s: float, losses: Losses, wire: Resource | None) -> None:
         self.env, self.losses = env, losses
         self.speakers: list[Speaker] = []
+        self.is_sending = False
         self.contended_s = 0.0
         self.overtakings = 0
         self._frame_blocks, self._good_frames = MOST_BLOCKS, 1
@@ -123,8 +124,7 @@ class Line:
             if self._wire:
                 yield from self._on_shared_wire(self._wire)
             elif frame := self._next():
-                yield self.env.timeout(frame.seconds)
-                self._arrived(frame)
+                yield from self._carry(frame)
                 continue
             self._wish.close()
             yield self._wish.opened
@@ -136,12 +136,14 @@ class Line:
             with wire.request() as turn:
                 yield turn
                 self.contended_s += self.env.now - asked_s
-                yield self.env.timeout(frame.seconds)
-                self._arrived(frame)
+                yield from self._carry(frame)
             yield settled(self.env)
             frame = self._next()
 
-    def _arrived(self, frame: Frame) -> None:
+    def _carry(self, frame: Frame) -> Process:
+        self.is_sending = True
+        yield self.env.timeout(frame.seconds)
+        self.is_sending = False
         frame.arrive(self.losses.heard(frame.n_bytes))
 
     def _next(self) -> Frame | None:

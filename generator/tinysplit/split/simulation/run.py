@@ -52,7 +52,7 @@ class _Simulation:
         self.env = Environment(0.0)
         devices = dict.fromkeys(step.device for step in program.steps)
         self.boards = {device: self._board(device) for device in devices}
-        self.lines: dict[Pair, Line] = {}
+        self.lines: dict[tuple[int, int], Line] = {}  # by sender and receiver
         self.wires: dict[Pair, Resource] = {}
         self._add_channels()
 

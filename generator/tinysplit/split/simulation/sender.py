@@ -20,6 +20,7 @@ from tinysplit.split.simulation.receiver import Data, Receiver
 from tinysplit.split.topology import Cut
 
 QUERY_MS, RETRY_MS, MOST_RETRY_MS = 6, 20, 100  # firmware/common/link_parts.h
+TICK_S = 0.001
 MOST_QUESTIONS = 11  # without an answer, until the firmware reports LINK_NO_ANSWER
 BUDGET_FACTOR, BUDGET_BLOCKS = 16, 64  # of blocks that are sent again, until it reports LINK_CORRUPT
 CONFIRM_BYTES = 7
@@ -186,6 +187,8 @@ class Sender(ChannelEnd):
 
     def _ask(self, timer: int, seconds: float) -> Process:
         yield self.env.timeout(seconds)
+        while self._receiver.line.is_sending:  # it can answer at the end of its frame only
+            yield self.env.timeout(TICK_S)
         if timer == self._timer:
             self._attempts += 1
             if self._attempts > MOST_QUESTIONS:
