@@ -5,7 +5,7 @@ from typing import Any
 
 from simpy import Environment, Event
 
-from tinysplit.common.protocol_limits import LINK_OVERHEAD_BYTES, LINK_REPLY_BYTES, TENSOR_CRC_BYTES, frames_of
+from tinysplit.common.protocol_limits import LINK_REPLY_BYTES, line_bytes_of
 from tinysplit.split.simulation.line import Line
 from tinysplit.split.simulation.loss import Loss, Losses
 from tinysplit.split.simulation.receiver import Receiver
@@ -15,12 +15,11 @@ from tinysplit.split.topology import Cut
 
 def transfer_times(baud: int, size: int, loss: Loss, count: int) -> list[float]:
     """Return the seconds of tensors of `size` bytes, from the wish to send each to its acknowledgement."""
-    env, byte_s, n_frames = Environment(), 10 / baud, frames_of(size)
+    env, byte_s = Environment(), 10 / baud
     forth, back = (Line(env, LINK_REPLY_BYTES * byte_s, Losses(loss, name), None) for name in ("forth", "back"))
     cut = Cut(0, 0, 1, size, 0.0)
-    wire_s = (size + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)) * byte_s
     receiver = Receiver(env, back, cut, 0, forth)
-    sender = Sender(env, forth, cut, 0, wire_s, receiver)
+    sender = Sender(env, forth, cut, 0, line_bytes_of(size) * byte_s, receiver)
     sender.hear, receiver.hear = receiver.hear_note, sender.hear_note
     times_s = []
 

@@ -11,7 +11,7 @@ from tinysplit.common.protocol_limits import (
     LINK_OVERHEAD_BYTES,
     LINK_REPLY_BYTES,
     TENSOR_CRC_BYTES,
-    frames_of,
+    line_bytes_of,
 )
 from tinysplit.split.simulation.channel_end import ChannelEnd
 from tinysplit.split.simulation.gate import Gate, Process
@@ -49,7 +49,7 @@ class Sender(ChannelEnd):
         self.repeated_frames = 0
         self.sent_s = 0.0  # when the last tensor was acknowledged
         self._receiver = receiver
-        self._byte_s = wire_s / _line_bytes(cut.payload_bytes)
+        self._byte_s = wire_s / max(LINK_OVERHEAD_BYTES, line_bytes_of(cut.payload_bytes))
         self._state, self._number, self._granted = _State.IDLE, -1, -1
         self._position = 0  # blocks that have left
         self._again: set[int] = set()  # blocks to send again
@@ -194,8 +194,3 @@ class Sender(ChannelEnd):
             if self._attempts > MOST_QUESTIONS:
                 raise CheckFailedError("too many bytes are lost: a link fails with LINK_NO_ANSWER")
             self.say(Say.OFFER if self._state is _State.QUEUED else Say.QUERY)
-
-
-def _line_bytes(payload_bytes: int) -> int:
-    n_frames = max(1, frames_of(payload_bytes))
-    return payload_bytes + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)
