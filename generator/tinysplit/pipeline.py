@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
+from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -28,7 +30,7 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distribute_quantized
+from tinysplit.network.quantized_distribution import distribute_quantized, distributed_widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
@@ -51,7 +53,8 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
+from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, Placement, simulate_arrivals
+from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
@@ -59,6 +62,8 @@ from tinysplit_hil.bench.flash_report import FlashReport
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.timeline.simulated import simulated_timeline
+from tinysplit_hil.timeline.spans import Timeline
 
 DEFAULT_CALIBRATION_COUNT = 100
 
@@ -260,11 +265,33 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
         return front_of(problem, against, _solver(context, search), search.time_limit_s)
 
 
-def simulate(context: Context, split: SplitFile, frame_rate: float, input_count: int) -> ArrivalReport:
-    """Simulate `input_count` inputs at `frame_rate` per second. Raises InputError for another network's split."""
+def simulate(
+    context: Context, split: SplitFile, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
+) -> ArrivalReport:
+    """Simulate inputs on a split. Raises InputError for another network's split."""
     check_split_matches(split, context.graph, context.boards)
-    problem = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
-    return simulate_arrivals(problem, split.devices, split.copied_devices, frame_rate, input_count)
+    whole = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
+    placement = Placement(whole, split.devices, split.copied_devices)
+    how = split.distributions
+    if how:
+        check_distributions(context.graph, how, len(context.boards))
+        widths = split.bit_widths or BitWidths.of(context.graph, context.settings.bits)
+        parts = distribute(context.graph, how, len(context.boards), widths)
+        divided = distributed_widths(context.graph, parts, widths)
+        placement = Placement(make_problem(parts, context.boards, context.settings, divided), parts.boards)
+    return simulate_arrivals(placement, whole, arrivals, loss, keeps_events=keeps_events)
+
+
+def timeline_of(context: Context, report: ArrivalReport) -> Timeline:
+    """Return the timeline of a simulation that kept its events."""
+    if report.simulation is None:
+        raise UsageError("an ideal period has no timeline")
+    links, names = context.settings.link_settings, [board.name for board in context.boards]
+    pairs = combinations(range(len(names)), 2)
+    bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
+    found = report.simulation.simulated
+    title = f"{counted(len(found.passages), 'inference')} of {context.title}"
+    return simulated_timeline(title, names, bauds, found.events)
 
 
 def quantize_network(
