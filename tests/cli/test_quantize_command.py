@@ -43,11 +43,7 @@ def test_the_analysis_holds_all_weights_and_values() -> None:
         assert len(layer["weights"]["scales"]) in {1, len(channels)}
         assert all(sum(channel["histogram"]["counts"]) > 0 for channel in channels)
         assert max(channel["maximum"] for channel in layer["values"]["channels"]) == layer["values"]["maximum"]
-    assert [text.split(" of ")[0] for text in report["warnings"]] == [  # of which this network's ReLUs make nothing
-        "layer 'conv1': channels 1, 2, 4, 7, 14, 15",
-        "layer 'conv2': channels 3, 14, 17, 18, 22, 24, 25, 28 and 2 more",
-        "layer 'conv3': channels 1, 3, 4, 5, 17, 19, 20, 24 and 7 more",
-    ]
+    assert report["warnings"] == []  # of each layer the ReLU makes less than half of the channels nothing
     text = run("quantize", MODEL, "--samples", SAMPLES, "--statistics")
     assert "variance" in text
     lines = [line for line in text.splitlines() if line.startswith(("input  ", "output of ", "weights of "))]
