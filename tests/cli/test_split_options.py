@@ -161,7 +161,8 @@ def test_a_geometric_program_needs_its_package(tmp_path: Path, monkeypatch: pyte
     arguments = ["split", MODEL, *G0, *G0, "--slices", "rows", "--solver", "geometric", "-o", str(tmp_path / "s.json")]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == TOOL, result.output
-    assert "error: geometric programs need cvxpy: pip install 'tinysplit[geometric]'" in result.stderr
+    assert "error: geometric programs need cvxpy: " in result.stderr
+    assert "-m pip install 'cvxpy" in result.stderr
 
 
 def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
