@@ -160,7 +160,7 @@ def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.2f}"
 
 
-def measure_case(case: Case, messages: Console) -> Row:
+def run_case(case: Case, messages: Console) -> RunReport:
     """Split, generate, build and measure a case. The errors are those of `pipeline.run`."""
     model = NETWORKS[case.network]
     count = 2 * len(case.boards) + SAMPLES_BEYOND
@@ -178,7 +178,7 @@ def measure_case(case: Case, messages: Console) -> Row:
         )
         report = run(request, messages)
     report.check()
-    return Row.of(case, report)
+    return report
 
 
 def main() -> None:
@@ -192,7 +192,7 @@ def main() -> None:
     rows, failures = [], []
     for case in cases:
         try:
-            rows.append(measure_case(case, messages))
+            rows.append(Row.of(case, run_case(case, messages)))
         except TinysplitError as error:
             failures.append(f"{case.title}, {case.baud} baud: {error}")
         else:

@@ -118,8 +118,9 @@ static bool is_sending(void) {
   return false;
 }
 
-/* Sleep stops the cycle counter (DWT) of real parts, which has to count inside an inference and while a tensor leaves; a
- * board that only receives sleeps until the line is idle. */
+/* Sleep stops the cycle counter (DWT) of real parts, which has to count inside an inference and while a tensor leaves;
+ * a board that only receives sleeps until the line is idle.
+ */
 bool transfers_poll(void) {
   for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
   bool may_sleep = board_link_uarts[0].settings->driver != UART_LINK_POLLING && run_state != RUN_RUNNING;

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,9 +17,10 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.project_files import SPLIT_NAME
+from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -28,14 +30,14 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distribute_quantized
+from tinysplit.network.quantized_distribution import distribute_quantized, distributed_widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.project.manifest import Project
-from tinysplit.project.split_file import SplitFile, check_split_matches, write_split
+from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
@@ -43,6 +45,7 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.slices.search import Slices
+from tinysplit.slices.solvers import SliceSolver
 from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
@@ -50,7 +53,8 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.report.arrivals import ArrivalReport, simulate_arrivals
+from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, Placement, simulate_arrivals
+from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
 from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
@@ -58,6 +62,8 @@ from tinysplit_hil.bench.flash_report import FlashReport
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.timeline.simulated import simulated_timeline
+from tinysplit_hil.timeline.spans import Timeline
 
 DEFAULT_CALIBRATION_COUNT = 100
 
@@ -98,7 +104,7 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How splits are searched for.
+    """How splits are searched for: whole layers by `solver`, divided ones by `slice_solver`, by default the exact one.
 
     Without `slices`, layers are divided by channels where one of them has more weights than any board's flash.
     """
@@ -107,6 +113,7 @@ class Search:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     copies: Copies = Copies.NEVER
     slices: Slices | None = None
+    slice_solver: SliceSolver | None = None
     input_board: int = 0
     output_board: int = 0  # of a distributed network
 
@@ -131,6 +138,7 @@ class RunRequest:
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
     has_markers: bool = False
+    force: bool = False  # of check_output_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +171,16 @@ class RunReport:
 
 
 def run(request: RunRequest, messages: Console) -> RunReport:
-    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`."""
-    check_output_folder(request.out)
+    """Run all stages; the generated projects, the split file and the programs are in the folder `request.out`.
+
+    Raises ToolError while another command generates or builds in it.
+    """
+    with locked_folder(request.out):
+        return _run(request, messages)
+
+
+def _run(request: RunRequest, messages: Console) -> RunReport:
+    check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
     context = replace(context, has_markers=request.has_markers)
@@ -183,7 +199,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
     context = replace(context, settings=replace(context.settings, links=chosen.links, optimize=chosen.optimize))
     parts, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, parts, split.problem, split.assignments)
-    project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out)
+    project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out, force=request.force)
     check_samples(project, samples, request.measuring)
     build = build_folder(project, request.out, messages)
     build.check()
@@ -203,8 +219,10 @@ def split_network(context: Context, search: Search) -> Split:
         raise UsageError("--replicate gives boards the whole network: leave --slices out")
     with steps(context.messages, f"splitting {context.title}"):
         ends = (search.input_board, search.output_board)
-        own = (context.graph, context.boards, context.settings, search.slices, *ends, search.time_limit_s)
-        split = SliceRequest(*own).best(lambda: _solve(context, search), context.messages)
+        how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
+        split = SliceRequest(context.graph, context.boards, context.settings, *how).best(
+            lambda: _solve(context, search), context.messages
+        )
     if not split.distributions:
         _print_alternatives(context, split, search)
     return split
@@ -247,11 +265,33 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
         return front_of(problem, against, _solver(context, search), search.time_limit_s)
 
 
-def simulate(context: Context, split: SplitFile, frame_rate: float, input_count: int) -> ArrivalReport:
-    """Simulate `input_count` inputs at `frame_rate` per second. Raises InputError for another network's split."""
+def simulate(
+    context: Context, split: SplitFile, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
+) -> ArrivalReport:
+    """Simulate inputs on a split. Raises InputError for another network's split."""
     check_split_matches(split, context.graph, context.boards)
-    problem = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
-    return simulate_arrivals(problem, split.devices, split.copied_devices, frame_rate, input_count)
+    whole = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
+    placement = Placement(whole, split.devices, split.copied_devices)
+    how = split.distributions
+    if how:
+        check_distributions(context.graph, how, len(context.boards))
+        widths = split.bit_widths or BitWidths.of(context.graph, context.settings.bits)
+        parts = distribute(context.graph, how, len(context.boards), widths)
+        divided = distributed_widths(context.graph, parts, widths)
+        placement = Placement(make_problem(parts, context.boards, context.settings, divided), parts.boards)
+    return simulate_arrivals(placement, whole, arrivals, loss, keeps_events=keeps_events)
+
+
+def timeline_of(context: Context, report: ArrivalReport) -> Timeline:
+    """Return the timeline of a simulation that kept its events."""
+    if report.simulation is None:
+        raise UsageError("an ideal period has no timeline")
+    links, names = context.settings.link_settings, [board.name for board in context.boards]
+    pairs = combinations(range(len(names)), 2)
+    bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
+    found = report.simulation.simulated
+    title = f"{counted(len(found.passages), 'inference')} of {context.title}"
+    return simulated_timeline(title, names, bauds, found.events)
 
 
 def quantize_network(
@@ -274,7 +314,6 @@ def distribute_network(
     """Return the parts of a quantized network, where its layers are divided over boards, and the board of each."""
     if how is None:
         return quantized, ()
-    check_distributions(quantized.graph, how, len(context.boards))
     parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
     found = distribute_quantized(quantized, parts)
     for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
@@ -298,14 +337,15 @@ def write_projects(
     split: SplitFile,
     calibration_samples: int,
     out: Path,
+    *,
+    force: bool = False,
 ) -> Project:
-    """Write one PlatformIO project per board and the split file. Raises InputError where `out` cannot be used."""
+    """Write one PlatformIO project per board and the split file. The errors are those of `whole_folder`."""
     with steps(context.messages, f"generating {out}"):
         bauds = (context.settings.baud, context.settings.host_baud)
         files = (calibration_samples, onnx.load(context.model), out)
-        project = generate(quantized, plans, bauds, *files, context.mlperf, has_markers=context.has_markers)
-        write_split(out / SPLIT_NAME, split)
-    return project
+        markers = context.has_markers
+        return generate(quantized, plans, bauds, *files, context.mlperf, split=split, has_markers=markers, force=force)
 
 
 def generate_folder(
@@ -316,24 +356,28 @@ def generate_folder(
     *,
     calibration_count: int = DEFAULT_CALIBRATION_COUNT,
     goal: Goal | None = None,
+    force: bool = False,
 ) -> Project:
     """Run the stages between a split file and the projects: quantize, plan, write.
 
     Raises InputError for a split of another network or other boards, for unusable samples, and where `out` cannot be
-    used; UsageError and CheckFailedError as the stages do.
+    used; UsageError and CheckFailedError as the stages do; ToolError while another command generates or builds in it.
     """
     check_split_matches(split, context.graph, context.boards)
+    if split.distributions:
+        check_distributions(context.graph, split.distributions, len(context.boards))
     if split.slices and (goal or context.mlperf):
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
-    check_output_folder(out)
-    samples = load_samples(calibration, context.graph).first(calibration_count)
-    quantized = quantize_network(context, samples, goal, split.devices)
-    quantized, assignments = distribute_network(context, quantized, split.distributions)
-    problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
-    plans = plan_boards(context, quantized, problem, assignments or split.assignments)
-    return write_projects(context, quantized, plans, split, len(samples.x), out)
+    with locked_folder(out):
+        check_output_folder(out, force=force)
+        samples = load_samples(calibration, context.graph).first(calibration_count)
+        quantized = quantize_network(context, samples, goal, split.devices)
+        quantized, assignments = distribute_network(context, quantized, split.distributions)
+        problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+        plans = plan_boards(context, quantized, problem, assignments or split.assignments)
+        return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
 
 
 def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tinysplit.common.tables import shortened
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit_hil.report import MeasureReport
@@ -14,6 +15,7 @@ from tinysplit_hil.stream import Stream
 from tinysplit_hil.timeline.layer_parts import PartTimes
 from tinysplit_hil.timeline.report import print_timeline_report
 
+_NAME_WIDTH = 11  # of a layer: these tables fit 80 columns
 TIMES = ("est. ms", "meas. ms", "diff.")
 
 # Santamaria 2021, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
@@ -79,7 +81,7 @@ def _tensor(cut: ProjectCut) -> str:
 
 def _layer_name(layer: ProjectLayer) -> str:
     """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
-    return f"{layer.part.layer}: {layer.part}" if layer.part else layer.name
+    return f"{layer.part.layer}: {layer.part}" if layer.part else shortened(layer.name, _NAME_WIDTH)
 
 
 def _part_table(report: MeasureReport) -> Table:
@@ -88,7 +90,8 @@ def _part_table(report: MeasureReport) -> Table:
     numbers = ("est.", "computing", "waiting", "transfers", "all")
     _columns(table, "#", "layer", "board", "part", *numbers, labels=("layer",))
     for row in report.parts:
-        table.add_row(str(row.layer or ""), row.name, str(row.board), str(row.part or ""), *_part_times([row]))
+        name = shortened(row.name, _NAME_WIDTH)
+        table.add_row(str(row.layer or ""), name, str(row.board), str(row.part or ""), *_part_times([row]))
     table.add_section()
     for board in report.project.boards:
         own = [row for row in report.parts if row.board == board.number]

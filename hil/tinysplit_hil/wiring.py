@@ -87,6 +87,8 @@ def run_wiring_test(
     folder: Path,
     messages: Console,
     programmer: ProgrammerName = ProgrammerName.OPENOCD,
+    *,
+    force: bool = False,
 ) -> WiringFile:
     """Generate and build the programs of a wiring test in `folder`, flash real boards that lack them, and run them.
 
@@ -97,7 +99,7 @@ def run_wiring_test(
     """
     check_rig(rig)
     candidates = candidates_of(request.boards, request.links, is_auto=request.is_auto)
-    project = generate_wiring_test(request.boards, candidates.links, request.links.driver, folder)
+    project = generate_wiring_test(request.boards, candidates.links, request.links.driver, folder, force=force)
     with steps(messages, f"building the wiring test of {counted(len(request.boards), 'board')} in {folder}"):
         build_projects([folder / board.directory for board in project.boards])
     for link in project.links:

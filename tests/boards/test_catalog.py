@@ -366,6 +366,11 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("cpm = 307", "cpm = 307\ncolour = 1", "broken.toml: published.colour is no known key"),
         ('source = "UM2324 STM32', '# source = "', "broken.toml: source is missing"),
         ("stm32g071rbt6", "stm32g071rbt9", "stm32g071rbt9: modm-devices does not know this part"),
+        (
+            "stm32g071rbt6",
+            "stm32f103rbt6",
+            "stm32f103rbt6: there is no firmware for the family stm32f1, only for stm32g0",
+        ),
         ("[published]", "[published", "broken.toml: not a TOML file"),
         ("[power]", "[hse]\nhz = 8_000_000\n[power]", "broken.toml: hse.source is missing"),
     ],
@@ -378,3 +383,9 @@ def test_a_mistake_in_a_board_file_is_named(edited: Path, old: str, new: str, me
         load_board("broken")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_board_file_that_is_no_text_is_named(edited: Path) -> None:
+    edited.write_bytes(b'title = "\xff"\n')
+    with pytest.raises(InputError, match=r"broken\.toml: not a TOML file"):
+        load_board("broken")

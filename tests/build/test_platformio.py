@@ -63,12 +63,16 @@ def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
     assert elf.with_suffix(".map").is_file()
 
 
+NAMES = ("a $b$(c) ", "a;b 'c' \"d\" \u00e9 #%,=")  # that shells, SCons, make or Tcl might take for something else
+
+
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
     shutil.rmtree(cache / "tinysplit", ignore_errors=True)  # both callers want to prepare
-    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in "ab"]
+    pairs = [[make_project(tmp_path / f"{caller}{n}") for n in range(2)] for caller in NAMES]
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(build.build_projects, pairs))
     assert all(elf.is_file() for elves in results for elf in elves)
+    assert len(list(tmp_path.iterdir())) == len(NAMES) * 2  # and no stray folder
 
 
 def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:
@@ -79,6 +83,24 @@ def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Pat
     (elf,) = build.build_projects([project])
     with elf.open("rb") as stream:
         assert ELFFile(stream).get_section_by_name(".text")["sh_addr"] >= 0x08001000
+
+
+def test_what_is_built_already_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project(tmp_path / "board")
+    (elf,) = build.build_projects([project])
+    started: list[Path] = []
+    monkeypatch.setattr(build, "_build", lambda directories, _: started.extend(directories))
+    built: list[Path] = []
+    assert build.build_projects([project], built.append) == [elf]
+    assert (built, started) == ([project], [])
+    for changed in (project / "src" / "main.c", project / "platformio.ini", elf):
+        before = changed.read_bytes()
+        changed.write_bytes(before + b"\n")
+        build.build_projects([project])
+        assert started.pop() == project
+        changed.write_bytes(before)
+    build.build_projects([project])
+    assert started == []
 
 
 def test_builds_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +129,40 @@ def test_a_compile_error_is_named_with_the_log(tmp_path: Path) -> None:
     assert str(project / build.LOG_IN_PROJECT) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "missing" in (project / build.LOG_IN_PROJECT).read_text()
+
+
+LOG = """\
+Processing system (platform: tinysplit_system)
+--------------------------------------------------------------------------------
+Verbose mode can be enabled via `-v, --verbose` option
+{}
+========================== [FAILED] Took 0.90 seconds ==========================
+
+Environment    Status    Duration
+-------------  --------  ------------
+system         FAILED    00:00:00.903
+==================== 1 failed, 0 succeeded in 00:00:00.903 ====================
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("src/a.c:1:14: error: first\nsrc/b.c:2:1: error: second", "src/a.c:1:14: error: first"),
+        ("Error: Nothing to build. Please put files", "Error: Nothing to build. Please put files"),
+        (
+            "ModuleNotFoundError: No module named 'x':\n  File \"a\", line 1:",
+            "ModuleNotFoundError: No module named 'x'",
+        ),
+        (
+            "Platform Manager: Installing nosuch\nHTTPClientError: ",
+            "Platform Manager: Installing nosuch: HTTPClientError",
+        ),
+        ("stopped by a script", "stopped by a script"),
+    ],
+)
+def test_the_error_is_found_in_a_log(text: str, line: str) -> None:
+    assert build.first_error(LOG.format(text)) == line
 
 
 def test_flash_that_overflows_is_named(tmp_path: Path) -> None:

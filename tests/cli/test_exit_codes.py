@@ -133,7 +133,7 @@ def test_a_file_in_place_of_the_parent_folder_ends_with_3(folder: Path, tmp_path
     (tmp_path / "file").write_text("no folder")
     out = tmp_path / "file" / "out"
     line = run("split", MODEL, *TWO_G0, "-o", str(out / "split.json"), expect=BAD_INPUT)
-    assert "cannot be written (Not a directory)" in line
+    assert "cannot be written: there is no folder" in line
     split = str(folder / "split.json")
     line = run("generate", MODEL, "--split", split, "-s", CALIBRATION, "-o", str(out), expect=BAD_INPUT)
     assert "out cannot be written (File exists)" in line

@@ -1,6 +1,7 @@
 """`tinysplit flash` with the real OpenOCD on virtual boards, which boot what was flashed and measure."""
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def _openocd(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(
     names: tuple[str, str], tmp_path: Path
 ) -> None:
-    _, folder = example.shared_example(*names)
+    folder = Path(shutil.copytree(example.shared_example(*names)[1], tmp_path / "a $b; 'c' \"d\" \u00e9"))
     rig = tmp_path / "rig.toml"
     expected = json.loads(run("measure", str(folder), *SAMPLES))
     with served(folder, "--debug", "--erased", "-o", str(rig), temporary=tmp_path):

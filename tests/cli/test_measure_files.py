@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import example
-from command_line import USAGE, run
+from command_line import BAD_INPUT, USAGE, run
+from tinysplit.common.output_file import check_output_file
 
 BOARD = "nucleo_g071rb"
 SAMPLES = ("-s", str(example.SAMPLES), "--sample-count", "1")
@@ -28,14 +29,16 @@ def test_all_files(tmp_path: Path) -> None:
     spans = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
     assert len(spans) == len(printed["timeline"]["estimated"]) + len(printed["timeline"]["measured"])
     assert "same" in run("compare", str(save), str(save))
+    for path in paths:
+        check_output_file(path)  # they are ours: the next measurement may write them again
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_file_without_a_folder_is_refused_before_anything_is_measured(option: str, tmp_path: Path) -> None:
     arguments = (str(example.MODEL), "-b", BOARD, *SAMPLES, "-o", str(tmp_path / "out"))
     missing = tmp_path / "missing" / "file"
-    assert "cannot be written: there is no folder" in run("run", *arguments, option, str(missing), expect=USAGE)
-    assert "is a folder" in run("run", *arguments, option, str(tmp_path), expect=USAGE)
+    assert "cannot be written: there is no folder" in run("run", *arguments, option, str(missing), expect=BAD_INPUT)
+    assert "is a folder" in run("run", *arguments, option, str(tmp_path), expect=BAD_INPUT)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,6 +1,8 @@
 """The options of the splitting problem on the command line: what they do, and what contradicts itself."""
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 MODEL = str(example.MODEL)
 G0, H7 = ("-b", "nucleo_g071rb"), ("-b", "nucleo_h743zi")
-CHECK_FAILED, USAGE, BAD_INPUT = 1, 2, 3
+CHECK_FAILED, USAGE, BAD_INPUT, TOOL = 1, 2, 3, 4
 
 
 def split(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
@@ -113,6 +115,17 @@ def test_pareto(against: str) -> None:
         (("--max-period", "nan"), USAGE, "a maximum period of nan s excludes every split"),
         (("--max-energy", "0"), USAGE, "a maximum energy of 0 J excludes every split"),
         (("--solver", "magic"), USAGE, "unknown solver 'magic': use one of auto, exhaustive"),
+        (
+            ("--solver", "geometric"),
+            USAGE,
+            "--solver geometric divides layers: it needs --slices rows, channels or auto",
+        ),
+        (("--solver", "exact", "--slices", "none"), USAGE, "--solver exact divides layers: it needs --slices"),
+        (
+            ("--solver", "geometric", "--slices", "rows", "--objective", "throughput"),
+            USAGE,
+            "--solver geometric minimises latency or energy: use --solver exact for throughput",
+        ),
         (G0 * 63, USAGE, "65 boards are too many: a split has at most 64"),
         (
             ("--max-energy", "1e-9"),
@@ -133,6 +146,23 @@ def test_what_contradicts_itself(arguments: tuple[str, ...], code: int, words: s
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("error: "))
     assert words in line
     assert not (tmp_path / "s.json").exists()
+
+
+def test_a_geometric_program_is_compared_with_whole_layers(tmp_path: Path) -> None:
+    printed, notes = split(tmp_path, *G0, *G0, "--baud", "9600", "--slices", "rows", "--solver", "geometric")
+    assert min(printed["tightening"]["steps"][-1]["sums_of_shares"]) > 0.99
+    assert re.search(r"latency: \d+\.\d\d ms with --solver geometric, 4\d\.\d\d ms with whole layers", notes)
+    assert "whole layers are taken" in notes
+    assert printed["slices"] is None
+
+
+def test_a_geometric_program_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    arguments = ["split", MODEL, *G0, *G0, "--slices", "rows", "--solver", "geometric", "-o", str(tmp_path / "s.json")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == TOOL, result.output
+    assert "error: geometric programs need cvxpy: " in result.stderr
+    assert "-m pip install 'cvxpy" in result.stderr
 
 
 def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,10 +193,10 @@ def test_a_rig_file_of_somebody_else_is_kept(folder: Path, tmp_path: Path) -> No
     rig = tmp_path / "rig.toml"
     rig.write_text('[[board]]\nport = "/dev/ttyACM0"\n')
     line = run("virtual", str(folder), "-o", str(rig), expect=BAD_INPUT)
-    assert line == f"error: {rig} exists and is not of `tinysplit virtual`: choose another file with -o"
+    assert line == f"error: {rig} exists and was not written by tinysplit: name another file, or overwrite with --force"
     assert "ttyACM0" in rig.read_text()
     line = run("virtual", str(folder), "-o", str(tmp_path / "no" / "rig.toml"), expect=BAD_INPUT)
-    assert "cannot be written (No such file or directory): choose another file with -o" in line
+    assert "cannot be written: there is no folder" in line
 
 
 @pytest.mark.slow

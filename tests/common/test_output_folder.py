@@ -1,13 +1,11 @@
-import json
-import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from fake_rig import make_project
 from tinysplit.common.errors import InputError
-from tinysplit.common.output_folder import check_output_folder, whole_folder, write_whole_file
-from tinysplit.common.project_files import MANIFEST_NAME
+from tinysplit.common.output_folder import check_output_folder, whole_folder
+from tinysplit.common.project_files import ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME
 
 
 def test_a_new_folder_appears_with_its_parents(tmp_path: Path) -> None:
@@ -20,29 +18,63 @@ def test_a_new_folder_appears_with_its_parents(tmp_path: Path) -> None:
 
 
 def generated_folder(path: Path) -> Path:
-    path.mkdir()
-    project = make_project()
-    project.write(path)
-    for board in project.boards:
-        (path / board.directory).mkdir()
-        (path / board.directory / "stale").write_text("x")
+    with whole_folder(path) as folder:
+        for name in ("board1/src/main.c", "board2/src/main.c", "model.onnx"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("x")
     return path
+
+
+def generate_again(out: Path, text: str = "x", *, force: bool = False) -> None:
+    with whole_folder(out, force=force) as folder:
+        (folder / "board1" / "src").mkdir(parents=True)
+        (folder / "board1" / "src" / "main.c").write_text(text)
 
 
 def test_an_older_generated_folder_is_replaced(tmp_path: Path) -> None:
     out = generated_folder(tmp_path / "out")
-    with whole_folder(out) as folder:
-        (folder / "new").write_text("x")
-    assert [path.name for path in out.iterdir()] == ["new"]
+    generate_again(out)
+    assert sorted(path.name for path in out.iterdir()) == ["board1", LIST_NAME]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_folder_of_another_version_is_replaced(tmp_path: Path) -> None:
+def test_the_list_is_one_of_sha256sum(tmp_path: Path) -> None:
     out = generated_folder(tmp_path / "out")
-    manifest = json.loads((out / MANIFEST_NAME).read_text())
-    del manifest["model"]
-    (out / MANIFEST_NAME).write_text(json.dumps(manifest))
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", LIST_NAME], cwd=out, check=True)
+
+
+def test_what_the_user_changed_or_added_is_named_and_deleted_by_force_only(tmp_path: Path) -> None:
+    out = generated_folder(tmp_path / "out")
+    (out / "board1" / "src" / "main.c").write_text("changed")
+    (out / "board2" / "notes.txt").write_text("precious")
+    (out / "link").symlink_to(tmp_path)
+    names = "board1/src/main.c, board2/notes.txt, link"
+    with pytest.raises(InputError, match=rf"changed or added since it was generated \({names}\).* --force"):
+        generate_again(out)
+    assert (out / "board2" / "notes.txt").read_text() == "precious"
+    generate_again(out, force=True)
     check_output_folder(out)
+    assert not (out / "board2").exists()
+
+
+def test_force_deletes_no_folder_that_was_not_generated(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="not generated"):
+        generate_again(tmp_path, force=True)
+
+
+@pytest.mark.parametrize("text", ["x", "changed"])
+def test_builds_stay_and_programs_where_nothing_has_changed(text: str, tmp_path: Path) -> None:
+    out = generated_folder(tmp_path / "out")
+    elf, other = (out / board / ELF_IN_PROJECT for board in ("board1", "board2"))
+    for built in (elf, elf.with_name("main.o"), other, out / "board1" / "build" / "CMakeCache.txt"):
+        built.parent.mkdir(parents=True, exist_ok=True)
+        built.write_text("built")
+    generate_again(out, text)
+    assert elf.with_name("main.o").is_file()
+    assert (out / "board1" / "build" / "CMakeCache.txt").is_file()
+    assert elf.is_file() == (text == "x")
+    assert not other.exists()
 
 
 def test_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -51,12 +83,6 @@ def test_something_else_is_left_alone(tmp_path: Path) -> None:
         check_output_folder(tmp_path)
     with pytest.raises(InputError, match="is a file"):
         check_output_folder(tmp_path / "thesis.txt")
-
-
-def test_a_file_with_the_manifests_name_makes_no_generated_folder(tmp_path: Path) -> None:
-    (tmp_path / MANIFEST_NAME).write_text("{}")
-    with pytest.raises(InputError, match="contains files that were not generated"):
-        check_output_folder(tmp_path)
 
 
 def test_the_users_files_in_a_generated_folder_are_safe(tmp_path: Path) -> None:
@@ -68,6 +94,13 @@ def test_the_users_files_in_a_generated_folder_are_safe(tmp_path: Path) -> None:
         check_output_folder(generated_folder(tmp_path / "other") / "inside")
 
 
+def test_a_folder_of_a_version_without_the_list_has_to_be_removed(tmp_path: Path) -> None:
+    out = generated_folder(tmp_path / "out")
+    (out / LIST_NAME).rename(out / MANIFEST_NAME)
+    with pytest.raises(InputError, match="name a new folder, or remove it if it is of an older tinysplit"):
+        check_output_folder(out, force=True)
+
+
 def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -75,20 +108,6 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
         (folder / "new").write_text("x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "new").is_file()
-
-
-def test_a_file_is_written_whole_and_devices_stay_devices(tmp_path: Path) -> None:
-    write_whole_file(tmp_path / "file", "text")
-    assert (tmp_path / "file").read_text() == "text"
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole_file(pipe, "through")
-    assert os.read(reader, 100) == b"through"
-    os.close(reader)
-    assert pipe.is_fifo()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_whole_file(tmp_path / "missing" / "file", "text")
 
 
 def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.explore import workers as workers_module
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
-from tinysplit.explore.exploration import Exploration, explore
+from tinysplit.explore.exploration import Exploration, explore, journal_name
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
@@ -200,7 +200,20 @@ def test_a_journal_of_other_costs_is_refused(tmp_path: Path) -> None:
         Journal(path, {"cost_model": "b"})
 
 
-@pytest.mark.parametrize("text", ["no json\n", '{"schema_version": 1, "cost_model": "a"}\n{"model": 1}\n', "[]\n"])
+def test_the_usual_journal_is_another_one_for_other_conditions() -> None:
+    name = journal_name(SPACE, SETTINGS, 5.0)
+    assert journal_name(replace(SPACE, bauds=(9600,), boards=BOARDS[::-1]), SETTINGS, 5.0) == name  # may be continued
+    others = {
+        journal_name(replace(SPACE, boards=BOARDS[:2]), SETTINGS, 5.0),
+        journal_name(SPACE, replace(SETTINGS, bits_per_byte=11), 5.0),
+        journal_name(SPACE, SETTINGS, 6.0),
+    }
+    assert len(others - {name}) == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["no json\n", "no line", '{"schema_version": 1, "cost_model": "a"}\n{"model": 1}\n', "[]\n"]
+)
 def test_what_is_no_journal_stays_as_it_is(text: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text(text)

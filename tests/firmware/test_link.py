@@ -5,11 +5,14 @@ tests/c/link_line.c checks each tensor, the time, and that a run without faults 
 
 import subprocess
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from firmware_on_host import LINK_SOURCES, compile_host
 from profiles import cases
+from simulated_link import transfer_times
+from tinysplit.split.simulation.loss import Loss
 
 SEEDS = cases(quick=3, full=20, nightly=300)
 NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)
@@ -39,6 +42,20 @@ def test_a_tensor_takes_the_bytes_that_the_protocol_says(link_line: Path, size: 
     assert 0 <= totals["wire_a"] - tensors * per_tensor <= 4 * hello + 11
     if size >= 1024:
         assert size / (per_tensor + 11) > 0.97
+
+
+@pytest.mark.parametrize(("per_million", "error"), [(100, 0.03), (1000, 0.1)])
+def test_the_simulation_repeats_as_the_links_do(link_line: Path, per_million: int, error: float) -> None:
+    baud, size, seeds, tensors = 115_200, 2700, 30, 5
+    options = {"baud": baud, "bytes": size, "tensors": tensors, "seeds": seeds, "again": 0, "span": 1}
+    clean, lossy = (run(link_line, **options, lose=rate)["mean_ms"] for rate in (0, per_million * 1000))
+    times_s = [
+        [sum(transfer_times(baud, size, Loss(rate, seed), tensors)) / tensors for seed in range(seeds)]
+        for rate in (0.0, per_million / 1e6)
+    ]
+    simulated = mean(times_s[1]) / mean(times_s[0])
+    assert simulated > 1.05
+    assert simulated == pytest.approx(lossy / clean, rel=error)
 
 
 def test_numbers_wrap(link_line: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from serial.tools import list_ports
 
 from bench import SERIALS, Desk, desk_in
-from command_line import TOOL, USAGE, run
+from command_line import BAD_INPUT, TOOL, USAGE, run
 from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.bench.stlink import PRODUCTS
 
@@ -89,5 +89,5 @@ def test_a_missing_command_is_one_line() -> None:
 
 
 def test_a_rig_file_that_cannot_be_written(desk: Desk) -> None:
-    line = run("bench", "discover", "-o", str(desk.folder / "no" / "rig.toml"), expect=TOOL)
-    assert line.endswith("rig.toml: No such file or directory")
+    line = run("bench", "discover", "-o", str(desk.folder / "no" / "rig.toml"), expect=BAD_INPUT)
+    assert "rig.toml cannot be written: there is no folder" in line

@@ -172,7 +172,7 @@ def test_layers_that_run_together_share_their_time(recording: Recording) -> None
     steps[2] = replace(steps[2], begin_s=steps[2].end_s)
     together = replace(recording, steps={**recording.steps, 1: steps})
     fused = TimelineReport(project.model_copy(update={"layers": (*pair, project.layers[2])}), (together,))
-    first, second, _ = (span for span in fused.timeline.measured if span.kind is Kind.LAYER)
+    first, second, _ = (span for span in fused.timeline.cases["measured"] if span.kind is Kind.LAYER)
     assert first.end_s == second.start_s
     assert (first.start_s, second.end_s) == (steps[1].begin_s, steps[2].end_s)
     assert first.seconds / second.seconds == pytest.approx(LAYER_TICKS[0] / LAYER_TICKS[1])
@@ -240,7 +240,7 @@ def test_the_trace_has_a_process_each_for_estimated_and_measured(report: Timelin
     assert layer["ts"] == pytest.approx(1e6 * (ENDS_S[1] - BEGIN_S), abs=1e6 * CLOSE_S)
     assert layer["dur"] == pytest.approx(1000, abs=1e6 * CLOSE_S)
     spans = [event for event in events if event["ph"] == "X"]
-    assert len(spans) == len(report.timeline.estimated) + len(report.timeline.measured)
+    assert len(spans) == len(list(report.timeline.spans))
 
 
 def test_files(report: TimelineReport, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_files(report: TimelineReport, tmp_path: Path) -> None:
     assert titles[0] == "layer 1 <&>: 9.000 ms from 0.000 ms"
     width = float(root.get("width", ""))
     boxes = [box for group in root.iter(f"{SVG}g") for box in group.iter(f"{SVG}rect")]
-    assert len(boxes) == len(titles) == len(report.timeline.estimated) + len(report.timeline.measured)
+    assert len(boxes) == len(titles) == len(list(report.timeline.spans))
     assert all(0 < float(box.get("x", "")) + float(box.get("width", "")) <= width for box in boxes)
     assert json.loads(trace.read_text(encoding="utf-8"))["displayTimeUnit"] == "ms"
     assert json.loads(json.dumps(report.to_json()))["measured"][0]["title"] == "input"

@@ -71,15 +71,16 @@ def test_a_timeline(project: Project, folder: Path) -> None:
         measurement = measure(project, rig, inputs)
         report = TimelineReport(project, record_inferences(project, rig, inputs))
     timeline, (part,) = report.timeline, report.parts
+    measured = timeline.cases["measured"]
     assert timeline.uncertainty_s < 20e-6
-    layers = [span for span in timeline.measured if span.kind is Kind.LAYER]
+    layers = [span for span in measured if span.kind is Kind.LAYER]
     own_s = [layer.seconds.mean for layer in measurement.layers]
     assert [span.seconds for span in layers] == pytest.approx(own_s, rel=0.02, abs=10e-6)
-    assert max(span.end_s for span in timeline.measured if span.row.name == "board 2") == pytest.approx(
+    assert max(span.end_s for span in measured if span.row.name == "board 2") == pytest.approx(
         measurement.i_s.mean, rel=0.01
     )
-    wire = next(span for span in timeline.measured if span.kind is Kind.WIRE)
-    taken = next(span for span in timeline.measured if span.kind is Kind.COPY and span.row.name == "board 2")
+    wire = next(span for span in measured if span.kind is Kind.WIRE)
+    taken = next(span for span in measured if span.kind is Kind.COPY and span.row.name == "board 2")
     assert wire.start_s >= layers[-2].end_s
     assert layers[-1].start_s == pytest.approx(taken.end_s, abs=10e-6)
     assert part.t_s == pytest.approx(measurement.t_s.mean, rel=0.002)

@@ -93,11 +93,30 @@ def test_a_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         native.library.__wrapped__()
 
 
-def test_a_missing_package_is_reported() -> None:
+# A finder whose import fails as that of a Unicorn without its library does.
+BROKEN = """
+class Finder:
+    def find_spec(self, name, *_):
+        if name == 'unicorn':
+            raise ImportError('no library')
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize(
+    ("unicorn", "says"),
+    [
+        ("sys.modules['unicorn'] = None", "need the package unicorn ("),
+        (BROKEN, "need Unicorn and Capstone (no library)"),
+    ],
+    ids=["missing", "broken"],
+)
+def test_a_package_that_cannot_be_imported_is_reported(unicorn: str, says: str) -> None:
     code = (
-        "import sys; sys.modules['unicorn'] = None\n"
+        f"import sys; {unicorn}\n"
         "from tinysplit.common.errors import ToolError\n"
         "try:\n    import tinysplit_hil.virtual\nexcept ToolError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install tinysplit[virtual]" in done.stdout
+    assert says in done.stdout
+    assert "-m pip install 'capstone>=5.0' 'unicorn>=2.1.4'" in done.stdout

@@ -49,7 +49,7 @@ GOOD = np.zeros((4, 2, 1, 3), np.float32)
         ({"x": np.zeros((4, 3, 2, 1))}, "has the shape 4x3x2x1, but the network wants Nx2x1x3"),
         ({"x": GOOD[0]}, "has the shape 2x1x3, but the network wants Nx2x1x3"),
         ({"x": np.float32(1)}, "has the shape (), but"),
-        ({"x": np.where(np.arange(4) == 2, np.nan, 0)[:, None, None, None] + GOOD}, "in 1 samples, first in sample 2"),
+        ({"x": np.where(np.arange(4) == 2, np.nan, 0)[:, None, None, None] + GOOD}, "in 1 samples, first in sample 3"),
         ({"x": GOOD + np.inf}, "NaN or infinity in 4 samples"),
         ({"x": GOOD.astype(np.float64) + 1e300}, "NaN or infinity in 4 samples"),
         ({"x": GOOD[:0]}, "holds no samples"),

@@ -43,6 +43,13 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     assert "no ONNX file" in refusal(whole)
 
 
+def test_a_model_without_operators(tmp_path: Path) -> None:
+    path = tmp_path / "none.onnx"
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3])
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "none", [value], [value])), path)
+    assert "has a network without operators" in refusal(path)
+
+
 def test_invalid_model(tmp_path: Path) -> None:
     builder = a_map()
     builder.node("Relu", "surplus")

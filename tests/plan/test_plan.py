@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, WIDTHS, chain, dense, diamond, problem, steps
 from profiles import cases
 from tinysplit.boards.catalog import load_board
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels import Direct
 from tinysplit.memory.layout import BufferId, layer_ram_bytes
@@ -170,14 +171,25 @@ def test_a_sum_lies_where_an_input_did() -> None:
 
 
 def test_an_arena_that_does_not_fit_is_named() -> None:
-    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs an arena of 44"):
+    with pytest.raises(
+        CheckFailedError,
+        match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs an arena of 44.*, most of it for layer \d+ '",
+    ):
         make_plan(chain(), 8, (G0,), problem(chain(), 1, ram_bytes=40), (0, 0, 0, 0), LINKS)
 
 
 def test_too_few_link_uarts_are_named() -> None:
     boards = (G0, load_board("nucleo_l412kb"), G0, G0)
-    with pytest.raises(UsageError, match=r"board 2 \(nucleo_l412kb\) has 1 link UARTs"):
+    with pytest.raises(UsageError, match=r"board 2 \(nucleo_l412kb\) has 1 link UART, .* 2 boards \(1, 3\)"):
         make_plan(chain(), 8, boards, problem(chain(), 4), (0, 1, 2, 3), LINKS)
+
+
+def test_boards_that_no_links_join_are_named() -> None:
+    own = problem(chain(), 2)
+    apart = Links(((((inf,) * 2,) * 2),) * 4, ((False,) * 2,) * 4)
+    says = r"board 2 \(nucleo_g071rb\) needs 33 bytes of the output of layer 2 from board 1 \(.*\), and no links join"
+    with pytest.raises(InputError, match=says):
+        make_plan(chain(), 8, (G0, G0), replace(own, links=apart), (0, 0, 1, 1), LINKS)
 
 
 def test_a_baud_rate_that_a_uart_cannot_make_is_refused() -> None:

@@ -119,6 +119,13 @@ def test_damaged_content(path: Path, changes: dict[str, Any], says: str) -> None
     assert says in message(path)
 
 
+def test_negative_sizes_and_times(path: Path) -> None:
+    (cut,) = json.loads(path.read_text())["cuts"]
+    for key in ("payload_bytes", "seconds"):
+        change(path, cuts=[{**cut, key: -1}])
+        assert f"cuts 1, {key} has to be at least 0" in message(path)
+
+
 def test_made_for_another_model(path: Path) -> None:
     other = mobilenet_v1(0.25)
     with pytest.raises(InputError) as caught:

@@ -209,7 +209,7 @@ def test_constant_and_lost_channels_are_named(tmp_path: Path) -> None:
     assert list(quantization_warnings(quantize(graph, formats, 8), statistics)) == [
         "input 'x': channel 3 of 4 is constant in all samples: dead channels, or samples that do not cover the range",
         (
-            "layer 'scale': channels 3, 4 of 4 are constant in all samples: dead channels, "
+            "layer 'scale': channel 3 of 4 is constant in all samples: dead channels, "
             "or samples that do not cover the range"
         ),
         (

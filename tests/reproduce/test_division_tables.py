@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from tinysplit.common.extras import install_line
 from tinysplit.reproduce import division_tables
 from tinysplit.reproduce.division_figures import KNOWN_DIFFERENCES
 from tinysplit.reproduce.division_models import (
@@ -187,7 +188,6 @@ def test_without_cvxpy_the_other_tables_are_printed(monkeypatch: pytest.MonkeyPa
     assert {row.source for row in reproduction.rows} == {"Santamaria 2021", "Mukherjee 2022"}
     text = StringIO()
     print_reproduction(reproduction, Console(file=text, width=80))
-    assert text.getvalue().splitlines()[-1] == (
-        "left out: Carballo-Hernández 2023: geometric programs need cvxpy: pip install 'tinysplit[geometric]'"
-    )
+    left_out = f"left out: Carballo-Hernández 2023: geometric programs need cvxpy: {install_line('geometric')}"
+    assert text.getvalue().splitlines()[-1] == left_out
     assert reproduction.to_json()["left_out"] == reproduction.left_out

@@ -18,7 +18,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
-from tinysplit.split.report.arrivals import simulate_arrivals
+from tinysplit.split.report.arrivals import Arrivals
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
@@ -194,4 +194,4 @@ def test_nothing_holds_the_whole_network() -> None:
 )
 def test_arrivals_that_cannot_be_simulated(per_second: float, count: int, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        simulate_arrivals(two_stages(), (0, 1), (), per_second, count)
+        Arrivals.at_rate(per_second, count)

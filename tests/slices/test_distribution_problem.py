@@ -1,24 +1,30 @@
 """The choice of distributions as a problem: options, costs of parts, and its value beside that of the firmware."""
 
+from itertools import pairwise
 from math import inf
 
+import numpy as np
 import pytest
 
 from networks import tiny_cnn
+from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.parts import needed_rows
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.distribution_problem import DistributionModel
-from tinysplit.slices.exact.problem import value_of
+from tinysplit.slices.exact.problem import Choice, DistributionProblem, value_of
 from tinysplit.slices.exact.search import best_choice
-from tinysplit.slices.options import roundings
+from tinysplit.slices.options import FEW_BOARDS, MOST_DIVISIONS, OptionSet, roundings
 from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.topology import NETWORK_INPUT
 
-G0 = load_board("nucleo_g071rb")
+G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
 BOTH = (Axis.ROWS, Axis.CHANNELS)
 
 
@@ -40,6 +46,20 @@ def model_of(settings: CostSettings, output_board: int = 0) -> DistributionModel
 )
 def test_roundings_keep_the_sum(speeds: tuple[float, ...], total: int, expected: list[tuple[int, ...]]) -> None:
     assert list(roundings(speeds, total)) == expected
+
+
+@pytest.mark.parametrize(("n_boards", "sets"), [(2, 1), (4, 11), (5, 10), (8, 28)])
+def test_many_boards_have_few_options(n_boards: int, sets: int) -> None:
+    """Of five and more boards neighbours alone, at least once each, most boards first."""
+    graph, order = tiny_cnn(), tuple(range(n_boards))
+    words = dict.fromkeys(range(len(graph.layers)), 1)
+    options = OptionSet(graph, order, (1.0,) * n_boards, (Axis.ROWS,), words, needed_rows(graph)).of(0)
+    assert len(options) <= n_boards + MOST_DIVISIONS
+    divided = [each.owners for each in options.distributions if not each.is_whole]
+    assert len(set(divided)) == sets
+    assert divided[0] == order
+    is_run = [all(b == a + 1 for a, b in pairwise(owners)) for owners in divided]
+    assert all(is_run) == (n_boards != FEW_BOARDS)
 
 
 def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
@@ -66,3 +86,29 @@ def test_the_model_is_not_above_the_firmware(baud: int, output_board: int) -> No
     firmware = evaluate(problem, parts.boards)
     assert found.value <= firmware.i_s * (1 + 1e-9)
     assert found.value > 0.8 * firmware.i_s
+
+
+@pytest.mark.parametrize("boards", [(G0, G0), (G0, F4, G0)])
+def test_random_choices_are_not_above_the_firmware(boards: tuple[Board, ...]) -> None:
+    """Halos leave early in both, all else when a part has ended; rows at a border take less than their share."""
+    graph, rng = tiny_cnn(), np.random.default_rng(0)
+    network = SlicedNetwork(graph, boards, CostSettings(baud=1_000_000), BitWidths.of(graph, 8), 0, 0)
+    order = tuple(range(len(boards)))
+    settings = network.linked(order)
+    costs = PartCosts(graph, boards, settings, network.widths)
+    model = DistributionModel.of(costs, order, BOTH, 0, 0)
+    for choice in (random_choice(model.problem, rng) for _ in range(12)):
+        layers = model.distributions(choice)
+        ways = [Distributions(layers, 0, 0, edges) for edges in (frozenset(range(len(layers))), frozenset[int]())]
+        found = [each.figures.i_s for how in ways if (each := network.generated(how, settings))]
+        assert value_of(model.problem, choice) <= min(found) * (1 + 1e-3)
+
+
+def random_choice(problem: DistributionProblem, rng: np.random.Generator) -> Choice:
+    """Return a choice that is allowed: each option with those of its sources."""
+    choice: list[int] = []
+    for stage in problem.stages:
+        sources = [0 if each.source == NETWORK_INPUT else choice[each.source] for each in stage.transitions]
+        ways = [each.allowed[source] for each, source in zip(stage.transitions, sources, strict=True)]
+        choice.append(int(rng.choice(np.flatnonzero(np.logical_and.reduce(ways)))))
+    return tuple(choice)

@@ -1,14 +1,17 @@
 """The exact choice of distributions, proved by enumeration on random problems."""
 
+from functools import partial
 from itertools import product
 from math import inf
 
 import numpy as np
 import pytest
 
+from fake_clock import fake_clock
+from profiles import cases
 from tinysplit.slices.exact.labels import Labels
 from tinysplit.slices.exact.problem import Arrivals, DistributionProblem, Stage, Transition
-from tinysplit.slices.exact.search import best_choice
+from tinysplit.slices.exact.search import best_choice, best_choices
 from tinysplit.split import clock
 from tinysplit.split.topology import NETWORK_INPUT
 
@@ -114,6 +117,20 @@ def test_random_problems_are_solved_as_by_enumeration() -> None:
     assert n_feasible > CASES / 2
 
 
+def test_the_best_five_choices_are_those_of_enumeration() -> None:
+    rng = np.random.default_rng(16)
+    for _ in range(cases(quick=30, full=60, nightly=2000)):
+        problem = random_problem(rng)
+        choices = product(*(range(stage.n_options) for stage in problem.stages))
+        wanted = sorted(value for value in map(partial(value_by_hand, problem), choices) if value < inf)[:5]
+        found = best_choices(problem, clock.now() + LONG_S, 5)
+        assert found.is_proved
+        assert found.values == pytest.approx(wanted)
+        assert len(set(found.choices)) == len(wanted)
+        assert [value_by_hand(problem, choice) for choice in found.choices] == pytest.approx(wanted)
+        assert found.pruned <= found.explored
+
+
 def test_a_bound_without_time_is_below_the_optimum() -> None:
     rng = np.random.default_rng(14)
     for _ in range(50):
@@ -121,6 +138,21 @@ def test_a_bound_without_time_is_below_the_optimum() -> None:
         best, hurried = best_choice(problem, clock.now() + LONG_S), best_choice(problem, clock.now() - 1)
         assert hurried.lower_bound <= best.value * (1 + 1e-9)
         assert hurried.value >= best.value * (1 - 1e-9)
+
+
+def test_a_pass_that_runs_out_of_time_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(16)
+    unproved = []
+    for readings in range(1, 6):
+        for problem in [random_problem(rng) for _ in range(20)]:
+            best = best_choice(problem, inf)
+            with monkeypatch.context() as patch:
+                fake_clock(patch, 1.0)
+                hurried = best_choice(problem, readings)
+            assert hurried.lower_bound <= best.value * (1 + 1e-9)
+            if hurried.lower_bound < hurried.value:
+                unproved.append(hurried.lower_bound)
+    assert max(unproved) > 0
 
 
 def test_merged_labels_are_nowhere_above_those_they_stand_for() -> None:

@@ -4,29 +4,17 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 
-from distributed_networks import distributed, distributed_cases
+from distributed_networks import distributed_cases
+from distributed_problems import made, overlapping
 from profiles import cases
-from tinysplit.boards.catalog import load_all
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.actions import Action, BoardAction, actions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.firmware import FirmwareSimulation
 from tinysplit.split.evaluate.steps import program
-from tinysplit.split.handoff import Handoff
-from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Problem
-from tinysplit.split.topology import NETWORK_INPUT, Cut
-
-BOARD, BAUD = "nucleo_f446re", 1_000_000  # which has three UARTs for links
-
-
-def made(case: tuple[QuantizedGraph, Distributions, int]) -> tuple[Problem, Assignment]:
-    quantized, how, n_boards = case
-    parts = distributed(quantized, how, n_boards)
-    settings, boards = CostSettings(baud=BAUD), load_all((BOARD,) * n_boards)
-    return make_problem(parts.graph, boards, settings, BitWidths.of_quantized(parts)), parts.graph.boards
+from tinysplit.split.problem import Assignment
+from tinysplit.split.topology import Cut
 
 
 @settings(max_examples=cases(quick=5, full=12, nightly=300))
@@ -69,31 +57,6 @@ def test_tensors_cross_a_link_in_the_order_of_their_grants(case: tuple[Quantized
             line = (sent[item].sender, sent[item].receiver)
             orders.setdefault(action, {}).setdefault(line, []).append(item)
     assert orders.get(Action.GRANT) == orders.get(Action.SEND)
-
-
-def overlapping() -> Problem:
-    """Two boards: layer 0 (1 s) and 2 (10 s) on the first, 1 (4 s), which reads 0, on the second; 3 (1 s) reads both.
-
-    Tensors cross in 3 s; a reply takes 0.5 s; a CPU works 0.25 s for a tensor that it sends and for one that comes.
-    """
-    free, seconds = float("inf"), (1.0, 4.0, 10.0, 1.0)
-    predecessors, boards = ((NETWORK_INPUT,), (0,), (0,), (1, 2)), (0, 1, 0, 0)
-    layers = tuple(
-        LayerCosts.alike(f"l{number}", 1, 1, 4, tuple(own if device == board else free for device in range(2)), sources)
-        for number, (own, board, sources) in enumerate(zip(seconds, boards, predecessors, strict=True))
-    )
-    table = ((0.0, 3.0), (3.0, 0.0))
-    cpu = ((0.25, 0.25),) * 5
-    handoff = Handoff(
-        wire_s=(table,) * 4,
-        reply_s=((0.0, 0.5), (0.5, 0.0)),
-        copy_s=cpu,
-        send_s=cpu,
-        receive_s=cpu,
-        host_s=((0.0, 0.0),) * 2,
-    )
-    devices = tuple(DeviceLimits(name, 9, 1000) for name in "xy")
-    return Problem(layers, devices, (table,) * 4, input_bytes=4, handoff=handoff, origins=(0, 1, 1, 2))
 
 
 def test_boards_compute_side_by_side() -> None:

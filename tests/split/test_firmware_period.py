@@ -8,17 +8,15 @@ from math import inf, isclose, isfinite
 import pytest
 
 from brute_force import BruteForce
+from pipelines import ROOMY, TIGHT, graph_times, pipeline
 from profiles import cases
 from random_problems import Kinds, random_problem
-from tinysplit.split.evaluate.arrivals import frames, through_split
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.event_graph import Edge
-from tinysplit.split.evaluate.firmware import simulate
 from tinysplit.split.evaluate.steps import Kind
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.handoff import Handoff
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.dag.search import dag_label_search
@@ -28,33 +26,6 @@ from tinysplit.split.topology import NETWORK_INPUT
 
 FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
 N_PROBLEMS = cases(quick=20, full=100, nightly=3000)
-ROOMY, TIGHT = 1000, 40
-
-
-def pipeline(ram_bytes: int, wire_s: float) -> Problem:
-    """Two layers of 10 s and 8 s on two boards with 40 bytes of arena; tensors of 20 bytes.
-
-    The host feeds 3 s and reads 1 s; a copy takes 0.25 s, a driver 0.5 s, a reply 0.125 s.
-    """
-    layers = tuple(LayerCosts.alike(name, 1, 40, 20, (seconds,) * 2) for name, seconds in (("a", 10.0), ("b", 8.0)))
-    table = ((0.0, wire_s), (wire_s, 0.0))
-    handoff = Handoff(
-        wire_s=(table, table),
-        reply_s=((0.0, 0.125), (0.125, 0.0)),
-        copy_s=((0.25, 0.25),) * 3,
-        send_s=((0.5, 0.5),) * 3,
-        receive_s=((0.5, 0.5),) * 3,
-        host_s=((3.0, 1.0),) * 2,
-    )
-    return Problem(
-        layers,
-        tuple(DeviceLimits(name, 9, ram_bytes) for name in "xy"),
-        (table, table),
-        objective=Objective.THROUGHPUT,
-        period_definition=Period.FIRMWARE,
-        input_bytes=20,
-        handoff=handoff,
-    )
 
 
 def test_one_board_computes_and_copies() -> None:
@@ -195,26 +166,13 @@ def test_an_interrupted_search_has_a_true_bound() -> None:
         assert split.lower_bound <= expected * (1 + 1e-9) <= split.objective * (1 + 2e-9), seed
 
 
-def test_arrivals_run_through_the_steps_of_the_firmware() -> None:
-    # An input alone: 3 to feed, 0.75, 10, 0.75 to send, 2 on the line, 0.75, 8, 0.75, 1 to read.
-    problem = pipeline(ROOMY, 2.0)
-    (only,) = through_split(problem, (0, 1), (5.0,))
-    assert (only.start_s, only.latency_s) == (5.0, 26.0)
-    # As fast as they are taken, outputs come every period.
-    passages = through_split(problem, (0, 1), (0.0,) * 20)
-    assert passages[-1].end_s - passages[-2].end_s == 11.5
-    # At a rate that the split sustains, every input takes as long as alone.
-    slow = through_split(problem, (0, 1), frames(20, 1 / 12.0))
-    assert {round(passage.latency_s, 9) for passage in slow} == {26.0}
-
-
 def test_random_arrivals_grow_by_the_period() -> None:
     for seed in range(cases(quick=20, full=100, nightly=1000)):
         problem = random_problem(seed, FIRMWARE)
         assignment = tuple(seed % len(problem.devices) for _ in problem.layers)
         figures = evaluate(problem, assignment)
         if isfinite(figures.period_s):
-            ends = [end for _, end in simulate(problem, assignment, (0.0,) * 40)]
+            ends = [end_s for _, end_s in graph_times(problem, assignment, (0.0,) * 40)]
             assert isclose(ends[-1] - ends[-2], figures.period_s, rel_tol=1e-9, abs_tol=1e-9), seed
 
 

@@ -27,7 +27,7 @@ from tinysplit.split.solvers.geometric.problem import (
     PartModel,
 )
 from tinysplit.split.solvers.geometric.program import Formulation, GeometricProgram
-from tinysplit.split.solvers.geometric.report import tightening_table
+from tinysplit.split.solvers.geometric.report import network_table, tightening_json, tightening_table
 from tinysplit.split.solvers.geometric.rounding import rounded_keeping_sums, rounded_to_nearest
 from tinysplit.split.solvers.geometric.tightening import Settings, equal_parts, tighten
 
@@ -227,7 +227,7 @@ def test_what_has_no_solution_is_named() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ToolError, match=r"need cvxpy: pip install 'tinysplit\[geometric\]'"):
+    with pytest.raises(ToolError, match=r"need cvxpy: .* -m pip install 'cvxpy"):
         tighten(TWO, Settings())
 
 
@@ -236,3 +236,40 @@ def test_a_part_without_channels_costs_and_uses_nothing() -> None:
     assert TWO.used(1, "flash", [(16, 0)]) == 0
     assert replace(TWO, side_by_side=True).layer_cost(0, (10, 6)) == 35
     assert TWO.transfers(0, 0) == ZERO
+
+
+def test_layers_may_have_the_same_shares() -> None:
+    free = problem(layer(16, (3, 5), (4, 1)), layer(8, (1, 1), (4, 1)))
+    tied = replace(free, same_shares=((0, 1),))
+    start = ((8.0, 8.0), (4.0, 4.0))
+    for of, same in ((free, False), (tied, True)):
+        first, second = GeometricProgram(replace(of, side_by_side=True), Formulation()).solve((1000, 1000), start)
+        assert (second[0] / 8 == pytest.approx(first[0] / 16, rel=1e-4)) is same
+
+
+def test_parts_of_one_layer_may_have_a_lower_bound() -> None:
+    bounded = replace(TWO.layers[0], min_channels=7.0)
+    found = tighten(replace(TWO, layers=(bounded, TWO.layers[0])), Settings(factors=(10,), keeps_sums=True))
+    assert min(found.channels[0]) >= 7
+    assert min(found.channels[1]) < 7
+
+
+def test_a_tightening_ends_with_its_time() -> None:
+    found = tighten(TWO, Settings(keeps_sums=True, renews_start=True, deadline_s=0.0))
+    assert len(found.steps) == 1
+    assert found.shares(found.accepted)[0] < Settings.threshold
+    assert sum(found.channels[0]) == 16
+
+
+def test_the_steps_of_a_network_are_a_line_each() -> None:
+    found = tighten(replace(TWO, layers=TWO.layers * 2), Settings(factors=(10,), keeps_sums=True))
+    console = Console(width=100, file=StringIO())
+    console.print(network_table(found, "ms"))
+    heading, *lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert "least sum of shares" in heading
+    assert "latency, ms" in heading
+    assert len(lines) == len(found.steps) + 1
+    assert lines[-1].split()[:3] == ["rounded", "1.0000", "1.0000"]
+    data = tightening_json(found)
+    assert [len(step["weights"]) for step in data["steps"]] == [2] * len(found.steps)
+    assert [sum(each["parts"]) for each in data["layers"]] == [16, 16]

@@ -59,7 +59,11 @@ def load_board(name: str) -> Board:
 def make_board(name: str, file: BoardFile) -> Board:
     """Return the board that `file` describes. Raises InputError if the file contradicts the device."""
     device = load_device(file.part, file.corrections)
-    family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
+    families = package_files.boards() / "families"
+    if not (families / f"{device.family}.toml").is_file():
+        known = ", ".join(sorted(path.stem for path in families.glob("*.toml")))
+        raise InputError(f"{file.part}: there is no firmware for the family {device.family}, only for {known}")
+    family = read_toml(families / f"{device.family}.toml", FamilyFile)
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)

@@ -263,10 +263,12 @@ class FamilyFile(FileModel):
 
 
 def read_toml(path: Path, model: type[FileT]) -> FileT:
-    """Return the validated contents of `path`; raise InputError with the first mistake in it."""
+    """Return the validated contents of `path`; raise InputError where it cannot be read, or with its first mistake."""
     try:
         return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: not a TOML file: {error}") from error
     except ValidationError as error:
         raise InputError(f"{path.name}: {first_mistake(error)}") from error

@@ -7,20 +7,30 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
-from tinysplit.common.project_files import ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 TIME_LIMIT_S = 300.0
-LOG_IN_PROJECT = Path(".pio") / "build.log"
+LOG_IN_PROJECT = Path(BUILD_FOLDER) / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")
-_ERRORS = re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* ")
+_ERRORS = (  # of the compiler, the linker and SCons; then of PlatformIO and Python
+    re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* "),
+    re.compile(r"^Error: |^[\w.]+(Error|Exception)\b"),
+)
+_NAMELESS = re.compile(r"\w+: *")  # a class of errors without a message: the line before says what was tried
+_SUMMARY = re.compile(r"^Environment +Status.*", re.MULTILINE | re.DOTALL)
+_RULER = re.compile(r"={5}|-{5}")
 
 
 def build_projects(
@@ -28,25 +38,55 @@ def build_projects(
 ) -> list[Path]:
     """Build all projects in parallel and return their ELF files in the order of `directories`.
 
-    `on_built` is called with the directory of each finished project. Raises ToolError when the compiler or PlatformIO
-    is missing (before anything is started), when a build fails, and when one takes more than TIME_LIMIT_S;
-    CheckFailedError when a program does not fit into a memory of its board.
+    Nothing is started for projects that are built already. `on_built` is called with the directory of each finished
+    project. Raises ToolError when the compiler or PlatformIO is missing (before anything is started), when a build
+    fails, and when one takes more than TIME_LIMIT_S; CheckFailedError when a program does not fit into a memory of its
+    board.
     """
+    changed = [directory for directory in directories if not is_built(directory)]
+    for directory in directories:
+        if directory not in changed:
+            on_built(directory)
+    if changed:
+        _build(changed, on_built)
+    return [directory / ELF_IN_PROJECT for directory in directories]
+
+
+def _build(directories: Sequence[Path], on_built: Callable[[Path], None]) -> None:
     _require_tools()
     from tinysplit.build import packages as platformio_core  # noqa: PLC0415 - PlatformIO may be missing until the line before
 
     environment = platformio_core.environment()
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        running.extend(_start(directory, environment) for directory in directories)
+    with ExitStack() as stack:
+        places = [stack.enter_context(_place(directory)) for directory in directories]
+        running = []
+        for place in places:
+            running.append(_start(place, environment))
+            stack.callback(_stop, running[-1])
         deadline = time.monotonic() + TIME_LIMIT_S
-        for directory, process in zip(directories, running, strict=True):
-            _finish(directory, process, deadline)
+        for directory, place, process in zip(directories, places, running, strict=True):
+            _finish(directory, place, process, deadline)
+            write_stamp(place)
             on_built(directory)
-    finally:
-        for process in running:
-            _stop(process)
-    return [directory / ELF_IN_PROJECT for directory in directories]
+
+
+@contextmanager
+def _place(directory: Path) -> Iterator[Path]:
+    """Yield where a project is built: in its directory, or in a copy where SCons would take its path for variables.
+
+    What is built is moved into the directory at the end.
+    """
+    if "$" not in str(directory.resolve()):
+        yield directory
+        return
+    _require_project(directory)
+    with TemporaryDirectory(prefix="tinysplit-build-") as temporary:
+        copy = Path(shutil.copytree(directory, Path(temporary, directory.name.replace("$", "_"))))
+        try:
+            yield copy
+        finally:
+            shutil.rmtree(directory / BUILD_FOLDER, ignore_errors=True)
+            shutil.move(copy / BUILD_FOLDER, directory / BUILD_FOLDER)
 
 
 def _require_tools() -> None:
@@ -62,9 +102,13 @@ def _require_tools() -> None:
             raise ToolError(f"{package} is not installed: {sys.executable} -m pip install {package}")
 
 
-def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _require_project(directory: Path) -> None:
     if not (directory / "platformio.ini").is_file():
         raise InputError(f"{directory} has no platformio.ini: it is not a generated project")
+
+
+def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    _require_project(directory)
     log = directory / LOG_IN_PROJECT
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as output:
@@ -78,7 +122,8 @@ def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[byt
         )
 
 
-def _finish(directory: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
+def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
+    """Wait for the build of the project of `directory` in `place`."""
     log = directory / LOG_IN_PROJECT
     try:
         status = process.wait(max(0.0, deadline - time.monotonic()))
@@ -86,13 +131,12 @@ def _finish(directory: Path, process: subprocess.Popen[bytes], deadline: float) 
         message = f"building {directory} took more than {TIME_LIMIT_S:.0f} s and was stopped (log: {log})"
         raise ToolError(message) from error
     if status != 0:
-        raise _failure(directory, log)
-    if not (directory / ELF_IN_PROJECT).is_file():
+        raise _failure(directory, (place / LOG_IN_PROJECT).read_text(errors="replace"))
+    if not (place / ELF_IN_PROJECT).is_file():
         raise ToolError(f"building {directory} did not produce {ELF_IN_PROJECT} (log: {log})")
 
 
-def _failure(directory: Path, log: Path) -> TinysplitError:
-    output = log.read_text(errors="replace")
+def _failure(directory: Path, output: str) -> TinysplitError:
     if overflow := _OVERFLOW.search(output):
         memory, over_bytes = overflow.groups()
         return CheckFailedError(f"the program of {directory.name} is {over_bytes} bytes too large for {memory}")
@@ -101,7 +145,7 @@ def _failure(directory: Path, log: Path) -> TinysplitError:
         return CheckFailedError(
             f"{section} of the program of {directory.name} does not fit into {memory} behind the data"
         )
-    return ToolError(f"building {directory} failed: {first_error(output)} (log: {log})")
+    return ToolError(f"building {directory} failed: {first_error(output)} (log: {directory / LOG_IN_PROJECT})")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -111,6 +155,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def first_error(output: str) -> str:
-    """Return the first line of a build's output that names an error, else its last non-empty line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip(" =")]
-    return next((line for line in lines if _ERRORS.search(line)), lines[-1] if lines else "no output")
+    """Return the first line of a build's output that names an error, else the last one before PlatformIO's summary."""
+    lines = [line.strip() for line in _SUMMARY.sub("", output).splitlines()]
+    lines = [line for line in lines if line and not _RULER.search(line)]
+    for pattern in _ERRORS:
+        for before, line in pairwise(("", *lines)):
+            if pattern.search(line):
+                return f"{before}: {line.rstrip(': ')}" if _NAMELESS.fullmatch(line) else line.rstrip(":")
+    return lines[-1] if lines else "no output"

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 from tinysplit.boards.board import Board, board_title
@@ -12,7 +13,7 @@ from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.file_schema import read_json, validate
-from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.kernels.cost_table import IDEAL_MEMORY, CycleTable, Target, using_table
 
 REMEDY = "make a calibration with `tinysplit calibrate`"
@@ -106,4 +107,5 @@ def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[No
 
 def write_calibration(path: Path, table: CycleTable) -> None:
     """Write a calibration. Raises InputError when it cannot be written."""
-    write_whole_file(path, table.model_dump_json(indent=2, exclude_none=True) + "\n")
+    marked = table.model_copy(update={"tinysplit_version": version("tinysplit")})
+    write_whole_file(path, marked.model_dump_json(indent=2, exclude_none=True) + "\n")

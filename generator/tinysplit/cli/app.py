@@ -6,39 +6,71 @@ failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure, 130 in
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
-from tinysplit.cli.bench import bench, flash
-from tinysplit.cli.calibrate import calibrate
-from tinysplit.cli.compare import compare
-from tinysplit.cli.explore import explore
-from tinysplit.cli.info import info
-from tinysplit.cli.library import library
-from tinysplit.cli.options import Bits, Json, Model, check_bits, emit, messages
-from tinysplit.cli.quantize import quantize
-from tinysplit.cli.run import build, generate, measure, run
-from tinysplit.cli.split import arrivals, pareto, split
-from tinysplit.cli.trace import import_trace
-from tinysplit.cli.virtual import virtual
-from tinysplit.cli.wiring import wiring
+from tinysplit.cli.basic_options import messages
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.network.analyze import analyze as analyze_graph
-from tinysplit.network.analyze import print_analysis
-from tinysplit.onnx_import import import_model
-from tinysplit.reproduce.report import print_reproduction
-from tinysplit.reproduce.tables import reproduce as reproduce_tables
+
+# Module of `cli` and function of each command, in the order of --help. They are imported when they are used.
+_COMMANDS = {
+    "boards": ("boards", "boards"),
+    "analyze": ("analyze", "analyze"),
+    "wiring": ("wiring", "wiring"),
+    "split": ("split", "split"),
+    "pareto": ("split", "pareto"),
+    "explore": ("explore", "explore"),
+    "arrivals": ("split", "arrivals"),
+    "quantize": ("quantize", "quantize"),
+    "reproduce": ("reproduce", "reproduce"),
+    "generate": ("run", "generate"),
+    "build": ("build", "build"),
+    "flash": ("bench", "flash"),
+    "info": ("info", "info"),
+    "library": ("library", "library"),
+    "measure": ("run", "measure"),
+    "compare": ("compare", "compare"),
+    "virtual": ("virtual", "virtual"),
+    "import-trace": ("trace", "import_trace"),
+    "run": ("run", "run"),
+    "calibrate": ("calibrate", "calibrate"),
+    "bench": ("bench", "bench"),
+}
 
 _CommandLineError: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
 
 
+class _Commands(Mapping[str, Any]):
+    """The commands of click by their names, each made when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (click's command)
+        module, function = _COMMANDS[name]
+        target = getattr(import_module(f"tinysplit.cli.{module}"), function)
+        if not isinstance(target, typer.Typer):
+            function, target = target, typer.Typer(add_completion=False)
+            target.command(name)(function)
+        command = typer.main.get_command(target)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
 class _ErrorsAsLines(TyperGroup):
     """Prints every TinysplitError and every mistake in the arguments as one line on stderr, and ends with its code."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 (typer's own signature)
+        super().__init__(**attributes)
+        self.commands: Any = _Commands()
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:  # noqa: ANN401
         """See click: reads the options before the command."""
@@ -111,47 +143,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-@app.command()
-def boards(as_json: Json = False) -> None:
-    """List the supported boards with core, clock, memories, power and UARTs."""
-    known = load_boards()
-    emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
-
-
-@app.command()
-def analyze(model: Model, bits: Bits = CostSettings.bits, as_json: Json = False) -> None:
-    """Show the layers of a network: shapes, MACs, and memory for weights and activations in float32 and fixed point."""
-    analysis = analyze_graph(import_model(model), check_bits(bits))
-    emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
-
-
-app.command()(wiring)
-app.command()(split)
-app.command()(pareto)
-app.command()(explore)
-app.command()(arrivals)
-app.command()(quantize)
-
-
-@app.command()
-def reproduce(as_json: Json = False) -> None:
-    """Compute the tables and figures of three publications and compare them with the published values."""
-    reproduction = reproduce_tables()
-    emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
-    reproduction.check()
-
-
-app.command()(generate)
-app.command()(build)
-app.command()(flash)
-app.command()(info)
-app.command()(library)
-app.command()(measure)
-app.command()(compare)
-app.command()(virtual)
-app.command("import-trace")(import_trace)
-app.command()(run)
-app.command()(calibrate)
-app.add_typer(bench, name="bench")

@@ -10,8 +10,11 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import WIRING_TEST, Clock, Folder, HostBaud, Json, ProgrammerOption, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
+from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.manifest import Project
@@ -30,7 +33,9 @@ from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
 from tinysplit_hil.rig import VIRTUAL
 
-bench = typer.Typer(help="Real boards on a desk: find them, test their wires, and let users open their ports.")
+bench = typer.Typer(
+    add_completion=False, help="Real boards on a desk: find them, test their wires, and let users open their ports."
+)
 
 RigPath = Annotated[
     Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")
@@ -40,9 +45,11 @@ RigPath = Annotated[
 @bench.command()
 def discover(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """List the ST-LINKs that are plugged in, their serial ports and, through them, the parts of the boards."""
+    check_output_file(out, force=force)
     found = discover_boards(messages)
     if out:
         write_rig(out, found)
@@ -66,14 +73,18 @@ def check(
         typer.Option("--out", "-o", help="Rig file to write: --rig with the links that were found, or --rig itself."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
         raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+    if out and out.resolve() != Path(rig).resolve():
+        check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
-    found = check_bench(boards, rig, folder, programmer, messages)
+    with locked_folder(folder):
+        found = check_bench(boards, rig, folder, programmer, messages, force=force)
     emit(as_json, check_to_json(found), lambda console: print_check(found, console))
     if out:
         write_links(out, text, found.rig_links)

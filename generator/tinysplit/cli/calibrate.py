@@ -9,9 +9,10 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.calibration.conditions import read_calibration, write_calibration
 from tinysplit.calibration.report import calibration_to_json, print_calibration
-from tinysplit.cli.options import CalibrationFile, Clock, Json, ProgrammerOption, Rig, check_bits, emit, messages
+from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.options import CalibrationFile, Clock, ProgrammerOption, Rig, check_bits
 from tinysplit.common.errors import UsageError
-from tinysplit.common.output_folder import check_output_file
+from tinysplit.common.output_file import check_output_file
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
@@ -51,6 +52,7 @@ def calibrate(
     clock: Clock = ClockSource.HSI,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     parts: Parts = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Measure the kernels of boards, fit their costs, and write a calibration file.
@@ -59,7 +61,7 @@ def calibrate(
     """
     if rig != VIRTUAL and not board:
         raise UsageError(f"--rig {rig} needs the name of its board: --board")
-    check_output_file(out)
+    check_output_file(out, force=force)
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
     request = CalibrationRequest(
         bench=Bench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.options import Json, emit
+from tinysplit.cli.basic_options import Json, emit
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
 from tinysplit_hil.results.compare_report import print_comparison
 

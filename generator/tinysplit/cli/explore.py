@@ -8,18 +8,31 @@ import typer
 
 from tinysplit.boards.catalog import board_names, load_all
 from tinysplit.calibration.conditions import using_calibration
-from tinysplit.cli.options import Json, check_bits, emit, messages
+from tinysplit.cli.basic_options import Json, emit, messages
+from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SEARCH, SearchOptions, flattened
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.explore.candidates import Space
 from tinysplit.explore.exploration import explore as explore_space
+from tinysplit.explore.exploration import journal_name
 from tinysplit.explore.prices import read_prices
 from tinysplit.explore.report import print_exploration, progress
 from tinysplit.explore.workers import DaskCluster, LocalProcesses
 from tinysplit.onnx_import import import_model
 
 ALL = "all"
+
+JournalPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        "-j",
+        help="File of the results so far, from which the same command continues; by default explore-HASH.jsonl, which "
+        "differs for other boards and settings.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +73,7 @@ def explore(
         Path | None,
         typer.Option(help="TOML file with the price of every board; without it, the number of boards is the price."),
     ] = None,
-    journal: Annotated[
-        Path,
-        typer.Option("--journal", "-j", help="File of the results so far, from which the same command continues."),
-    ] = Path("explore.jsonl"),
+    journal: JournalPath = None,
     workers: Annotated[
         int | None, typer.Option(help="Number of processes; by default one per processor.", min=1)
     ] = None,
@@ -81,6 +91,9 @@ def explore(
     for note in space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
     settings, limit_s = options.settings(), options.time_limit_s
+    if journal is None:
+        journal = journal_name(space, settings, limit_s)
+        messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
     with using_calibration(options.calibration, space.boards), progress(messages) as show:
         exploration = explore_space(graphs, space, settings, known_prices, journal, processes, limit_s, show)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tinysplit.cli.options import Json, emit
+from tinysplit.cli.basic_options import Json, emit
 from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.note import note_of_elf, note_of_port

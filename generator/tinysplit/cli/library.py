@@ -5,21 +5,24 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.options import Folder, Json, emit
+from tinysplit.cli.basic_options import Folder, Force, Json, emit
 from tinysplit.codegen.library import write_library
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
 
 
 def library(
     folder: Folder,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library: a new or an empty one.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library: a new, an empty or an older one.")],
     board: Annotated[
         int | None, typer.Option(help="Number of the board, of those with a copy of the whole network.", min=1)
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write the network as a C library, layers and network only, for a firmware of your own."""
-    names = [str(name) for name in write_library(Project.read(folder), folder, out, board)]
+    with locked_folder(out):
+        names = [str(name) for name in write_library(Project.read(folder), folder, out, board, force=force)]
     emit(
         as_json,
         {"files": names},

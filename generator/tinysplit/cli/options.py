@@ -1,21 +1,19 @@
-"""Options that several commands have in common, their checks, and the output of results."""
+"""Options that several commands have in common, and their checks."""
 
-import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tinysplit.boards.board import ClockSource, CodeMemory
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels import KERNELS, Scheme
-from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.quantize.mixed_precision.bit_allocation import USUAL_MAX_DROP, USUAL_MIN_SQNR_DB, Goal
 from tinysplit.split.problem import Objective
 from tinysplit_hil.bench.programmers import ProgrammerName
 
@@ -23,8 +21,6 @@ AUTO_BITS = "auto"
 AUTO_BAUD = "auto"
 WIRING_PATH = Path("wiring.json")
 WIRING_TEST = Path("wiring_test")
-
-messages = Console(stderr=True)
 
 
 class CodeMemoryChoice(StrEnum):
@@ -40,7 +36,6 @@ class CodeMemoryChoice(StrEnum):
         return None if self is CodeMemoryChoice.AUTO else CodeMemory(self.value)
 
 
-Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.")]
 SamplesFile = Annotated[
     Path,
     typer.Option("--samples", "-s", help="Samples: an .npz file with an array `x` and, optionally, class labels `y`."),
@@ -62,7 +57,7 @@ MaxAccuracyDrop = Annotated[
     typer.Option(
         "--max-accuracy-drop",
         help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples "
-        f"(default: {Goal.max_drop}).",
+        f"(default: {USUAL_MAX_DROP}).",
         min=0,
     ),
 ]
@@ -71,7 +66,7 @@ MinSqnr = Annotated[
     typer.Option(
         "--min-sqnr",
         help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples "
-        f"(default: {Goal.min_sqnr_db}).",
+        f"(default: {USUAL_MIN_SQNR_DB}).",
     ),
 ]
 KernelOption = Annotated[
@@ -158,7 +153,6 @@ CalibrationFile = Annotated[
     ),
 ]
 SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
-Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Folder to generate: a new, an empty or an older generated folder.")
 ]
@@ -220,15 +214,6 @@ TimelineTrace = Annotated[
     Path | None,
     typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
-
-
-def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -> None:
-    """Write a result to stdout: as JSON, or as `show` prints it."""
-    if as_json:
-        typer.echo(json.dumps(data, indent=2))
-    else:
-        show(Console())
 
 
 def check_bits(bits: int) -> int:
@@ -245,23 +230,29 @@ def parse_baud(text: str) -> int:
     return int(text)
 
 
-def bits_or_goal(bits: str, max_accuracy_drop: float | None, min_sqnr_db: float | None) -> int | Goal:
-    """Return 8 or 16, or for auto the goal of mixed precision.
+@dataclass(frozen=True)
+class PrecisionOptions:
+    """Options of commands that quantize."""
 
-    Raises UsageError for any other number of bits, and for a goal without mixed precision.
-    """
-    if min_sqnr_db is not None and isnan(min_sqnr_db):
-        raise UsageError("--min-sqnr nan: expected a number of dB")
-    if bits == AUTO_BITS:
-        return Goal(
-            Goal.max_drop if max_accuracy_drop is None else max_accuracy_drop,
-            Goal.min_sqnr_db if min_sqnr_db is None else min_sqnr_db,
-        )
-    if bits not in {"8", "16"}:
-        raise UsageError(f"--bits {bits}: expected 8, 16 or {AUTO_BITS}")
-    if max_accuracy_drop is not None or min_sqnr_db is not None:
-        raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
-    return int(bits)
+    bits: BitsOrAuto = "8"
+    max_accuracy_drop: MaxAccuracyDrop = None
+    min_sqnr: MinSqnr = None
+
+    @property
+    def chosen(self) -> int | Goal:
+        """8 or 16, or for auto the goal of mixed precision.
+
+        Raises UsageError for any other number of bits, and for a goal without mixed precision.
+        """
+        if self.min_sqnr is not None and isnan(self.min_sqnr):
+            raise UsageError("--min-sqnr nan: expected a number of dB")
+        if self.bits == AUTO_BITS:
+            return Goal(self.max_accuracy_drop, self.min_sqnr)
+        if self.bits not in {"8", "16"}:
+            raise UsageError(f"--bits {self.bits}: expected 8, 16 or {AUTO_BITS}")
+        if self.max_accuracy_drop is not None or self.min_sqnr is not None:
+            raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
+        return int(self.bits)
 
 
 def check_seconds(option: str, seconds: float) -> float:

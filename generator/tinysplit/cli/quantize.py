@@ -5,18 +5,9 @@ from typing import Annotated
 import typer
 
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.options import (
-    BitsOrAuto,
-    CalibrationCount,
-    Json,
-    MaxAccuracyDrop,
-    MinSqnr,
-    Model,
-    SamplesFile,
-    bits_or_goal,
-    emit,
-    messages,
-)
+from tinysplit.cli.basic_options import Json, Model, emit, messages
+from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesFile
+from tinysplit.cli.search_options import flattened
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import DEFAULT_CALIBRATION_COUNT
@@ -25,16 +16,15 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
 
 
+@flattened
 def quantize(
     model: Model,
     samples: SamplesFile,
-    bits: BitsOrAuto = "8",
+    precision: PrecisionOptions,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
     board: Annotated[
         str, typer.Option("--board", "-b", help="Mixed precision: board whose latency and memories count.")
     ] = "nucleo_f446re",
-    max_accuracy_drop: MaxAccuracyDrop = None,
-    min_sqnr: MinSqnr = None,
     statistics: Annotated[
         bool,
         typer.Option("--statistics", help="Print the statistics of weights and values; --json always has them."),
@@ -42,7 +32,7 @@ def quantize(
     as_json: Json = False,
 ) -> None:
     """Show the fixed-point format of every layer and the accuracy of the quantized network."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    chosen = precision.chosen
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     graph = import_model(model)
     all_samples = load_samples(samples, graph)

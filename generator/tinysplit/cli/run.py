@@ -1,4 +1,4 @@
-"""`tinysplit generate`, `build` and `measure`: from a split to measurements; `run` does all of it."""
+"""`tinysplit generate` and `measure`: from a split to measurements; `run` does all of it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +11,11 @@ from rich.console import Console
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.build.folder import build_folder
 from tinysplit.build.report import print_build
 from tinysplit.calibration.conditions import using_calibration
+from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
     AUTO_BAUD,
-    BitsOrAuto,
     CalibrationCount,
     CalibrationFile,
     CalibrationSamples,
@@ -27,23 +26,19 @@ from tinysplit.cli.options import (
     CodeMemoryOption,
     CsvFile,
     FailFast,
-    Folder,
     HostBaud,
     HostBaudOfProtocol,
     HostProtocolOption,
     IdealMemory,
-    Json,
     JunitFile,
     KernelOption,
     Markers,
-    MaxAccuracyDrop,
-    MinSqnr,
     MlperfByteScale,
     MlperfModel,
-    Model,
     ObjectiveOption,
     Out,
     Pipelined,
+    PrecisionOptions,
     ProgrammerOption,
     Rig,
     SampleCount,
@@ -54,9 +49,6 @@ from tinysplit.cli.options import (
     TimelineSvg,
     TimelineTrace,
     Vcd,
-    bits_or_goal,
-    emit,
-    messages,
     mlperf_of,
     parse_kernels,
 )
@@ -100,6 +92,7 @@ class MeasureOptions:
     timeline: TimelineOption = False
     timeline_svg: TimelineSvg = None
     timeline_trace: TimelineTrace = None
+    force: Force = False
 
     @property
     def settings(self) -> MeasureSettings:
@@ -120,22 +113,21 @@ class MeasureOptions:
 
     @property
     def files(self) -> ResultFiles:
-        """The files to write. Raises UsageError where one cannot be."""
+        """The files to write. The errors are those of `ResultFiles.check`."""
         files = ResultFiles(
             json=self.save, csv=self.csv, junit=self.junit, svg=self.timeline_svg, trace=self.timeline_trace
         )
-        files.check(self.vcd)
+        files.check(self.vcd, force=self.force)
         return files
 
 
+@flattened
 def generate(
     model: Model,
     split_file: SplitPath,
     samples: CalibrationSamples,
     out: Out,
-    bits: BitsOrAuto = "8",
-    max_accuracy_drop: MaxAccuracyDrop = None,
-    min_sqnr: MinSqnr = None,
+    precision: PrecisionOptions,
     kernel: KernelOption = None,
     code_memory: CodeMemoryOfSplit = None,
     clock: ClockOfSplit = None,
@@ -145,11 +137,12 @@ def generate(
     host_baud: HostBaudOfProtocol = None,
     markers: Markers = False,
     calibration_count: CalibrationCount = pipeline.DEFAULT_CALIBRATION_COUNT,
+    force: Force = False,
     calibration: CalibrationFile = None,
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    chosen = precision.chosen
     goal = chosen if isinstance(chosen, Goal) else None
     split = _with_options(read_split(split_file), clock, code_memory)
     if not isinstance(chosen, Goal):
@@ -166,7 +159,9 @@ def generate(
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     context = replace(context, mlperf=mlperf, has_markers=markers)
     with using_calibration(calibration, context.boards):
-        project = pipeline.generate_folder(context, split, samples, out, calibration_count=calibration_count, goal=goal)
+        project = pipeline.generate_folder(
+            context, split, samples, out, calibration_count=calibration_count, goal=goal, force=force
+        )
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -190,13 +185,6 @@ def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
         )
 
 
-def build(folder: Folder, as_json: Json = False) -> None:
-    """Build the project of every board and compare its memory use with the plan."""
-    report = build_folder(Project.read(folder), folder, messages)
-    emit(as_json, report.to_json(), lambda console: print_build(report, console))
-    report.check()
-
-
 @flattened
 def measure(
     folder: Folder,
@@ -205,7 +193,8 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
-    project, files = Project.read(folder), measuring.files
+    files = measuring.files
+    project = Project.read(folder)
     report = measure_folder(project, folder, samples, measuring.settings, messages)
     files.write(report)
     emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
@@ -219,10 +208,8 @@ def run(
     samples: SamplesFile,
     out: Out,
     measuring: MeasureOptions,
+    precision: PrecisionOptions,
     calibration_samples: CalibrationSamplesOfRun = None,
-    bits: BitsOrAuto = "8",
-    max_accuracy_drop: MaxAccuracyDrop = None,
-    min_sqnr: MinSqnr = None,
     kernel: KernelOption = None,
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     replicate: Replicate = None,
@@ -235,7 +222,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
-    goal, cost_bits = _goal_and_bits(bits, max_accuracy_drop, min_sqnr)
+    files = measuring.files
+    goal, cost_bits = _goal_and_bits(precision)
     costs = _costs(options, clock, measuring.rig, kernel, code_memory)
     request = pipeline.RunRequest(
         model=model,
@@ -251,8 +239,9 @@ def run(
         programmer=programmer,
         goal=goal,
         has_markers=markers,
+        force=measuring.force,
     )
-    _run_and_report(request, options, measuring.files, as_json)
+    _run_and_report(request, options, files, as_json)
 
 
 def _run_and_report(request: pipeline.RunRequest, options: SplitOptions, files: ResultFiles, as_json: bool) -> None:
@@ -264,9 +253,9 @@ def _run_and_report(request: pipeline.RunRequest, options: SplitOptions, files: 
     report.check()
 
 
-def _goal_and_bits(bits: str, max_accuracy_drop: float | None, min_sqnr: float | None) -> tuple[Goal | None, int]:
+def _goal_and_bits(precision: PrecisionOptions) -> tuple[Goal | None, int]:
     """Return the goal of mixed precision, if any, and the bits of the costs."""
-    chosen = bits_or_goal(bits, max_accuracy_drop, min_sqnr)
+    chosen = precision.chosen
     return (chosen, CostSettings.bits) if isinstance(chosen, Goal) else (None, chosen)
 
 

@@ -18,7 +18,8 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, check_seconds, messages, parse_baud
+from tinysplit.cli.basic_options import messages
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, check_seconds, parse_baud
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.problem_builder import CostSettings
@@ -26,6 +27,7 @@ from tinysplit.kernels import Optimize
 from tinysplit.pipeline import Search
 from tinysplit.project.wiring_file import WiringFile, read_wiring
 from tinysplit.slices.search import Slices
+from tinysplit.slices.solvers import SliceSolver
 from tinysplit.split.copies import Copies
 from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
 from tinysplit.split.problem import Period
@@ -166,8 +168,10 @@ class SplitOptions(SearchOptions):
     solver: Annotated[
         str,
         typer.Option(
-            callback=check_solver,
-            help=f"Solver: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective.",
+            callback=lambda name: check_solver(name, SliceSolver),
+            help=f"Solver of whole layers: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective. With "
+            f"--slices also a solver of divided layers: {', '.join(SliceSolver)}; exact is the default, geometric the "
+            "geometric program of Carballo-Hernández 2023 (extra `geometric`), two-phase the search of Dariol 2023.",
             rich_help_panel=SEARCH,
         ),
     ] = AUTO
@@ -191,14 +195,21 @@ class SplitOptions(SearchOptions):
 
     @property
     def search(self) -> Search:
-        """Solver and time limit. Raises UsageError for an end at a board that does not exist."""
+        """Solvers and time limit.
+
+        Raises UsageError for an end at a board that does not exist, and for a solver of divided layers without any.
+        """
         for option, number in (("--input-at", self.input_at), ("--output-at", self.output_at)):
             if number > len(self.board):
                 raise UsageError(f"{option} {number}: there are {len(self.board)} boards")
+        slice_solver = SliceSolver(self.solver) if self.solver in set(SliceSolver) else None
+        if slice_solver and self.slices in {None, Slices.NONE}:
+            raise UsageError(f"--solver {slice_solver} divides layers: it needs --slices rows, channels or auto")
         return Search(
-            solver=self.solver,
+            solver=AUTO if slice_solver else self.solver,
             time_limit_s=self.time_limit_s,
             slices=self.slices,
+            slice_solver=slice_solver,
             input_board=self.input_at - 1,
             output_board=self.output_at - 1,
         )

@@ -5,26 +5,27 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
 from tinysplit.calibration.conditions import using_calibration
+from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
     Bits,
     CalibrationFile,
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
-    Json,
-    Model,
     ObjectiveOption,
     SplitPath,
+    TimelineSvg,
+    TimelineTrace,
     check_bits,
-    emit,
-    messages,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
-from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.errors import UsageError
+from tinysplit.common.output_file import check_output_file
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.plan.wiring import planned_links
@@ -32,12 +33,15 @@ from tinysplit.project.split_file import read_split, write_split
 from tinysplit.slices.search import Slices
 from tinysplit.split.pareto import SecondObjective
 from tinysplit.split.problem import Objective
-from tinysplit.split.report.arrivals import print_arrivals
+from tinysplit.split.report.arrivals import Arrivals, print_arrivals
 from tinysplit.split.report.front import print_front
 from tinysplit.split.report.split import print_split
+from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.solution import Split
 from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
 from tinysplit_hil.bench.rig_links import check_links
+from tinysplit_hil.timeline.report import write_timeline
+from tinysplit_hil.timeline.terminal import print_timeline
 
 Paper = Annotated[
     bool,
@@ -68,9 +72,11 @@ def split(
     replicate: Replicate = None,
     paper: Paper = False,
     rig: LinksOfRig = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
+    check_output_file(out, force=force)
     if paper:
         _check_paper(options, bits_per_byte, replicate)
     settings = replace(
@@ -90,7 +96,8 @@ def split(
             _check_links(rig, context, found)
         file = pipeline.describe_split(context, found)
     write_split(out, file)
-    emit(as_json, file.model_dump(mode="json"), lambda console: print_split(found, console))
+    data = {**file.model_dump(mode="json"), **found.report.data}
+    emit(as_json, data, lambda console: print_split(found, console))
 
 
 def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
@@ -133,21 +140,59 @@ def pareto(
     emit(as_json, front.to_json(), lambda console: print_front(front, console))
 
 
+FrameRate = Annotated[float | None, typer.Option(help="Inputs per second, at equal intervals.")]
+ArrivalTimes = Annotated[
+    Path | None, typer.Option(help="Text file with the time of each input in seconds, one a line, in place of a rate.")
+]
+InputCount = Annotated[int, typer.Option(help="Number of inputs at a rate.", min=1)]
+LossRate = Annotated[float, typer.Option(help="Share of the bytes on links that are lost.")]
+LossSeed = Annotated[int, typer.Option(help="Seed of the random losses.")]
+ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Print what boards and links do when.")]
+
+
 def arrivals(
     model: Model,
     split_file: SplitPath,
-    frame_rate: Annotated[float, typer.Option(help="Inputs per second, at equal intervals.")],
-    input_count: Annotated[int, typer.Option(help="Number of inputs.", min=1)] = 50,
+    frame_rate: FrameRate = None,
+    arrival_times: ArrivalTimes = None,
+    input_count: InputCount = 50,
+    loss_rate: LossRate = Loss.rate,
+    loss_seed: LossSeed = Loss.seed,
+    timeline: ShowTimeline = False,
+    timeline_svg: TimelineSvg = None,
+    timeline_trace: TimelineTrace = None,
+    force: Force = False,
     calibration: CalibrationFile = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate inputs at a frame rate: latency and waiting time with a split, and with copies of the whole network."""
+    """Simulate inputs that arrive on a split: latency, waiting time, period, buffers and power.
+
+    Copies of the whole network are simulated for comparison.
+    """
+    for path in (timeline_svg, timeline_trace):
+        check_output_file(path, force=force)
+    inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
     file = read_split(split_file)
-    if file.slices:
-        raise InputError(
-            f"{split_file} divides layers over boards, which arrivals does not know: split without --slices"
-        )
     context = pipeline.Context.load(model, file.board_names, file.settings, messages)
+    keeps_events = bool(timeline or timeline_svg or timeline_trace)
     with using_calibration(calibration, context.boards):
-        report = pipeline.simulate(context, file, frame_rate, input_count)
-    emit(as_json, report.to_json(), lambda console: print_arrivals(report, console))
+        report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
+        shown = pipeline.timeline_of(context, report) if keeps_events else None
+    if shown:
+        write_timeline(shown, timeline_svg, timeline_trace)
+
+    def show(console: Console) -> None:
+        print_arrivals(report, console)
+        if shown and timeline:
+            console.print()
+            print_timeline(shown, console)
+
+    emit(as_json, report.to_json() | ({"timeline": shown.to_json()} if shown else {}), show)
+
+
+def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count: int) -> Arrivals:
+    if (frame_rate is None) == (arrival_times is None):
+        raise UsageError("give either --frame-rate or --arrival-times")
+    if arrival_times:
+        return Arrivals.of_trace(arrival_times)
+    return Arrivals.at_rate(frame_rate or 0.0, input_count)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.options import Folder, Json, emit
+from tinysplit.cli.basic_options import Folder, Json, emit
 from tinysplit.project.channels import parse_channels
 from tinysplit.project.manifest import Project
 from tinysplit_hil.trace.files import read_trace

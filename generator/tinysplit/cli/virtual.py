@@ -13,9 +13,10 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.debug_port import load_debug_port
-from tinysplit.cli.options import Folder, Json, emit, messages
-from tinysplit.common.errors import InputError, UsageError
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.output_file import check_output_file, version_mark, write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
@@ -26,7 +27,7 @@ from tinysplit_hil.simulated_time import SharedTime
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FIRST_GDB_PORT = 3333
-_WRITTEN = "# Virtual boards that run at present. `tinysplit virtual` removes this file when it ends.\n"
+_NOTE = "virtual boards that run at present. `tinysplit virtual` removes this file when it ends."
 
 
 Debug = Annotated[
@@ -64,6 +65,7 @@ def virtual(
             "--out", "-o", help="Rig file to write, for `tinysplit measure --rig`; it is removed when the boards stop."
         ),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Serve the virtual boards of a folder on serial or TCP ports until Ctrl-C, for minicom or a client of your own."""
@@ -71,6 +73,7 @@ def virtual(
         raise UsageError("--pty and --tcp exclude each other: choose one")
     if erased and not debug:
         raise UsageError("--erased needs --debug, by which the boards can be flashed")
+    check_output_file(out, force=force)
     options = _Options(tcp, out, is_real_time=real_time, is_debuggable=debug, is_erased=erased, as_json=as_json)
     _serve(Project.read(folder), folder, options)
     messages.print("stopped")
@@ -109,7 +112,7 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
         if options.out:
             boards = [board.name for board in project.boards]
             text = served_rig_text(boards, names, adapters, time_file, rig.model_note)
-            stack.enter_context(_rig_file(options.out, _WRITTEN + text))
+            stack.enter_context(_rig_file(options.out, f"# {version_mark()}: {_NOTE}\n{text}"))
         _print_ports(project, names, adapters, options.as_json)
         server.serve(is_stopped.is_set)
 
@@ -138,16 +141,8 @@ def _stopped_by_signal() -> Iterator[Event]:
 
 @contextmanager
 def _rig_file(path: Path, text: str) -> Iterator[None]:
-    """Write a rig file and remove it at the end. Raises InputError for a file that is not of this command."""
-    foreign = f"{path} exists and is not of `tinysplit virtual`: choose another file with -o"
-    try:
-        if path.exists() and not path.read_text(encoding="utf-8").startswith(_WRITTEN):
-            raise InputError(foreign)
-        path.write_text(text, encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(foreign) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another file with -o") from None
+    """Write a rig file and remove it at the end. Raises InputError where it cannot be written."""
+    write_whole_file(path, text)
     try:
         yield
     finally:

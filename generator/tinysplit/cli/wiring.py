@@ -11,20 +11,12 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.options import (
-    AUTO_BAUD,
-    WIRING_PATH,
-    WIRING_TEST,
-    Clock,
-    Json,
-    ProgrammerOption,
-    Rig,
-    emit,
-    messages,
-    parse_baud,
-)
+from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
+from tinysplit.common.output_file import check_output_file
 from tinysplit.costs.link_options import LinkSettings, parse_links
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.project.channels import marker_lines
@@ -35,6 +27,15 @@ from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.rig import VIRTUAL
 from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.wiring_report import print_wiring
+
+TestBytes = Annotated[
+    int | None,
+    typer.Option(
+        help="Bytes that have to cross each link without an error, in both directions at once; by default 16384 on "
+        "virtual boards, whose lines have no noise, and 262144 on real ones.",
+        min=1,
+    ),
+]
 
 
 def wiring(
@@ -54,16 +55,10 @@ def wiring(
     clock: Clock = ClockSource.HSI,
     rig: Rig = VIRTUAL,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
-    test_bytes: Annotated[
-        int | None,
-        typer.Option(
-            help="Bytes that have to cross each link without an error, in both directions at once; by default 16384 on "
-            "virtual boards, whose lines have no noise, and 262144 on real ones.",
-            min=1,
-        ),
-    ] = None,
+    test_bytes: TestBytes = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Test the links between boards and find their highest baud rates. With OUT, print what to connect."""
@@ -72,8 +67,10 @@ def wiring(
             raise UsageError("a folder prints what to connect, --board tests it: give one of both")
         _print_picture(Project.read(folder_of_project), as_json)
         return
+    check_output_file(out, force=force)
     request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
-    found = run_wiring_test(request, rig, folder, messages, programmer)
+    with locked_folder(folder):
+        found = run_wiring_test(request, rig, folder, messages, programmer, force=force)
     write_wiring(out, found)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
 

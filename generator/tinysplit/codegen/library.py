@@ -42,11 +42,13 @@ class LibraryContext:
     arena_bytes: int
 
 
-def write_library(project: Project, folder: Path, out: Path, number: int | None = None) -> list[Path]:
+def write_library(
+    project: Project, folder: Path, out: Path, number: int | None = None, *, force: bool = False
+) -> list[Path]:
     """Write the network of the generated `folder`, as board `number` computes it, into the folder `out`.
 
     By default it is that of the first board. Returns the files by their names in `out`. Raises UsageError for a network
-    that several boards compute, InputError for another board or where a folder cannot be used.
+    that several boards compute, InputError for another board, and the errors of `whole_folder`.
     """
     board = _whole_board(project, number or project.boards[0].number)
     quantized = read_quantized(folder, project)
@@ -60,7 +62,7 @@ def write_library(project: Project, folder: Path, out: Path, number: int | None 
         output=Tensor(graph.out_shape.size, quantized.output_format),
         arena_bytes=board.arena_bytes,
     )
-    with whole_folder(out) as fresh:
+    with whole_folder(out, force=force) as fresh:
         _copy_sources(folder / board.directory, fresh)
         for name in ("tinysplit.h", "CMakeLists.txt"):
             (fresh / name).write_text(render(f"library/{name}.j2", context), encoding="utf-8")

@@ -22,12 +22,14 @@ from tinysplit.codegen.shared_constants import with_shared_constants
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
-from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
+from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel
+from tinysplit.project.split_file import SplitFile, write_split
 
 BUILD_SCRIPTS = ("checksum.py", "debug_paths.py", "size_line.py")
 
@@ -41,37 +43,44 @@ def generate(
     out: Path,
     mlperf: Mlperf | None = None,
     *,
+    split: SplitFile | None = None,
     has_markers: bool = False,
+    force: bool = False,
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
     `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
     it, and `bauds` are the baud rates of links and host ports. With `mlperf`, the board that reads the input speaks
-    MLPerf Tiny's protocol; with `has_markers`, pins of all boards are high while layers and transfers run.
-
-    Raises InputError when `out` holds something other than a folder generated before.
+    MLPerf Tiny's protocol; with `has_markers`, pins of all boards are high while layers and transfers run. The folder
+    has `split`, too. `force` and the errors are those of `whole_folder`.
     """
     plans = [with_constants_in_ram(plan, quantized) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
-    described = ProjectModel(
-        name=quantized.graph.name,
-        sha256=quantized.graph.sha256,
-        copy_sha256=hashlib.sha256(model_bytes).hexdigest(),
-        parameters_sha256=hashlib.sha256(parameters).hexdigest(),
-    )
+    described = _described(quantized.graph, model_bytes, parameters)
     sources = [_layer_sources(quantized, plan) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
     project = _with_options(project, mlperf, has_markers=has_markers)
-    with whole_folder(out) as folder:
+    with whole_folder(out, force=force) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories, mlperf)
         notes = [board_note(project, *each) for each in zip(project.boards, _boards(plans), strict=True)]
         project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
-        project.write(folder)
-        write_readme(folder, project)
+        _write_texts(folder, project, split)
     return project
+
+
+def _write_texts(folder: Path, project: Project, split: SplitFile | None) -> None:
+    project.write(folder)
+    write_readme(folder, project)
+    if split:
+        write_split(folder / SPLIT_NAME, split)
+
+
+def _described(graph: Graph, model: bytes, parameters: bytes) -> ProjectModel:
+    hashes = (graph.sha256, *(hashlib.sha256(data).hexdigest() for data in (model, parameters)))
+    return ProjectModel(name=graph.name, sha256=hashes[0], copy_sha256=hashes[1], parameters_sha256=hashes[2])
 
 
 def _with_options(project: Project, mlperf: Mlperf | None, *, has_markers: bool) -> Project:

@@ -41,19 +41,23 @@ def wiring_drivings(boards: Sequence[Board], requested: LinkDriver | None) -> Se
 
 
 def generate_wiring_test(
-    boards: Sequence[Board], links: Sequence[Link], requested: LinkDriver | None, out: Path
+    boards: Sequence[Board],
+    links: Sequence[Link],
+    requested: LinkDriver | None,
+    out: Path,
+    *,
+    force: bool = False,
 ) -> Project:
     """Write the folder `out` completely or not at all, and return its manifest, which has no layers.
 
     The programs serve all link UARTs, so that wires at a wrong one are found. Without a `requested` driver it is DMA,
     or interrupts where the DMA channels do not suffice.
 
-    Raises InputError when `out` holds something other than a folder generated before, UsageError where the DMA channels
-    do not suffice for the driver.
+    Raises UsageError where the DMA channels do not suffice for the driver, and the errors of `whole_folder`.
     """
     drivings = wiring_drivings(boards, requested)
     project = _manifest(boards, links, [each.driver for each in drivings])
-    with whole_folder(out) as folder:
+    with whole_folder(out, force=force) as folder:
         directories = [folder / board.directory for board in project.boards]
         for index, directory in enumerate(directories):
             _write_board(directory, index, boards[index], drivings[index])

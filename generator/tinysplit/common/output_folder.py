@@ -1,85 +1,97 @@
-"""Atomic writing of files and generated folders, which never replaces anything that was not generated."""
+"""Atomic writing of generated folders, which never replaces anything that was not generated.
 
-import json
-import os
+A generated folder has a list of its files with their SHA-256, as `sha256sum --check` reads it. What differs from it is
+the user's.
+"""
+
+import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from tinysplit.common.errors import InputError, UsageError
-from tinysplit.common.project_files import (
-    MANIFEST_NAME,
-    MODEL_NAME,
-    PARAMETERS_NAME,
-    PICTURE_NAME,
-    README_NAME,
-    SPLIT_NAME,
-)
+from tinysplit.common.errors import InputError
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME
+
+_CMAKE_CACHE = "CMakeCache.txt"
+_NAMED = 5  # files that an error names
 
 
-def write_whole_file(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically; a device or a pipe is written to directly.
+def check_output_folder(out: Path, *, force: bool = False) -> None:
+    """Raise InputError unless `out` is new, empty, or a generated folder in which nothing was changed or added.
 
-    Raises InputError when it cannot be written.
+    With `force`, a generated folder may have changed and further files.
     """
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
-        else:
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
-
-
-def check_output_file(path: Path) -> None:
-    """Raise UsageError where a file has no folder, before anything is computed for it."""
-    if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
-        raise UsageError(f"{path} {what}: name a file in a folder that there is")
-
-
-def check_output_folder(out: Path) -> None:
-    """Raise InputError unless `out` is new, empty, or an older generated folder without other files."""
     out = out.resolve()
-    generated = next((parent for parent in out.parents if (parent / MANIFEST_NAME).is_file()), None)
+    generated = next((parent for parent in out.parents if _is_generated(parent)), None)
     if generated:
         raise InputError(
             f"{out} is inside the generated folder {generated}, which is replaced as a whole: name a folder outside"
         )
-    if out.is_dir():
-        names = {entry.name for entry in out.iterdir()}
-        others = sorted(names - _generated_names(out)) if names else []
-        if others:
-            raise InputError(f"{out} contains files that were not generated ({others[0]}): name a new folder")
-    elif out.exists():
+    if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: name a folder to generate into")
+    if not out.is_dir() or (force and _is_generated(out)):
+        return
+    listed = _listed(out)
+    own = [name for name, digest in _digests(out).items() if listed.get(name) != digest]
+    if own and not _is_generated(out):
+        older = ", or remove it if it is of an older tinysplit" if (out / MANIFEST_NAME).is_file() else ""
+        raise InputError(f"{out} contains files that were not generated ({own[0]}): name a new folder{older}")
+    if own:
+        names = ", ".join(own[:_NAMED]) + (f" and {len(own) - _NAMED} more" if len(own) > _NAMED else "")
+        raise InputError(
+            f"{out} has files that were changed or added since it was generated ({names}): name another folder, or "
+            "let --force delete them"
+        )
 
 
-def _generated_names(out: Path) -> set[str]:
-    """Return the names of the entries that `generate` wrote, in any version; none without a valid manifest."""
+def _is_generated(folder: Path) -> bool:
+    return (folder / LIST_NAME).is_file()
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each generated file by its path in the folder; none without a list."""
     try:
-        manifest = json.loads((out / MANIFEST_NAME).read_text(encoding="utf-8"))
-        directories = {board["directory"] for board in manifest["boards"]}
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        return set()
-    files = {MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME, README_NAME, PICTURE_NAME}
-    return files | directories
+        lines = (folder / LIST_NAME).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file but the list by its path in the folder, what builds have made left out."""
+    paths = (path for path in source_files(folder) if path != folder / LIST_NAME)
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
+
+
+def source_files(folder: Path) -> Iterator[Path]:
+    """Yield all files of a folder in a fixed order, but not what PlatformIO and CMake have built."""
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or not path.is_dir():
+            yield path
+        elif not _is_built(path):
+            yield from source_files(path)
+
+
+def _is_built(folder: Path) -> bool:
+    return folder.name == BUILD_FOLDER or (folder / _CMAKE_CACHE).is_file()
+
+
+def _sha256(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return ""  # nothing that is generated
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
+def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `out` that replaces it if the block succeeds, and is deleted if it fails.
 
-    Raises InputError when `out` cannot be written or contains files that were not generated.
+    What was built in the folders of `out` stays there. The errors are those of `check_output_folder`, and InputError
+    when `out` cannot be written.
     """
-    check_output_folder(out)
+    check_output_folder(out, force=force)
     target = out.resolve()
     fresh: Path | None = None
     try:
@@ -87,6 +99,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
         fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         fresh.chmod(0o755)
         yield fresh
+        _write_list(fresh)
         _replace(target, fresh)
     except BaseException as error:
         if fresh:
@@ -94,6 +107,11 @@ def whole_folder(out: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise InputError(f"{out} cannot be written ({error.strerror}): name another folder") from None
         raise
+
+
+def _write_list(folder: Path) -> None:
+    lines = [f"{digest}  {name}\n" for name, digest in _digests(folder).items()]
+    (folder / LIST_NAME).write_text("".join(lines), encoding="utf-8")
 
 
 def _replace(target: Path, fresh: Path) -> None:
@@ -108,4 +126,24 @@ def _replace(target: Path, fresh: Path) -> None:
     except BaseException:
         old.rename(target)
         raise
+    _keep_builds(old, target)
     shutil.rmtree(old)
+
+
+def _keep_builds(old: Path, new: Path) -> None:
+    """Move what was built in the folders of `old` to those of the same name in `new`; programs only where still right.
+
+    PlatformIO and CMake compile again what has changed.
+    """
+    before, after = _listed(old), _listed(new)
+    for build in [path for path in old.glob("*/*") if path.is_dir() and not path.is_symlink() and _is_built(path)]:
+        project = new / build.parent.name
+        if not project.is_dir() or (project / build.name).exists():
+            continue
+        build.rename(project / build.name)
+        if _below(before, project.name) != _below(after, project.name):
+            (project / ELF_IN_PROJECT).unlink(missing_ok=True)
+
+
+def _below(listed: Mapping[str, str], folder: str) -> dict[str, str]:
+    return {name: digest for name, digest in listed.items() if name.startswith(f"{folder}/")}

@@ -8,7 +8,9 @@ PARAMETERS_NAME = "parameters.npz"
 SPLIT_NAME = "split.json"
 README_NAME = "README.md"
 PICTURE_NAME = "wiring.svg"
+LIST_NAME = "tinysplit.sha256"  # all generated files but itself
 
 SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
-ELF_IN_PROJECT = Path(".pio") / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
+BUILD_FOLDER = ".pio"
+ELF_IN_PROJECT = Path(BUILD_FOLDER) / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"

@@ -25,6 +25,12 @@ def frames_of(tensor_bytes: int) -> int:
     return -(-tensor_bytes // LINK_PAYLOAD_BYTES)
 
 
+def line_bytes_of(tensor_bytes: int) -> int:
+    """Return the bytes of a tensor and its frames on a link that loses nothing."""
+    n_frames = frames_of(tensor_bytes)
+    return tensor_bytes + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)
+
+
 def last_frame_of(tensor_bytes: int) -> int:
     """Return the bytes of a tensor in its last frame."""
     return (tensor_bytes - 1) % LINK_PAYLOAD_BYTES + 1

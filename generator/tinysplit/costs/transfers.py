@@ -12,14 +12,12 @@ from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     FRAME_OVERHEAD_BYTES,
     HOST_BAUD,
-    LINK_OVERHEAD_BYTES,
     LINK_REPLY_BYTES,
     LOAD_BYTES,
     LOAD_OFFSET_BYTES,
     READ_BYTES,
     READ_REQUEST_BYTES,
-    TENSOR_CRC_BYTES,
-    frames_of,
+    line_bytes_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.split.topology import Links, Pair, Table, pair_of
@@ -31,9 +29,7 @@ def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BIT
     The sender runs at the rate that its clock and divider produce. Santamaria 2021, formula 3, counts the bits of the
     payload alone.
     """
-    n_frames = frames_of(n_bytes)
-    line_bytes = n_bytes + n_frames * LINK_OVERHEAD_BYTES + (TENSOR_CRC_BYTES if n_frames > 1 else 0)
-    return bits_per_byte * line_bytes / sender.actual_baud(baud)
+    return bits_per_byte * line_bytes_of(n_bytes) / sender.actual_baud(baud)
 
 
 def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:

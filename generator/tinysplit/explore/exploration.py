@@ -1,6 +1,7 @@
 """An exploration: outcomes of all candidates, from the journal or from workers, and their Pareto fronts."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -143,6 +144,12 @@ def _conditions(space: Space, settings: CostSettings, time_limit_s: float) -> di
         "time_limit_s": time_limit_s,
         **{f"description of {board.name}": board.sha256 for board in space.boards},
     }
+
+
+def journal_name(space: Space, settings: CostSettings, time_limit_s: float) -> Path:
+    """Return the usual name of the journal: another one for all that would make a journal useless."""
+    conditions = json.dumps(_conditions(space, settings, time_limit_s), sort_keys=True)
+    return Path(f"explore-{hashlib.sha256(conditions.encode()).hexdigest()[:8]}.jsonl")
 
 
 def _to_json(entry: FrontEntry) -> dict[str, Any]:

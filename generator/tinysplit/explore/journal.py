@@ -54,7 +54,7 @@ class Journal:
         self._write([_to_json(outcome) for outcome in new.values()])
 
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
-        self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        self._file.write(b"".join(map(_line, lines)))
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -64,6 +64,8 @@ class Journal:
         with self.path.open("rb") as file:
             for number, line in enumerate(file):
                 if not line.endswith(b"\n"):
+                    if not number and not _line(header).startswith(line):
+                        raise self._foreign(number)
                     break
                 self._take(number, line, header)
                 end += len(line)
@@ -78,10 +80,17 @@ class Journal:
                 return
             differing = next((key for key in header if data.get(key) != header[key]), None)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"{self.path}, line {number + 1}, is not part of a journal: give a new file") from None
+            raise self._foreign(number) from None
         if differing:
             what = differing.replace("_", " ")
             raise InputError(f"{self.path} was started with another {what}: keep the old one, or give a new file")
+
+    def _foreign(self, number: int) -> InputError:
+        return InputError(f"{self.path}, line {number + 1}, is not part of a journal: give a new file")
+
+
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data).encode() + b"\n"
 
 
 def _to_json(outcome: Outcome) -> dict[str, Any]:

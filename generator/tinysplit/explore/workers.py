@@ -16,6 +16,7 @@ from multiprocessing import active_children, get_context
 from typing import Any, Protocol
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.extras import install_line
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Tables, evaluate_candidates
 
@@ -101,7 +102,7 @@ class DaskCluster:
         try:
             self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
-            raise ToolError("--scheduler needs Dask: pip install 'tinysplit[cluster]'") from None
+            raise ToolError(f"--scheduler needs Dask: {install_line('cluster')}") from None
         self._work = work
         try:
             self._client = self._distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)

@@ -138,6 +138,7 @@ class CycleTable(FileModel):
     """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
     schema_version: Literal[3]
+    tinysplit_version: str | None = None  # that wrote it; None of the shipped one
     made_by: str  # command
     compiler: str
     flags: str

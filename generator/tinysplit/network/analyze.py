@@ -6,13 +6,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import plain_table, shortened
 from tinysplit.common.units import KB
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer, Shape
 from tinysplit.network.layers.base import FLOAT_BITS
-
-NAME_WIDTH = 20  # so that a table fits 100 columns; names from exporters can have several hundred letters
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
         sizes = (layer.macc, layer.quantized_weights_bytes, layer.quantized_activations_bytes)
         kind = f"{layer.kind} + {layer.activation}" if layer.activation else layer.kind
         table.add_row(
-            str(layer.number), _shortened(layer.name), kind, str(layer.out_shape), *(f"{size:,}" for size in sizes)
+            str(layer.number), shortened(layer.name), kind, str(layer.out_shape), *(f"{size:,}" for size in sizes)
         )
     console.print(table, "", _totals_table(analysis.totals, analysis.quantized), sep="\n")
 
@@ -89,11 +87,6 @@ def _totals_table(*widths: Totals) -> Table:
             *(f"{size / KB:.2f}" for size in (totals.weights_bytes, totals.activations_bytes)),
         )
     return table
-
-
-def _shortened(name: str) -> str:
-    """Return the end of a name, which distinguishes layers in what exporters write."""
-    return name if len(name) <= NAME_WIDTH else "…" + name[1 - NAME_WIDTH :]
 
 
 def _layer(number: int, layer: Layer, bits: int) -> LayerAnalysis:

@@ -116,6 +116,20 @@ class _Divisions:
         others = (other for other in range(len(self.of(tensor).parts)) if other != board)
         return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
 
+    def halos(self, tensor: int, board: int) -> list[range]:
+        """Return the rows of a board's own part that other boards have to get, to go on with parts as it does itself.
+
+        Such a board has a part of the tensor, and this board has parts of all layers in which that one reads it.
+        """
+        own, divided = self.own(tensor, board), self.of(tensor)
+        others = [other for other in divided.owners if other != board and self._goes_on(tensor, board, other)]
+        return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
+
+    def _goes_on(self, tensor: int, board: int, other: int) -> bool:
+        """Return whether a board has a part of each layer of which another one has, and that reads a tensor."""
+        readers = (number for number, sources in enumerate(self.graph.predecessors) if tensor in sources)
+        return all(self.of(number).parts[board] for number in readers if self.of(number).parts[other])
+
     def gathered(self, tensor: int, board: int) -> range:
         """Return the rows of a tensor that a board has in one place: what it reads, and all that it computes."""
         return hull(self.needed(tensor, board), self.own(tensor, board))
@@ -124,14 +138,14 @@ class _Divisions:
         """Return the rows of a layer on a board as it computes them: edges that it sends, the rest, edges that wait.
 
         A layer without `edges` of its own is computed at once, and so is one whose rows cannot be computed apart. An
-        edge has the rows that another board reads or that read those of another board.
+        edge has the rows that read those of another board, or its `halos`.
         """
         own = self.own(number, board)
         if not own or number not in self.edges or not has_rows(self.graph, number):
             return [own] if own else []
         waiting = [not self.is_local(number, board, range(row, row + 1)) for row in own]
         top, bottom = (0, 0) if all(waiting) else (_leading(waiting), _leading(waiting[::-1]))
-        edges = [rows for rows in self.sent(number, board) if len(rows) < len(own)]
+        edges = [rows for rows in self.halos(number, board) if len(rows) < len(own)]
         top = max([top, *(len(rows) for rows in edges if rows.start == own.start)])
         bottom = max([bottom, *(len(rows) for rows in edges if rows.stop == own.stop)])
         if top + bottom > len(own):

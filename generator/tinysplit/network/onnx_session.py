@@ -3,8 +3,6 @@
 import onnxruntime
 from onnx import ModelProto
 
-onnxruntime.disable_telemetry_events()
-
 FATAL = 4  # ONNX Runtime's log level: errors are also raised
 NEWEST_IR = 10  # later file formats add nothing to float networks, but ONNX Runtime refuses those newer than itself
 

@@ -65,7 +65,7 @@ def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]
         floats = x.astype(np.float32)
     broken = np.flatnonzero(~np.isfinite(floats).reshape(len(x), -1).all(axis=1))
     if broken.size:
-        raise InputError(f"x of {path} has NaN or infinity in {broken.size} samples, first in sample {broken[0]}")
+        raise InputError(f"x of {path} has NaN or infinity in {broken.size} samples, first in sample {broken[0] + 1}")
     return floats
 
 

@@ -47,8 +47,10 @@ def _parse(path: Path) -> ModelProto:
         raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not model.ir_version or not model.HasField("graph"):
+        raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again")
     if not model.graph.node:
-        raise InputError(f"{path} is no ONNX file: it holds no network")
+        raise InputError(f"{path} has a network without operators: export one that computes something")
     return model
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.common.alignment import aligned
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
 from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -28,6 +28,7 @@ from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions
+from tinysplit.split.evaluate.cuts import cuts as cuts_of
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
@@ -161,11 +162,11 @@ def make_plan(
     A transfer blocks a board that has no buffer for it, unless the network is distributed. `kernels` has (0-based
     layer, kernel or scheme to use), `code_memory` that of the layers' code, None to choose. Raises UsageError if a
     board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
-    compute a layer, and CheckFailedError if an arena or code is larger than its memory.
+    compute a layer, InputError without a route, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     _check_named(graph, widths, [boards[device] for device in assignment], named)
-    cuts, output_board = _cuts(graph, problem, assignment, settings)
+    cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
@@ -178,7 +179,7 @@ def make_plan(
         own = (own_links, driving, link_bytes, named, optimize)
         plan = BoardPlan(index, board, tuple(steps), memory, stages, *own)
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
-        return _with_near_buffers(_with_stages(plan, limits), graph, widths, limits)
+        return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
@@ -188,14 +189,31 @@ def make_plan(
 
 
 def _cuts(
-    graph: Graph, problem: Problem, assignment: Assignment, settings: LinkSettings
+    graph: Graph, boards: Sequence[Board], problem: Problem, assignment: Assignment, settings: LinkSettings
 ) -> tuple[tuple[Cut, ...], int]:
     """Return the cuts hop by hop, and the board that gives the output to the host."""
+    _check_routes(graph, boards, problem, assignment)
     cuts = transfers(problem, assignment)
     if not settings.returns_output:
         return cuts, assignment[-1]
     first = input_board(graph, assignment)
     return (*cuts, *return_cuts(problem, cuts, assignment, first)), first
+
+
+def _check_routes(graph: Graph, boards: Sequence[Board], problem: Problem, assignment: Assignment) -> None:
+    """Raise InputError if there is no route for a tensor."""
+    for cut in cuts_of(problem, assignment):
+        if not problem.hops(cut):
+            sender, receiver = (board_title(end + 1, boards[end].name) for end in (cut.sender, cut.receiver))
+            tensor = graph.parts[cut.after_layer].tensor if graph.is_distributed else cut.after_layer
+            raise InputError(
+                f"{receiver} needs {cut.payload_bytes} bytes of {_tensor_title(tensor)} from {sender}, and no links "
+                "join them, not even via other boards: allow a link, or split again"
+            )
+
+
+def _tensor_title(tensor: int) -> str:
+    return "the network's input" if tensor == NETWORK_INPUT else f"the output of layer {tensor + 1}"
 
 
 class _StageLimits(NamedTuple):
@@ -208,11 +226,10 @@ class _StageLimits(NamedTuple):
     has_stages: bool  # the transfers of a distributed network need no buffers
 
 
-def _with_stages(plan: BoardPlan, limits: _StageLimits) -> BoardPlan:
+def _with_stages(plan: BoardPlan, graph: Graph, limits: _StageLimits) -> BoardPlan:
     """Return the plan with buffers of its transfers. Raises CheckFailedError if the arena does not fit."""
     arena_bytes, link_bytes, ends = aligned(plan.arena.size_bytes), plan.link_ram_bytes, limits.ends
-    title = board_title(plan.number, plan.board.name)
-    _check_arena(title, limits.ram_bytes, arena_bytes, link_bytes, ends.kept_bytes)
+    _check_arena(plan, graph, limits.ram_bytes, ends.kept_bytes)
     free_bytes = limits.ram_bytes - link_bytes - max(arena_bytes, limits.constants_bytes)
     own = (limits.cuts, arena_bytes, max(ends.kept_bytes, free_bytes), ends)
     has_stages = limits.has_stages and not plan.link_driving.polls
@@ -226,7 +243,7 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
         return plan
     schedule = Schedule(graph, widths, plan.steps, memory.kernels, memory.fused, memory.moves)
     near = with_near_buffers(schedule, board, plan.near_bytes - board.read_ahead_bytes)
-    return _with_stages(replace(plan, memory=near), limits)
+    return _with_stages(replace(plan, memory=near), graph, limits)
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
@@ -300,12 +317,23 @@ def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named
             raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
-def _check_arena(board: str, ram_bytes: int, arena_bytes: int, link_bytes: int, kept_bytes: int) -> None:
+def _largest_layer(plan: BoardPlan, graph: Graph) -> str:
+    """Return number and name of the layer that has most of the arena in use."""
+    in_use = {number: sum(end - begin for begin, end in own) for number, own in plan.memory.in_use.items()}
+    largest = max(in_use, key=lambda number: in_use[number])
+    number = graph.parts[largest].tensor if graph.is_distributed else largest
+    return f"layer {number + 1} {graph.layers[largest].name!r}"
+
+
+def _check_arena(plan: BoardPlan, graph: Graph, ram_bytes: int, kept_bytes: int) -> None:
     """Raise CheckFailedError if arena, links and a kept input of `kept_bytes` do not fit."""
+    arena_bytes, link_bytes = aligned(plan.arena.size_bytes), plan.link_ram_bytes
     if arena_bytes + link_bytes + kept_bytes > ram_bytes:
+        board = board_title(plan.number, plan.board.name)
         of_links = f" and {link_bytes} bytes for its links" if link_bytes else ""
         of_input = f" and {kept_bytes} bytes for the input that it keeps" if kept_bytes else ""
+        of_layer = f", most of it for {_largest_layer(plan, graph)}" if plan.memory.in_use else ""
         raise CheckFailedError(
             f"{board} has {ram_bytes} bytes for tensors, and this split needs an arena of {arena_bytes}{of_links}"
-            f"{of_input}: split over more boards"
+            f"{of_input}{of_layer}: split over more boards"
         )

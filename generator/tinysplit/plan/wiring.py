@@ -1,11 +1,12 @@
 """Wiring: the UARTs of both boards that each link uses."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from tinysplit.boards.board import Board, Uart, board_title
 from tinysplit.common.errors import UsageError
+from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_link_baud
 from tinysplit.split.evaluate.cuts import transfers
@@ -69,7 +70,8 @@ def _distance(pair: Pair) -> int:
     return pair[1] - pair[0]
 
 
-def _wire(boards: Sequence[Board], pairs: Iterable[Pair], settings: LinkSettings) -> tuple[Link, ...]:
+def _wire(boards: Sequence[Board], pairs: Collection[Pair], settings: LinkSettings) -> tuple[Link, ...]:
+    _check_uarts(boards, pairs)
     used: list[list[Uart]] = [[] for _ in boards]
     links = []
     for pair in pairs:
@@ -94,6 +96,18 @@ def links_of_board(links: Sequence[Link], board: int) -> tuple[BoardLink, ...]:
     )
 
 
+def _check_uarts(boards: Sequence[Board], pairs: Collection[Pair]) -> None:
+    """Raise UsageError, with the peers, if a board has fewer link UARTs than peers."""
+    for index, board in enumerate(boards):
+        peers = sorted((b if a == index else a) + 1 for a, b in pairs if index in (a, b))
+        if len(peers) > len(board.link_uarts):
+            raise UsageError(
+                f"{board_title(index + 1, board.name)} has {counted(len(board.link_uarts), 'link UART')}, and this "
+                f"split joins it to {len(peers)} boards ({', '.join(map(str, peers))}): use fewer boards, or one with "
+                "more UARTs"
+            )
+
+
 def _setting(pair: Pair, settings: LinkSettings) -> LinkSetting:
     link = settings.between(*pair)
     if link.baud is None or link.half_duplex:
@@ -107,8 +121,5 @@ def _uart(boards: Sequence[Board], index: int, name: str | None, used: Sequence[
     board = boards[index]
     left = [uart for uart in board.link_uarts if uart not in used and name in (None, uart.name)]
     if not left:
-        raise UsageError(
-            f"{board_title(index + 1, board.name)} has {len(board.link_uarts)} link UARTs, and this split needs more: "
-            "use fewer boards, or a board with more UARTs"
-        )
+        raise UsageError(f"{board_title(index + 1, board.name)} has no {name} for two links: test the wiring again")
     return left[0]

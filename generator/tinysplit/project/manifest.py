@@ -53,6 +53,9 @@ class ProjectFormat(FileModel):
         return ValueFormat.of(self.bits, self.scale, self.zero_point)
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 class ProjectRequantization(FileModel):
     """Scaling of sums to outputs; see `fixed_point.arithmetic.Requantization`."""
 
@@ -112,13 +115,13 @@ class ProjectMemory(FileModel):
 
     scheme: str
     kernel: str
-    flash_read_bytes: int  # including repeated reads
-    ram_read_bytes: int
-    scratch_bytes: int
+    flash_read_bytes: Count  # including repeated reads
+    ram_read_bytes: Count
+    scratch_bytes: Count
     constants_in: ConstantsIn
     input_offsets: tuple[int, ...]
     output_offset: int
-    moved_bytes: int  # of tensors that are moved within the arena before the layer runs
+    moved_bytes: Count  # of tensors that are moved within the arena before the layer runs
     fused_with: int | None  # number of the layer with which it is computed a few rows at a time
     why: str
 
@@ -151,7 +154,7 @@ class ProjectLayer(FileModel):
     inputs: tuple[int, ...]  # numbers of the layers whose outputs it reads, 0 for the network's input
     macc: int
     formats: ProjectFormats
-    weights_bytes: int
+    weights_bytes: Count
     memory: ProjectMemory
     estimated_cycles: int
     estimated_s: float
@@ -165,7 +168,7 @@ class ProjectCut(FileModel):
     after_layer: int
     from_board: int
     to_board: int
-    payload_bytes: int
+    payload_bytes: Count
     estimated_s: float  # as a whole
     is_sent_by_rows: bool = False
     is_taken_by_rows: bool = False
@@ -194,13 +197,13 @@ class ProjectBoard(FileModel):
     number: int
     name: str
     directory: str
-    weights_bytes: int
-    arena_bytes: int  # with the buffers of staged transfers
+    weights_bytes: Count
+    arena_bytes: Count  # with the buffers of staged transfers
     staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
     staged_input: bool = False
     staged_output: bool = False
     code_memory: CodeMemory = CodeMemory.FLASH  # of the layers' code
-    ram_code_bytes: int = 0  # of RAM that it takes at most
+    ram_code_bytes: Count = 0  # of RAM that it takes at most
     code_memory_reason: str = ""  # "" for boards without RAM on the code buses
     core_hz: int
     has_markers: bool = False  # pins that are high while a layer or a transfer runs

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -12,7 +13,7 @@ from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
-from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import CostSettings
@@ -36,6 +37,8 @@ _OF_SETTINGS = (
 )
 
 Number = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
 
 
 class SplitModel(FileModel):
@@ -51,9 +54,9 @@ class SplitBoard(FileModel):
     number: Number
     name: str
     sha256: str
-    flash_bytes: int
+    flash_bytes: Count
     flash_free_bytes: int
-    ram_bytes: int
+    ram_bytes: Count
     ram_free_bytes: int
 
 
@@ -72,8 +75,8 @@ class SplitCut(FileModel):
     from_board: Number
     to_board: Number
     route: tuple[Number, ...]  # boards of the route, both ends included
-    payload_bytes: int
-    seconds: float
+    payload_bytes: Count
+    seconds: Seconds
 
     @classmethod
     def of(cls, cut: Cut, split: Split) -> Self:
@@ -125,10 +128,10 @@ class SplitFigures(FileModel):
     where layers are divided; `gap` is the relative optimality gap.
     """
 
-    L: float
-    T: float
-    I: float  # noqa: E741 (the name of formula 5)
-    period_s: float
+    L: Seconds
+    T: Seconds
+    I: Seconds  # noqa: E741 (the name of formula 5)
+    period_s: Seconds
     throughput: float | None  # None for a period of 0
     energy_j: float
     lower_bound: float
@@ -157,6 +160,7 @@ class SplitFile(FileModel):
     """
 
     schema_version: Literal[3] = SCHEMA_VERSION
+    tinysplit_version: str
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     clock: ClockSource = ClockSource.HSI
@@ -247,6 +251,7 @@ class SplitFile(FileModel):
         how = split.distributions
         assignment = tuple(layer.owners[0] for layer in how.layers) if how else split.assignment
         return cls(
+            tinysplit_version=version("tinysplit"),
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=_boards(split, boards),
             clock=boards[0].clock_source,
@@ -335,10 +340,10 @@ def write_split(path: Path, split_file: SplitFile) -> None:
 def read_split(path: Path) -> SplitFile:
     """Read a split file. Raises InputError when it is missing, unreadable or of another schema version."""
     data = read_json(path, "make it with `tinysplit split`")
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if version != SCHEMA_VERSION:
+    schema = data.get("schema_version") if isinstance(data, dict) else None
+    if schema != SCHEMA_VERSION:
         raise InputError(
-            f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {version!r}): "
+            f"{path} is not a split file of schema version {SCHEMA_VERSION} (its version is {schema!r}): "
             "make it again with `tinysplit split`"
         )
     return validate(path, data, SplitFile, "make it again with `tinysplit split`")

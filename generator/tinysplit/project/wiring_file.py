@@ -12,7 +12,7 @@ from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import FileModel, read_json, validate
-from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.costs.link_options import LinkSetting
 
 Number = Annotated[int, Field(ge=1)]

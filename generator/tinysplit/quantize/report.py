@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.common.progress import steps
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import plain_table, shortened
 from tinysplit.common.units import MS
+from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
-from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
+from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision, TensorName
 from tinysplit.quantize.quantize_model import Quantization
 from tinysplit.quantize.statistics import Statistics
 from tinysplit.quantize.statistics_report import (
@@ -30,7 +31,6 @@ from tinysplit.quantize.statistics_report import (
 from tinysplit.quantize.warnings import quantization_warnings
 
 LOW_SQNR_DB = 10
-NAME_LENGTH = 32  # its end distinguishes a layer from others
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def _formats(quantized: QuantizedGraph) -> Table:
     for number, layer in enumerate(quantized.layers, 1):
         inputs = ", ".join(str(values) for values in layer.formats.inputs)
         y = layer.formats.y
-        table.add_row(str(number), _short(layer), layer.layer.kind, inputs, str(y), str(y.bits))
+        table.add_row(str(number), shortened(layer.layer.name), layer.layer.kind, inputs, str(y), str(y.bits))
     return table
 
 
@@ -118,12 +118,8 @@ def _weights(quantized: QuantizedGraph) -> Table:
         limit = 1 << (formats.weight_bits - 1)
         factors = (formats.weight_scales * limit, formats.requantization.corrections)
         cells = (str(formats.weight_bits), f"{weights_sqnr_db(layer):.1f}", *(_range(numbers) for numbers in factors))
-        table.add_row(str(number), _short(layer), *cells)
+        table.add_row(str(number), shortened(layer.layer.name), *cells)
     return table
-
-
-def _short(quantized: QuantizedLayer) -> str:
-    return quantized.layer.name[-NAME_LENGTH:]
 
 
 def _range(numbers: NDArray[np.float64]) -> str:
@@ -134,12 +130,21 @@ def _range(numbers: NDArray[np.float64]) -> str:
 def _print_mixed_precision(mixed: MixedPrecision, console: Console) -> None:
     if not mixed.choices:
         console.print("mixed precision: 8 bits suffice everywhere")
-    table = plain_table("tensor", numbers=("bits", "SQNR dB with only this in 8 bits", "added ms in 16 bits"))
+    table = plain_table("#", "layer", "tensor", numbers=("bits", "SQNR dB alone\nin 8 bits", "added ms\nin 16 bits"))
     for choice in mixed.choices:
-        table.add_row(str(choice.tensor)[-48:], str(choice.bits), f"{choice.sqnr_db:.1f}", f"{MS * choice.extra_s:.3f}")
+        tensor = _tensor_cells(mixed.quantized.graph, choice.tensor)
+        table.add_row(*tensor, str(choice.bits), f"{choice.sqnr_db:.1f}", f"{MS * choice.extra_s:.3f}")
     if mixed.choices:
         console.print(table)
     console.print(f"mixed precision: {MS * mixed.seconds:.3f} ms estimated", highlight=False)
+
+
+def _tensor_cells(graph: Graph, tensor: TensorName) -> tuple[str, str, str]:
+    """Return number and name of the layer of a tensor, and what it is there; numbers are blank for the input."""
+    for number, layer in enumerate(graph.layers, 1):
+        if layer.output == tensor.name:
+            return str(number), shortened(layer.name), "weights" if tensor.is_weights else "output"
+    return "", shortened(tensor.name), "input"
 
 
 def _accuracy(accuracy: Accuracy) -> Iterator[str]:

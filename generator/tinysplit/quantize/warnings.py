@@ -15,6 +15,7 @@ from tinysplit.quantize.statistics import Statistics
 
 NAMED_CHANNELS = 8
 MOST_UNDERFLOW = 0.9  # of the values other than 0
+MOST_DEAD = 0.5  # of the channels: so many are at the lower limit of a ReLU in all samples of trained networks
 
 
 def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
@@ -27,8 +28,9 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
         True,
         *("weights" in layer.parameters for layer in graph.layers),
     ]  # channels of other layers are those of their inputs
-    for owner, name, shape, values, is_new in zip(
-        owners, graph.value_names, shapes, formats, makes_channels, strict=True
+    lowest = [-np.inf, *(layer.activation.low for layer in graph.layers)]
+    for owner, name, shape, values, is_new, low in zip(
+        owners, graph.value_names, shapes, formats, makes_channels, lowest, strict=True
     ):
         seen = statistics[name]
         if seen.is_constant:
@@ -39,7 +41,7 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
                 f"{seen.minimum:g} to {seen.maximum:g} is too wide for {values.bits} bits"
             )
         elif is_new:
-            yield from _constant_channels(owner, shape, values, seen)
+            yield from _constant_channels(owner, shape, values, seen, low)
     for layer in quantized.layers:
         yield from _zero_channels(layer)
         yield from _coarse_weights(layer)
@@ -51,14 +53,18 @@ def print_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistic
         messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics) -> Iterator[str]:
+def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics, low: float) -> Iterator[str]:
     ranges = seen.channel_ranges(shape)
     if ranges is None:
         return
     spans = ranges[1] - ranges[0]
-    if (spans == 0).any():
-        constant = f"{_channels(spans == 0)} constant in all samples"
-        yield f"{owner}: {constant}: dead channels, or samples that do not cover the range"
+    constant = spans == 0
+    dead = constant & (ranges[0] == low)
+    if dead.mean() <= MOST_DEAD:
+        constant &= ~dead
+    if constant.any():
+        named = f"{_channels(constant)} constant in all samples"
+        yield f"{owner}: {named}: dead channels, or samples that do not cover the range"
     lost = (spans > 0) & (spans < values.scale)
     if lost.any():
         narrow = f"{_channels(lost)} within one step of {values}"

@@ -7,25 +7,34 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.units import MILLI, MS
+from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.slices.search import Slices, SliceSearch, as_split
+from tinysplit.slices.search import Slices
 from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
 from tinysplit.split import clock
-from tinysplit.split.problem import is_better
+from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
+
+REMEDY_LIMIT_S = 2.0
 
 
 @dataclass(frozen=True)
 class SliceRequest:
-    """What is to be split, and how layers may be divided: see `Search` of the pipeline."""
+    """What is to be split, and how layers may be divided: see `Search` of the pipeline.
+
+    A `solver` that is named is compared with whole layers in a line; by default it is the exact one.
+    """
 
     graph: Graph
     boards: Sequence[Board]
     settings: CostSettings
     slices: Slices | None
+    solver: SliceSolver | None
     input_board: int
     output_board: int
     time_limit_s: float
@@ -34,6 +43,7 @@ class SliceRequest:
         """Return the best split of whole layers, by `solve`, or layers divided over boards where these are better.
 
         Where whole layers are infeasible, divided ones may be feasible. Raises the errors of `solve` where neither are.
+        Whole layers ignore where input and output are wanted, so that they are no answer where a board is named for it.
         """
         self._check()
         if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.paper:
@@ -43,25 +53,62 @@ class SliceRequest:
         except CheckFailedError as error:
             sliced, reason = self._instead(messages), error
             if sliced is None:
-                raise reason from None
+                raise self._with_remedy(reason, messages) from None
             return self._noted(sliced, messages)
-        sliced = self._sliced(self.slices, self.settings) if self.slices else None
-        return self._noted(sliced, messages) if sliced and is_better(sliced.objective, whole.objective) else whole
+        sliced = self._sliced(self.slices, self.settings, messages) if self.slices else None
+        if sliced is None:
+            return whole
+        if self.solver:
+            messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
+        if self.input_board or self.output_board or is_better(sliced.objective, whole.objective):
+            return self._noted(sliced, messages)
+        return replace(whole, report=sliced.report)
+
+    def _with_remedy(self, reason: CheckFailedError, messages: Console) -> CheckFailedError:
+        """Return an error that names slices where these were not asked for and are found to be feasible."""
+        if self.slices or self._half_duplex:
+            return reason
+        shortly = replace(self, time_limit_s=min(self.time_limit_s, REMEDY_LIMIT_S))
+        found = shortly._sliced(Slices.AUTO, self.settings, messages)  # noqa: SLF001 (of its own)
+        return CheckFailedError(f"{reason}; or divide layers over boards: --slices auto") if found else reason
+
+    @property
+    def _half_duplex(self) -> tuple[LinkSetting, ...]:
+        return tuple(link for link in self.settings.links if link.half_duplex)
+
+    def _comparison(self, whole: Split, sliced: Split) -> str:
+        """Return the values of both in a line."""
+        objective = self.settings.objective
+        scale, unit = (MILLI, "mJ") if objective is Objective.ENERGY else (MS, "ms")
+        what = "period" if objective is Objective.THROUGHPUT else str(objective)
+        better = "divided layers" if is_better(sliced.objective, whole.objective) else "whole layers"
+        return (
+            f"{what}: {scale * sliced.objective:.2f} {unit} with --solver {self.solver}, "
+            f"{scale * whole.objective:.2f} {unit} with whole layers: {better} are taken"
+        )
 
     def _check(self) -> None:
         is_asked_for = self.slices not in {None, Slices.NONE}
         for option, board in (("--input-at", self.input_board), ("--output-at", self.output_board)):
             if board and not is_asked_for:
                 raise UsageError(f"{option} is for layers that are divided: add --slices, or leave it out")
+        for link in self._half_duplex if is_asked_for else ():
+            first, second = (board + 1 for board in link.boards)
+            raise UsageError(
+                f"--link {first}-{second}:{link.baud}:half: layers that are divided need links that send and receive "
+                "at once: leave out :half, or --slices"
+            )
 
     def _instead(self, messages: Console) -> Split | None:
         """Return divided layers where whole ones are infeasible: as asked for, or where a layer fits nowhere.
 
         Kernels that take little flash are used where the fastest ones do not fit, either.
         """
+        if self._half_duplex:
+            return None
         small = replace(self.settings, optimize=Optimize.FLASH)
         if self.slices:
-            return self._sliced(self.slices, self.settings) or self._sliced(self.slices, small)
+            return self._sliced(self.slices, self.settings, messages) or self._sliced(self.slices, small, messages)
         problem = make_problem(self.graph, self.boards, self.settings)
         sizes = (zip(layer.flash_bytes, problem.devices, strict=True) for layer in problem.layers)
         too_large = [
@@ -69,19 +116,22 @@ class SliceRequest:
         ]
         if not too_large:
             return None
-        sliced = self._sliced(Slices.CHANNELS, self.settings) or self._sliced(Slices.CHANNELS, small)
+        channels = Slices.CHANNELS
+        sliced = self._sliced(channels, self.settings, messages) or self._sliced(channels, small, messages)
         if sliced:
             note = f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels"
             messages.print(f"{note} (docs/slices.md)", highlight=False, soft_wrap=True)
         return sliced
 
-    def _sliced(self, slices: Slices, settings: CostSettings) -> Split | None:
+    def _sliced(self, slices: Slices, settings: CostSettings, messages: Console) -> Split | None:
         start = clock.now()
         widths = BitWidths.of(self.graph, settings.bits)
         network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
-        search = SliceSearch(network, start + self.time_limit_s)
-        best = search.run(slices.axes)
-        return as_split(best, search, clock.now() - start) if best else None
+        solver = self.solver or SliceSolver.EXACT
+        found = SLICE_SOLVERS[solver](network, slices.axes, start + self.time_limit_s)
+        for note in found.notes:
+            messages.print(note, highlight=False, markup=False, soft_wrap=True)
+        return found.as_split(solver, clock.now() - start)
 
     def _noted(self, split: Split, messages: Console) -> Split:
         """Return the split, and print which boards may lack flash."""

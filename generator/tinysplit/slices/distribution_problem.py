@@ -2,18 +2,22 @@
 
 Costs are those of parts alone on a board (`part_costs.py`), and of transfers over the links. What is left out makes it
 cheaper than the generated firmware: that edges are computed apart costs nothing, rows take their share of a part, links
-are never busy, and tensors that are not read at once have long arrived.
+are never busy, and tensors that are not read at once have long arrived; a tensor that several layers read takes
+CPUs for the first of them alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from tinysplit.boards.board import Board
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import free_memory
+from tinysplit.costs.transfers import host_seconds
+from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
@@ -26,7 +30,15 @@ from tinysplit.split.problem import Objective
 
 Costs = list[list[PartCost]]  # by [option][board]
 
-FLASH_MARGIN = 0.1  # relative: sizes of packed weights are bounds until they are quantized
+FLASH_MARGIN = 0.1  # relative
+
+
+def most_flash_bytes(board: Board, flash_bytes: int) -> int:
+    """Return the size up to which parts may fit `flash_bytes` of a board: more, where their size is a bound.
+
+    That is where weights are packed (kernels/armv6m/packed.py): how far is known when they are quantized.
+    """
+    return round(flash_bytes * (1 + FLASH_MARGIN)) if board.device.core == CORTEX_M0PLUS else flash_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +82,28 @@ class DistributionModel:
     def problem(self) -> DistributionProblem:
         """The problem: a stage a layer, and one that brings the output to its board."""
         numbers = range(len(self._graph.layers))
-        memories = [free_memory(board) for board in self.costs.boards]
         stages = (*(self._stage(number) for number in numbers), self._output_stage())
-        limits = np.array([memory.flash_bytes * (1 + FLASH_MARGIN) for memory in memories])
-        return DistributionProblem(stages, limits)
+        limits = [most_flash_bytes(board, free_memory(board).flash_bytes) for board in self.costs.boards]
+        return DistributionProblem(stages, np.array(limits, float))
+
+    @property
+    def has_options(self) -> bool:
+        """Whether each layer has an option of which all parts fit the boards' RAM: without, there is no problem."""
+        return all(len(options) for options, _ in self._costed)
+
+    def whole_choices(self) -> Iterator[Choice]:
+        """Yield the choices of all layers on one board, the output where it is wanted."""
+        last = len(self._graph.layers) - 1
+        for board in range(self._n_boards):
+            wanted = [
+                Distribution.whole(
+                    self._graph.shape(number), self.output_board if number == last else board, self._n_boards
+                )
+                for number in range(last + 1)
+            ]
+            options = [self.options(number).distributions for number in range(last + 1)]
+            if all(each in own for each, own in zip(wanted, options, strict=True)):
+                yield (*(own.index(each) for each, own in zip(wanted, options, strict=True)), 0)
 
     def distributions(self, choice: Choice) -> tuple[Distribution, ...]:
         """Return the distribution of each layer's output."""
@@ -124,17 +154,32 @@ class DistributionModel:
         nothing = np.zeros((1, self._n_boards))
         own = Side(Options(shape, (wanted,), range(shape.height)), nothing, self._element_bytes(last))
         reading = Reading.of_all(self._sides[last], own)
-        return Stage(nothing[None], nothing, (self._transition(last, last + 1, reading),))
+        host_s = nothing.copy()
+        host_s[0, self.output_board] = self._host_s
+        return Stage(host_s[None], nothing, (self._transition(last, last + 1, reading),))
+
+    @property
+    def _host_s(self) -> float:
+        """Seconds of the host's input and output, if they count."""
+        settings, graph = self.costs.settings, self._graph
+        if not settings.host_transfers:
+            return 0.0
+        ends = (NETWORK_INPUT, len(graph.layers) - 1)
+        in_bytes, out_bytes = (self.costs.widths.size_bytes(graph, tensor) for tensor in ends)
+        boards = (self.costs.boards[board] for board in (self.input_board, self.output_board))
+        (in_s, _), (_, out_s) = (host_seconds(board, in_bytes, out_bytes, settings.host_baud) for board in boards)
+        return in_s + out_s
 
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:
         costs = self.links.of(reading.n_bytes)
         allowed = reading.allowed & (costs.arrival_s < np.inf).all(axis=(2, 3))
         waits = self.costs.settings.objective is Objective.LATENCY and source == number - 1
+        is_first = all(source not in earlier for earlier in self._graph.predecessors[:number])
         return Transition(
             source,
             allowed,
-            costs.sending_s,
-            costs.receiving_s,
+            costs.sending_s if is_first else np.zeros_like(costs.sending_s),
+            costs.receiving_s if is_first else np.zeros_like(costs.receiving_s),
             arrivals_of(reading, costs) if waits else None,
         )
 

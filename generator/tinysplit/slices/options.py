@@ -1,13 +1,15 @@
 """The distributions of each tensor among which the exact search chooses: a stated, finite set.
 
-For each set of boards, in the order in which they are wired: all on one board, or, over several, rows or channels by
-their speeds, in every way of rounding that is within one row or channel of it (`MOST_ROUNDINGS` of them at most).
+All on one board, or, over each set of several boards in the order in which they are wired, rows or channels by their
+speeds, in every way of rounding that is within one row or channel of it (`MOST_ROUNDINGS` of them at most). The costs
+of two tensors together are tables of (options x boards)^2 numbers, so that more than `FEW_BOARDS` boards have sets of
+neighbours only, and `MOST_DIVISIONS` in all for an axis: one of each set, most boards first, before a second one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import chain, combinations, islice, zip_longest
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from tinysplit.network.parts import can_be_sliced, has_rows, rows_read
 from tinysplit.slices.exact.problem import Flags, Integers
 
 MOST_ROUNDINGS = 6
+FEW_BOARDS = 4
+MOST_DIVISIONS = 30  # no fewer than `FEW_BOARDS` boards have: 6 x 2 + 4 x 3 + 6
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,13 @@ class OptionSet:
         """Return the options of a layer's output."""
         shape, n_boards = self.graph.shape(number), len(self.speeds)
         whole = [Distribution.whole(shape, board, n_boards) for board in self.order]
-        divided = (self._divided(number, axis) for axis in self.axes if self._can_be_divided(number, axis))
+        divided = (self._divided(number, axis) for axis in self.axes if self.can_be_divided(number, axis))
         return Options(
             shape, tuple(dict.fromkeys([*whole, *(each for found in divided for each in found)])), self.needed[number]
         )
 
-    def _can_be_divided(self, number: int, axis: Axis) -> bool:
+    def can_be_divided(self, number: int, axis: Axis) -> bool:
+        """Return whether a layer can be divided by an axis, whatever its inputs are divided by."""
         layer, shape = self.graph.layers[number], self.graph.shape(number)
         if axis is Axis.CHANNELS:
             return can_be_sliced(layer)
@@ -108,10 +113,21 @@ class OptionSet:
     def _divided(self, number: int, axis: Axis) -> Iterator[Distribution]:
         shape = self.graph.shape(number)
         wanted = self.needed[number] if axis is Axis.ROWS else range(shape.channels)
-        for n_parts in range(2, min(len(self.order), len(wanted)) + 1):
-            for boards in combinations(self.order, n_parts):
-                for sizes in islice(roundings([self.speeds[board] for board in boards], len(wanted)), MOST_ROUNDINGS):
-                    yield self._of_sizes(axis, boards, sizes, wanted, axis.size(shape))
+
+        def over(boards: Sequence[int]) -> Iterator[Distribution]:
+            for sizes in islice(roundings([self.speeds[board] for board in boards], len(wanted)), MOST_ROUNDINGS):
+                yield self._of_sizes(axis, boards, sizes, wanted, axis.size(shape))
+
+        found = chain.from_iterable(zip_longest(*map(over, self._sets(len(wanted)))))
+        return islice((each for each in found if each), MOST_DIVISIONS)
+
+    def _sets(self, size: int) -> Iterator[tuple[int, ...]]:
+        """Yield sets of up to `size` boards, most boards first; of many boards only those that are wired in a row."""
+        for n_parts in range(min(len(self.order), size), 1, -1):
+            if len(self.order) <= FEW_BOARDS:
+                yield from combinations(self.order, n_parts)
+            else:
+                yield from (self.order[first : first + n_parts] for first in range(len(self.order) - n_parts + 1))
 
     def _of_sizes(
         self, axis: Axis, boards: Sequence[int], sizes: Sequence[int], wanted: range, size: int

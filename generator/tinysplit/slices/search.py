@@ -5,7 +5,7 @@ firmware. The lower bound is that of the exact choice among its options (`distri
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import permutations, product
@@ -14,16 +14,13 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
-from tinysplit.slices.distribution_problem import DistributionModel
-from tinysplit.slices.exact.search import best_choice
-from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.exact_division import divide_exactly
+from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
-from tinysplit.split.solution import Split
 
-MOST_ORDERS = 6  # of boards of different kinds
-CANDIDATES_SHARE, EXACT_SHARE = 0.5, 0.6  # of the time that is left, for each search before the next one
+EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
 
 
 class Slices(StrEnum):
@@ -48,23 +45,26 @@ class SliceSearch:
     network: SlicedNetwork
     deadline_s: float
     explored: int = 0
-    best: Sliced | None = field(default=None)
+    candidate: Sliced | None = None  # the best of them
+    choice: Sliced | None = None  # the best of exact choices and their neighbours
     lower_bound: float = 0.0  # of the objective, among the options of the exact choice
 
     def run(self, axes: Sequence[Axis]) -> Sliced | None:
         """Return the best distribution found until the deadline, None if none is feasible."""
-        now = clock.now()
-        until_s = now + CANDIDATES_SHARE * (self.deadline_s - now)
+        self._choose_exactly(axes)
         for candidate in self._first_candidates(axes):
-            if clock.now() > until_s and self.best:
+            if clock.now() > self.deadline_s and self.explored:
                 break
             self._try(candidate)
-        while clock.now() < until_s and self._improve(until_s):
-            pass
-        self._choose_exactly(axes)
-        while clock.now() < self.deadline_s and self._improve(self.deadline_s):
+        while clock.now() < self.deadline_s and (self._improve(self.choice) | self._improve(self.candidate)):
             pass
         return self.best
+
+    @property
+    def best(self) -> Sliced | None:
+        """The best distribution so far."""
+        found = [each for each in (self.choice, self.candidate) if each]
+        return min(found, key=lambda each: each.figures.value, default=None)
 
     def _first_candidates(self, axes: Sequence[Axis]) -> Iterator[Candidate]:
         """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
@@ -83,33 +83,31 @@ class SliceSearch:
         return tuple(speed / sum(speeds) for speed in speeds)
 
     def _choose_exactly(self, axes: Sequence[Axis]) -> None:
-        """Try the model's best choice in the first order and in that of the best candidate, and note the lower bound.
+        """Try the model's best choice in each order of all boards, and note the lower bound.
 
         The model has seconds, no joules.
         """
         if self.network.settings.objective is Objective.ENERGY:
             return
-        boards = range(len(self.network.boards))
-        best = self.best.candidate.order if self.best and self.best.candidate else ()
-        every = (*best, *(board for board in boards if board not in best))
-        orders = dict.fromkeys((next(self.network.orders()), every))
-        share = EXACT_SHARE / len(orders)
-        self.lower_bound = min([self._choose_in_order(order, axes, share) for order in orders])
+        orders = [order for order in self.network.orders() if len(order) == len(self.network.boards)]
+        until_s = self._after(EXACT_SHARE, self.deadline_s)
+        bounds: list[float] = []
+        for left, order in zip(range(len(orders), 0, -1), orders, strict=True):
+            if not bounds or clock.now() < until_s:
+                bounds.append(self._choose_in_order(order, axes, self._after(1 / left, until_s)))
+        self.lower_bound = min(bounds)
 
-    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], share: float) -> float:
-        """Try the best choice of boards in `order`, with all edges apart and with none; return its lower bound."""
-        network, settings = self.network, self.network.linked(order)
-        ends = (network.input_board, network.output_board)
-        model = DistributionModel.of(
-            PartCosts(network.graph, network.boards, settings, network.widths), order, axes, *ends
-        )
+    def _after(self, share: float, until_s: float) -> float:
+        """Return when a share of the time until then will be over."""
         now = clock.now()
-        found = best_choice(model.problem, now + share * max(0.0, self.deadline_s - now))
+        return now + share * max(0.0, until_s - now)
+
+    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], until_s: float) -> float:
+        """Try the model's best choice of boards in `order`; return its lower bound."""
+        found = divide_exactly(self.network, order, axes, until_s)
         self.explored += found.explored
-        if found.choice:
-            layers = model.distributions(found.choice)
-            for edges in (frozenset(range(len(layers))), frozenset[int]()):
-                self._evaluate(Distributions(layers, *ends, edges), settings, None)
+        for each in found.divisions:
+            self._keep(each)
         return found.lower_bound
 
     def _try(self, candidate: Candidate) -> bool:
@@ -118,24 +116,31 @@ class SliceSearch:
         return self._evaluate(how, self.network.linked(candidate.order), candidate)
 
     def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
-        """Evaluate distributions; return whether they are the best so far."""
+        """Evaluate distributions; return whether they are the best of their kind so far."""
         self.explored += 1
         found = self.network.evaluated(how, settings, candidate)
-        if found and (self.best is None or is_better(found.figures.value, self.best.figures.value)):
-            self.best = found
-            return True
-        return False
+        return found is not None and self._keep(found)
 
-    def _improve(self, deadline_s: float) -> bool:
-        """Try the neighbours of the best one until the deadline; return whether one is better."""
-        found = self.best
+    def _keep(self, found: Sliced) -> bool:
+        """Return whether distributions are the best of their kind so far, and keep them then."""
+        before = self.candidate if found.candidate else self.choice
+        if before and not is_better(found.figures.value, before.figures.value):
+            return False
+        if found.candidate:
+            self.candidate = found
+        else:
+            self.choice = found
+        return True
+
+    def _improve(self, found: Sliced | None) -> bool:
+        """Try neighbours until one is better, or until the deadline; return whether one is."""
         if found is None:
             return False
         if found.candidate:
             attempts = (partial(self._try, each) for each in _neighbours(self.network.graph, found.candidate))
         else:
             attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
-        return any(attempt() for attempt in attempts if clock.now() < deadline_s)
+        return any(attempt() for attempt in attempts if clock.now() < self.deadline_s)
 
 
 def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:
@@ -158,16 +163,8 @@ def _other_edges(how: Distributions) -> Iterator[Distributions]:
             yield replace(how, edges=how.edges ^ {number})
 
 
-def as_split(found: Sliced, search: SliceSearch, spent_s: float) -> Split:
-    """Return the best distribution as a split of its parts."""
-    figures = found.figures
-    return Split(
-        problem=figures.problem,
-        assignment=found.graph.boards,
-        lower_bound=min(search.lower_bound, figures.value),
-        explored=search.explored,
-        solver="slices",
-        spent_s=spent_s,
-        distributions=found.distributions,
-        optimize=found.settings.optimize,
-    )
+def search_exactly(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+    """Return the best distribution of `SliceSearch`."""
+    search = SliceSearch(network, deadline_s)
+    best = search.run(axes)
+    return SliceResult(best, search.lower_bound, search.explored)

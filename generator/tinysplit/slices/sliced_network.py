@@ -14,7 +14,7 @@ from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate
-from tinysplit.slices.distribution_problem import FLASH_MARGIN
+from tinysplit.slices.distribution_problem import most_flash_bytes
 from tinysplit.slices.links import with_links
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 
@@ -36,15 +36,6 @@ class Sliced:
         """Whether all boards have the memory and links for it, and limits hold."""
         return self.figures.is_feasible
 
-    @property
-    def may_fit(self) -> bool:
-        """Whether only flash may be short, by less than what packed weights may take less than their bound."""
-        problem = self.figures.problem
-        roomy = tuple(
-            replace(device, flash_bytes=round(device.flash_bytes * (1 + FLASH_MARGIN))) for device in problem.devices
-        )
-        return evaluate(replace(problem, devices=roomy), self.graph.boards).is_feasible
-
 
 @dataclass(frozen=True, eq=False)
 class SlicedNetwork:
@@ -62,11 +53,14 @@ class SlicedNetwork:
         for n_parts in range(len(self.boards), 1, -1):
             seen: set[tuple[str, ...]] = set()
             for order in permutations(range(len(self.boards)), n_parts):
-                kinds = tuple(self.boards[board].name + "!" * (board == self.input_board) for board in order)
+                kinds = tuple(self._kind(board) for board in order)
                 is_new = kinds not in seen and kinds[::-1] not in seen
                 if self.input_board in order and is_new and len(seen) < MOST_ORDERS:
                     seen.add(kinds)
                     yield order
+
+    def _kind(self, board: int) -> str:
+        return self.boards[board].name + "<" * (board == self.input_board) + ">" * (board == self.output_board)
 
     def linked(self, order: Sequence[int]) -> CostSettings:
         """Return the settings with the links of boards that are wired in `order`."""
@@ -75,7 +69,34 @@ class SlicedNetwork:
     def evaluated(
         self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None
     ) -> Sliced | None:
-        """Return a division with the links of `settings`, evaluated; None if it cannot be generated or does not fit.
+        """Return a division with the links of `settings`, evaluated; None if it cannot be generated or does not fit."""
+        found = self.generated(how, settings, candidate)
+        return found if found and self.may_fit(found) else None
+
+    def may_fit(self, found: Sliced) -> bool:
+        """Return whether it is feasible; flash may be short by less than what packed weights take less than bounds."""
+        if found.figures.is_feasible:
+            return True
+        problem = found.figures.problem
+        roomy = tuple(
+            replace(device, flash_bytes=most)
+            for device, most in zip(problem.devices, self._most_flash(found), strict=True)
+        )
+        return evaluate(replace(problem, devices=roomy), found.graph.boards).is_feasible
+
+    def excess_flash(self, found: Sliced) -> tuple[int, ...]:
+        """Return by how many bytes each board's flash is too small for it; 0 where it may fit."""
+        used = zip(found.figures.flash_bytes, self._most_flash(found), strict=True)
+        return tuple(max(0, own - most) for own, most in used)
+
+    def _most_flash(self, found: Sliced) -> Sequence[int]:
+        devices = zip(self.boards, found.figures.problem.devices, strict=True)
+        return [most_flash_bytes(board, device.flash_bytes) for board, device in devices]
+
+    def generated(
+        self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None
+    ) -> Sliced | None:
+        """Return a division with the links of `settings`, evaluated, feasible or not; None if it cannot be generated.
 
         Its kernels are those of its parts, their memory is planned, and times are those of the firmware's event graph.
         """
@@ -86,5 +107,4 @@ class SlicedNetwork:
         if any(unaligned_rows(parts, widths)):
             return None
         problem = make_problem(parts, self.boards, settings, widths)
-        found = Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
-        return found if found.is_feasible or found.may_fit else None
+        return Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))

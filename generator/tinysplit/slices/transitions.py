@@ -162,11 +162,13 @@ class Reading:
 def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     """Return when boards may begin and end their parts.
 
-    Where the same boards have parts of both, a board sends a halo after its share of the part's time; otherwise it
-    sends when it has ended. What does not wait for the tensor is computed before it is there. A relay waits for what it
-    passes on, before its own part.
+    A board sends a halo to another one after its share of the part's time, where that one has a part of the tensor, and
+    the board itself one of the layer; otherwise when the part has ended. What does not wait for the tensor is computed
+    before it is there. A relay waits for what it passes on, before its own part.
     """
-    sends_all = (reading.sent_share == 1) | ~reading.keeps_owners[..., None, None]
+    has_source, has_part = reading.source.options.sizes > 0, reading.own.options.sizes > 0
+    is_halo = has_source[:, None, None, :] & has_part[None, :, :, None]
+    sends_all = (reading.sent_share == 1) | ~is_halo
     head = np.where(sends_all, 0.0, reading.sent_share * reading.source.seconds[:, None, :, None])
     begin = head + costs.arrival_s + costs.taking_s
     seconds = reading.own.seconds[None] if reading.seconds is None else reading.seconds
@@ -177,8 +179,14 @@ def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
         return np.where(flags, values, -np.inf)
 
     begin_to_begin, end_to_begin = where(~sends_all & waits, begin), where(sends_all & waits, begin)
+    begin_to_end, end_to_end = where(~sends_all, end), where(sends_all, end)
     for a, b, relay, arrival_s in costs.relaying:
-        for is_own, until in ((~sends_all, begin_to_begin), (sends_all, end_to_begin)):
+        at = (..., a, relay)
+        for is_own, to_begin, to_end in (
+            (~sends_all, begin_to_begin, begin_to_end),
+            (sends_all, end_to_begin, end_to_end),
+        ):
             relayed = where(is_own[..., a, b], head[..., a, b] + arrival_s)
-            np.maximum(until[..., a, relay], relayed, out=until[..., a, relay])
-    return Arrivals(begin_to_begin, where(~sends_all, end), end_to_begin, where(sends_all, end))
+            to_begin[at] = np.maximum(to_begin[at], relayed)
+            to_end[at] = np.maximum(to_end[at], relayed + seconds[..., relay])
+    return Arrivals(begin_to_begin, begin_to_end, end_to_begin, end_to_end)

@@ -1,8 +1,11 @@
 """A split: the solution of a splitting problem, with its figures and a lower bound of the objective."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+from rich.console import RenderableType
 
 from tinysplit.kernels import Optimize
 from tinysplit.network.distribution import Distributions
@@ -18,6 +21,14 @@ DEFAULT_TIME_LIMIT_S = 10.0
 def assignments(assignment: Assignment, copies: Sequence[int]) -> tuple[Assignment, ...]:
     """Return the assignment of each copy of the network: one a device of `copies`, without any `assignment` alone."""
     return tuple((device,) * len(assignment) for device in copies) or (assignment,)
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a solver tells about its search beside the split: lines and tables, and the same in JSON."""
+
+    printed: tuple[RenderableType, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class Split:
     copies: tuple[int, ...] = ()
     distributions: Distributions | None = None  # of the whole network: `problem` has its parts
     optimize: Optimize | None = None  # what the kernels of parts minimise, if layers are divided
+    report: SearchReport = field(default_factory=SearchReport, repr=False)
 
     @cached_property
     def figures(self) -> Evaluation:

@@ -135,14 +135,20 @@ class BenchCheck:
 
 
 def check_bench(
-    boards: Sequence[Board], rig: str, folder: Path, programmer: ProgrammerName, messages: Console
+    boards: Sequence[Board],
+    rig: str,
+    folder: Path,
+    programmer: ProgrammerName,
+    messages: Console,
+    *,
+    force: bool = False,
 ) -> BenchCheck:
     """Generate and build the wiring test in `folder`, flash it where boards do not run it, and test the bench.
 
     Raises InputError for a rig file or folder that cannot be used, ToolError where flashing or a board fails.
     """
     planned = wire_all(boards, LinkSettings(FINDING_BAUD)) if rig == VIRTUAL else ()
-    project = generate_wiring_test(boards, planned, None, folder)
+    project = generate_wiring_test(boards, planned, None, folder, force=force)
     build_folder(project, folder, messages)
     flash_rig(project, folder, rig, programmer, messages)
     with open_rig(rig, project, folder) as opened:

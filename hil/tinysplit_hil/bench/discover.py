@@ -11,6 +11,7 @@ from rich.console import Console
 from tinysplit.boards.catalog import board_names
 from tinysplit.boards.debug_port import DEVICE_ID_MASK, DebugPort, load_debug_port
 from tinysplit.common.errors import ToolError
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
@@ -106,8 +107,8 @@ def _block(found: FoundBoard) -> str:
 
 
 def write_rig(path: Path, bench: Bench) -> None:
-    """Write the rig file."""
-    path.write_text(bench.rig_toml(), encoding="utf-8")
+    """Write the rig file. Raises InputError when it cannot be written."""
+    write_whole_file(path, bench.rig_toml())
 
 
 def print_bench(bench: Bench, console: Console) -> None:

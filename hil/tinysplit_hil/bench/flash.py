@@ -14,8 +14,9 @@ from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.folder_lock import locked_folder
+from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
-from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
@@ -36,7 +37,6 @@ from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
 
 T = TypeVar("T")
 
-BUILT = ELF_IN_PROJECT.parts[0]  # folder of what PlatformIO makes
 NOTHING_TO_FLASH = "virtual boards run their images without flashing"
 FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
 
@@ -197,7 +197,8 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     if all(map(_is_built, directories, elfs)):
         built = BuildReport.read(project, elfs).boards
     else:
-        built = build_folder(project, folder, messages).boards
+        with locked_folder(folder):
+            built = build_folder(project, folder, messages).boards
     for each in built:
         check_memory(each.board.title, each.sizes)
     return {each.board.number: each.sizes.flash.used_bytes for each in built}
@@ -207,9 +208,7 @@ def _is_built(directory: Path, elf: Path) -> bool:
     """Whether the image is there, and newer than all files that it is built from."""
     if not elf.is_file():
         return False
-    files = (path for path in directory.rglob("*") if path.is_file())
-    sources = (path for path in files if path.relative_to(directory).parts[0] != BUILT)
-    return all(path.stat().st_mtime <= elf.stat().st_mtime for path in sources)
+    return all(path.stat().st_mtime <= elf.stat().st_mtime for path in source_files(directory))
 
 
 # Parts

@@ -14,6 +14,7 @@ from typing import Any
 
 from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
+from tinysplit.common.extras import install_line
 from tinysplit_hil.bench.commands import Command
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
 from tinysplit_hil.bench.rig_file import RigFile
@@ -89,7 +90,7 @@ def _opened(path: Path) -> Any:  # noqa: ANN401 (labgrid has no types)
     try:
         import labgrid  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
-        raise ToolError(f"targets of labgrid need the package {error.name}: pip install 'tinysplit[labgrid]'") from None
+        raise ToolError(f"targets of labgrid need the package {error.name}: {install_line('labgrid')}") from None
     if not path.is_file():
         raise InputError(f"labgrid's environment {path} is missing: [labgrid] of the rig file names it")
     return labgrid.Environment(str(path))

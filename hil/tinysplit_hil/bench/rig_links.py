@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.output_folder import write_whole_file
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.rig_file import RigFile, RigLink, read_rig_of
 

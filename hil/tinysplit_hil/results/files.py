@@ -5,13 +5,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tinysplit.common.errors import UsageError
-from tinysplit.common.output_folder import check_output_file
+from tinysplit.common.output_file import VERSION_KEY, check_output_file, write_whole_file
 from tinysplit_hil.report import MeasureReport
 
+_XML = "<?xml version='1.0' encoding='utf-8'?>\n"
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -25,41 +27,46 @@ class ResultFiles:
     svg: Path | None = None
     trace: Path | None = None
 
-    def check(self, *others: Path | None) -> None:
-        """Raise UsageError where a file, or one of `others`, has no folder, before anything is measured for it."""
+    def check(self, *others: Path | None, force: bool = False) -> None:
+        """Raise UsageError for one name twice, and what `check_output_file` does, before anything is measured.
+
+        `others` are further files that are written.
+        """
         paths = [path for path in (self.json, self.csv, self.junit, self.svg, self.trace, *others) if path]
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{path} is to be two files: give each a name of its own")
-            check_output_file(path)
+            check_output_file(path, force=force)
 
     def write(self, report: MeasureReport) -> None:
-        """Write the files. Raises OSError where one cannot be written."""
+        """Write the files. Raises InputError where one cannot be written."""
         if self.json:
-            self.json.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+            write_whole_file(self.json, json.dumps(report.to_json(), indent=2) + "\n")
         if self.csv:
-            _write_csv(report, self.csv)
+            write_whole_file(self.csv, _csv(report))
         if self.junit:
-            _junit(report).write(self.junit, encoding="utf-8", xml_declaration=True)
+            write_whole_file(self.junit, f"{_XML}{ET.tostring(_junit(report), encoding='unicode')}\n")
         if report.timeline:
             report.timeline.write(self.svg, self.trace)
 
 
-def _write_csv(report: MeasureReport, path: Path) -> None:
-    """Write a row for each time, in seconds."""
-    rows = [time.to_json() for time in report.times]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+def _csv(report: MeasureReport) -> str:
+    """Return a row for each time, in seconds."""
+    rows = [{**time.to_json(), VERSION_KEY: report.project.tinysplit_version} for time in report.times]
+    text = StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
-def _junit(report: MeasureReport) -> "ET.ElementTree[ET.Element]":
+def _junit(report: MeasureReport) -> ET.Element:
     """Return a test case for each sample, which fails without a bit-exact output, and one with each median time."""
     suite = ET.Element("testsuite", name=f"tinysplit measure {report.project.model.name}")
     properties = ET.SubElement(suite, "properties")
     rig = report.measurement.rig
-    for name, value in (("rig", rig.note), ("project_hash", f"{report.project.project_hash:08x}")):
+    about = {VERSION_KEY: report.project.tinysplit_version, "rig": rig.note}
+    for name, value in (*about.items(), ("project_hash", f"{report.project.project_hash:08x}")):
         ET.SubElement(properties, "property", name=name, value=_text(value))
     for time in report.times:
         case = ET.SubElement(suite, "testcase", classname="times", name=_text(time.title))
@@ -71,7 +78,7 @@ def _junit(report: MeasureReport) -> "ET.ElementTree[ET.Element]":
     cases = list(suite.iter("testcase"))
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-    return ET.ElementTree(suite)
+    return suite
 
 
 def _samples(report: MeasureReport) -> Iterator[tuple[int, str]]:

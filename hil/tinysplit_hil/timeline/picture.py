@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
+from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
 from tinysplit.common.units import MS
 from tinysplit_hil.timeline.spans import Kind, Span, Timeline
 
 _LEFT, _WIDTH, _RIGHT = 230, 940, 30  # pixels: names, spans, margin
-_TOP, _LANE, _ROW = 84, 24, 64  # first row, a lane of it, and the whole row
+_TOP, _LANE, _GAP = 84, 26, 12  # first row, a lane of it, and the distance of rows
+_LEAST_LANES = 2  # of a row: its name and what it is
 _LETTER = 7.5  # width
 _LEAST = 1.5  # width of a span
 _US = 1e6
@@ -51,6 +53,12 @@ class _Name:
 
 
 @dataclass(frozen=True)
+class _Case:
+    y: int
+    text: str
+
+
+@dataclass(frozen=True)
 class _Tick:
     x: float
     text: str
@@ -71,21 +79,37 @@ class PictureContext:
     height: int
     title: str
     names: tuple[_Name, ...]
+    cases: tuple[_Case, ...]
     boxes: tuple[_Box, ...]
     ticks: tuple[_Tick, ...]
     legend: tuple[_Key, ...]
+    about: str
 
 
 def timeline_svg(timeline: Timeline) -> str:
-    """Return the picture: of each row the estimated spans above the measured ones, each with its time as a tooltip."""
-    names = tuple(
-        _Name(_TOP + _ROW * index, escape(row.name), escape(row.detail)) for index, row in enumerate(timeline.rows)
-    )
-    height = _TOP + _ROW * len(timeline.rows) + 40
-    title = f"{timeline.title}; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
+    """Return the picture: the lanes of each row one above the other, each span with its time as a tooltip."""
+    rows = enumerate(timeline.rows)
+    names = tuple(_Name(_row_y(timeline, index), escape(row.name), escape(row.detail)) for index, row in rows)
+    cases = tuple(_Case(y, case) for y, case, _ in _lanes(timeline))
+    height = _row_y(timeline, len(timeline.rows)) + 40
+    title = timeline.title
+    if timeline.uncertainty_s:
+        title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
-    context = PictureContext(width, height, escape(title), names, boxes, ticks, tuple(_legend(timeline)))
+    legend = tuple(_legend(timeline))
+    context = PictureContext(width, height, escape(title), names, cases, boxes, ticks, legend, version_mark())
     return render("measure/timeline.svg.j2", context)
+
+
+def _row_y(timeline: Timeline, row: int) -> int:
+    return _TOP + row * (_LANE * max(len(timeline.cases), _LEAST_LANES) + _GAP)
+
+
+def _lanes(timeline: Timeline) -> Iterator[tuple[int, str, tuple[Span, ...]]]:
+    """Yield the top of each lane, its case and its spans."""
+    count = len(timeline.cases)
+    for index, (_, case, spans) in enumerate(timeline.lanes()):
+        yield _row_y(timeline, index // count) + index % count * _LANE, case, spans
 
 
 def _legend(timeline: Timeline) -> Iterator[_Key]:
@@ -96,8 +120,7 @@ def _legend(timeline: Timeline) -> Iterator[_Key]:
 
 
 def _boxes(timeline: Timeline) -> Iterator[_Box]:
-    for lane, (_, _, spans) in enumerate(timeline.lanes()):
-        y = _TOP + lane // 2 * _ROW + lane % 2 * (_LANE + 2)
+    for y, _, spans in _lanes(timeline):
         for span in spans:
             yield _box(span, y, timeline.length_s)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
@@ -47,7 +48,8 @@ class TimelineReport:
         boards = ", ".join(project.board(number).name for number in project.slowest.boards)
         which = "One inference" if best.streamed == 1 else f"The last of {best.streamed} streamed inferences"
         title = f"{which} of {project.model.name} on {boards}"
-        return Timeline(title, max(best.uncertainty_s.values()), rows_of(project), estimated, measured)
+        cases = {"estimated": estimated, "measured": measured}
+        return Timeline(title, rows_of(project), cases, max(best.uncertainty_s.values()))
 
     @property
     def parts(self) -> tuple[TransferParts, ...]:
@@ -60,16 +62,20 @@ class TimelineReport:
         return {
             "uncertainty_s": {str(number): error_s for number, error_s in self.best.uncertainty_s.items()},
             "transfers": [part.to_json() for part in self.parts],
-            "estimated": [span.to_json() for span in timeline.estimated],
-            "measured": [span.to_json() for span in timeline.measured],
+            **timeline.to_json(),
         }
 
     def write(self, svg: Path | None, trace: Path | None) -> None:
-        """Write the wanted files. Raises OSError where one cannot be written."""
-        if svg:
-            svg.write_text(timeline_svg(self.timeline), encoding="utf-8")
-        if trace:
-            trace.write_text(json.dumps(trace_of(self.timeline), indent=1) + "\n", encoding="utf-8")
+        """Write the wanted files. Raises InputError where one cannot be written."""
+        write_timeline(self.timeline, svg, trace)
+
+
+def write_timeline(timeline: Timeline, svg: Path | None, trace: Path | None) -> None:
+    """Write a timeline as the wanted files. Raises InputError where one cannot be written."""
+    if svg:
+        write_whole_file(svg, timeline_svg(timeline))
+    if trace:
+        write_whole_file(trace, json.dumps(trace_of(timeline), indent=1) + "\n")
 
 
 def record_timeline(

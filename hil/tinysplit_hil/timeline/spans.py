@@ -1,8 +1,9 @@
 """What happens when: spans of time in rows, one row for each board and each link."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from tinysplit.project.manifest import Project, ProjectCut
@@ -62,32 +63,40 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """An inference in the rows of its boards and links: spans as estimated, and as measured.
+    """What boards and links do when, in one case or several, such as "estimated" and "measured".
 
-    `uncertainty_s`: by which spans of different boards may be off.
+    `uncertainty_s`: by which measured spans of different boards may be off.
     """
 
     title: str
-    uncertainty_s: float
     rows: tuple[Row, ...]
-    estimated: tuple[Span, ...]
-    measured: tuple[Span, ...]
+    cases: Mapping[str, tuple[Span, ...]]
+    uncertainty_s: float = 0.0
+
+    @property
+    def spans(self) -> Iterator[Span]:
+        """The spans of all cases."""
+        return chain.from_iterable(self.cases.values())
 
     @property
     def length_s(self) -> float:
         """The end of the last span."""
-        return max(span.end_s for span in (*self.estimated, *self.measured))
+        return max(span.end_s for span in self.spans)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of its spans."""
-        found = {span.kind for span in (*self.estimated, *self.measured)}
+        found = {span.kind for span in self.spans}
         return tuple(kind for kind in Kind if kind in found)
 
+    def to_json(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the spans of each case as JSON values, times in seconds."""
+        return {case: [span.to_json() for span in spans] for case, spans in self.cases.items()}
+
     def lanes(self) -> Iterable[tuple[Row, str, tuple[Span, ...]]]:
-        """Yield each row twice, "estimated" above "measured", with its spans from left to right."""
+        """Yield each row once for each case, one above the other, with its spans from left to right."""
         for row in self.rows:
-            for case, spans in (("estimated", self.estimated), ("measured", self.measured)):
+            for case, spans in self.cases.items():
                 yield row, case, tuple(sorted((s for s in spans if s.row == row), key=lambda span: span.start_s))
 
 

@@ -14,10 +14,11 @@ _LEAST_COLUMNS = 20
 
 
 def print_timeline(timeline: Timeline, console: Console) -> None:
-    """Print two lines for each row, and an axis in ms. Each span has a column at least."""
+    """Print a line for each row and case, and an axis in ms. Each span has a column at least."""
     lanes = list(timeline.lanes())
-    width = max(len(row.name) for row in timeline.rows)
-    heads = [f"{row.name if case == 'estimated' else '':{width}}  {case:9}  " for row, case, _ in lanes]
+    first, *_ = timeline.cases
+    names, cases = (max(map(len, each)) for each in ([row.name for row in timeline.rows], timeline.cases))
+    heads = [f"{row.name if case == first else '':{names}}  {case:{cases}}  " for row, case, _ in lanes]
     columns = max(console.width - len(heads[0]) - 1, _LEAST_COLUMNS)
     console.print(Text(timeline.title, style="bold"))
     for head, (_, _, spans) in zip(heads, lanes, strict=True):

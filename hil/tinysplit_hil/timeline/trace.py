@@ -1,24 +1,26 @@
 """A timeline as JSON in the Trace Event Format, which Perfetto and chrome://tracing open.
 
-Estimated and measured are processes, rows are their threads; times are in microseconds.
+Cases, such as estimated and measured, are processes, rows are their threads; times are in microseconds.
 """
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
+from tinysplit.common.output_file import VERSION_KEY
 from tinysplit_hil.timeline.spans import Timeline
 
-_CASES = ("estimated", "measured")
 _US = 1e6
 
 
 def trace_of(timeline: Timeline) -> dict[str, Any]:
     """Return the trace."""
-    return {"displayTimeUnit": "ms", "traceEvents": [*_names(timeline), *_events(timeline)]}
+    about = {VERSION_KEY: version("tinysplit")}
+    return {"otherData": about, "displayTimeUnit": "ms", "traceEvents": [*_names(timeline), *_events(timeline)]}
 
 
 def _names(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    for process, case in enumerate(_CASES, 1):
+    for process, case in enumerate(timeline.cases, 1):
         yield _meta("process_name", process, 0, {"name": case})
         yield _meta("process_sort_index", process, 0, {"sort_index": process})
         for thread, row in enumerate(timeline.rows, 1):
@@ -32,7 +34,7 @@ def _meta(name: str, process: int, thread: int, args: dict[str, Any]) -> dict[st
 
 def _events(timeline: Timeline) -> Iterator[dict[str, Any]]:
     for row, case, spans in timeline.lanes():
-        place = {"pid": _CASES.index(case) + 1, "tid": timeline.rows.index(row) + 1}
+        place = {"pid": list(timeline.cases).index(case) + 1, "tid": timeline.rows.index(row) + 1}
         for span in spans:
             times = {"ts": _US * span.start_s, "dur": _US * span.seconds}
             yield {"ph": "X", "name": span.title, "cat": span.kind.value, **place, **times}

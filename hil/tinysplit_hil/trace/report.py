@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MS
 from tinysplit_hil.trace.times import TracedTime, TraceReport
 
@@ -15,7 +15,7 @@ def print_trace(report: TraceReport, console: Console) -> None:
     table = plain_table("#", "layer", "kind", "board", "cycles", *_TIMES)
     for layer, time in zip(project.layers, report.layers, strict=True):
         cycles = "" if time.mean_s is None else f"{time.mean_s * cores[layer.board]:.0f}"
-        row = (str(layer.number), layer.name, layer.kind, str(layer.board), cycles)
+        row = (str(layer.number), shortened(layer.name), layer.kind, str(layer.board), cycles)
         table.add_row(*row, *_times(layer.estimated_s, time))
     console.print(table)
     if project.cuts:

@@ -1,6 +1,7 @@
 """Virtual STM32 boards: cycle-deterministic emulation of several boards in one process, connected by UARTs."""
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.extras import install_line
 
 try:
     from tinysplit_hil.virtual.core.memory_timing import Stalls
@@ -10,12 +11,11 @@ try:
     from tinysplit_hil.virtual.peripherals.reset import ResetCause
     from tinysplit_hil.virtual.registry import open_registered
     from tinysplit_hil.virtual.rig import HOST, VirtualBoard, VirtualRig, Wire
-except ModuleNotFoundError as error:
-    if error.name not in ("unicorn", "capstone"):
+except ImportError as error:
+    if error.name not in (None, "unicorn", "capstone"):  # without a name: its library cannot be loaded
         raise
-    raise ToolError(
-        f"virtual boards need the package {error.name}, which is not installed: pip install tinysplit[virtual]"
-    ) from None
+    what = f"the package {error.name}" if error.name else "Unicorn and Capstone"
+    raise ToolError(f"virtual boards need {what} ({error}): {install_line('virtual')}") from None
 
 __all__ = [
     "HOST",

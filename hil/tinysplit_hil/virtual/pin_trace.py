@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tinysplit.common.output_file import version_mark, write_whole_file
+
 _FIRST_CODE = ord("!")  # of a signal in a VCD file
 _HEAD = "$timescale 1 ps $end\n$scope module boards $end\n"
 
@@ -27,4 +29,4 @@ class PinTrace:
         for ps, index, level in sorted(self.changes, key=lambda change: change[0]):
             lines.append(f"#{ps}\n{int(level)}{codes[index]}\n")
         lines.append(f"#{end_ps}\n")
-        path.write_text(f"{_HEAD}{''.join(lines)}", encoding="ascii")
+        write_whole_file(path, f"$version {version_mark()} $end\n{_HEAD}{''.join(lines)}")

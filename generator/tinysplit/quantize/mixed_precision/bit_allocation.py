@@ -11,32 +11,49 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
-from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import Accuracy
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.split.problem import Assignment
 
+USUAL_MAX_DROP = 0.5  # percentage points of top-1
+USUAL_MIN_SQNR_DB = 25.0
 TOLERANCE = 1e-9  # percentage points and dB
 LEAST_S = 1e-8  # lower limit of the added time, so that tensors without cost are ordered by noise
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The accuracy to reach: most percentage points of top-1 to lose or, without labels, least SQNR in dB."""
+    """The accuracy to reach: most percentage points of top-1 to lose or, without labels, least SQNR in dB.
 
-    max_drop: float = 0.5
-    min_sqnr_db: float = 25.0
+    None is the usual limit.
+    """
+
+    max_drop: float | None = None
+    min_sqnr_db: float | None = None
+
+    def check(self, samples: Samples) -> None:
+        """Raise UsageError for a limit that does not apply to samples with or without labels."""
+        if samples.y is None and self.max_drop is not None:
+            raise UsageError("--max-accuracy-drop needs calibration samples with labels `y`: give --min-sqnr instead")
+        if samples.y is not None and self.min_sqnr_db is not None:
+            raise UsageError("--min-sqnr is for calibration samples without labels: give --max-accuracy-drop instead")
 
     def accepts(self, accuracy: Accuracy) -> bool:
         """Return whether the accuracy (the SQNR, without labels) is within the limit."""
         if accuracy.drop_points is None:
-            return accuracy.sqnr_db >= self.min_sqnr_db - TOLERANCE
-        return accuracy.drop_points <= self.max_drop + TOLERANCE
+            return accuracy.sqnr_db >= _limit(self.min_sqnr_db, USUAL_MIN_SQNR_DB) - TOLERANCE
+        return accuracy.drop_points <= _limit(self.max_drop, USUAL_MAX_DROP) + TOLERANCE
+
+
+def _limit(chosen: float | None, usual: float) -> float:
+    return usual if chosen is None else chosen
 
 
 @dataclass(frozen=True)
@@ -92,8 +109,9 @@ class MixedPrecision:
 def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
     """Return the network in bit widths that reach the goal and fit the boards.
 
-    Raises CheckFailedError when the search finds none.
+    Raises CheckFailedError when the search finds none, UsageError for a goal that does not apply to the samples.
     """
+    limits.goal.check(calibration.samples)
     graph = calibration.graph
     search = _Search(calibration, limits.goal, limits.costs(graph))
     widths = BitWidths.all(graph, SHORT)

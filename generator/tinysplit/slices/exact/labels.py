@@ -7,7 +7,7 @@ import numpy as np
 
 from tinysplit.slices.exact.problem import Floats, Integers
 
-_MOST_COMPARED = 400  # labels of which each is compared with each
+MOST_COMPARED = 400  # labels of which each is compared with each
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +42,18 @@ class Labels:
             nodes=self.nodes[indices],
         )
 
-    def best(self, width: int) -> tuple[Self, Self]:
-        """Return the `width` labels of the least bounds that no other one dominates, and all others beside these."""
+    def best(self, width: int, n_best: int = 1) -> tuple[Self, Self]:
+        """Return the `width` labels of the least bounds, and all others, without those that `n_best` ones dominate."""
         order = np.argsort(self.bounds, kind="stable")
-        first = order[:_MOST_COMPARED]
+        first = order[:MOST_COMPARED]
         costs = np.concatenate([self.begin[first], self.clock[first], self.flash[first]], axis=1)
         at_most = np.ones((len(first), len(first)), bool)  # [i][j]: i is nowhere worse than j
         for cost in costs.T:  # numpy reduces short axes slowly
             at_most &= cost[:, None] <= cost
         is_first = np.arange(len(first))[:, None] < np.arange(len(first))
-        dominated = (at_most & (is_first | ~at_most.T)).any(axis=0)
+        dominated = (at_most & (is_first | ~at_most.T)).sum(axis=0) >= n_best
         kept = first[~dominated]
-        return self.taken(kept[:width]), self.taken(np.concatenate([kept[width:], order[_MOST_COMPARED:]]))
+        return self.taken(kept[:width]), self.taken(np.concatenate([kept[width:], order[MOST_COMPARED:]]))
 
     def merged(self, others: "Labels") -> Self:
         """Return the labels, each lowered to those of `others` to which it is nearest: what follows is a bound."""

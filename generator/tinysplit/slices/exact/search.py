@@ -1,69 +1,132 @@
-"""The search for the best choice: labels stage by stage, within a lower and an upper bound of the value.
+"""The search for the best choice, or the n best ones: labels stage by stage, within a lower and an upper bound.
 
 A label is a partial choice; the state of a label has the options of all tensors that later stages read. Of the labels
-of one state, those that are dominated, that is, nowhere better than another one, are left out; so are those whose bound
-(`bounds.py`) is not below the best value known. A pass keeps at most `width` labels of a state: the first pass forgets
-the others, so that its best choice is an upper bound; the next passes merge each of them into its nearest one, which
-takes the lesser of both in everything, so that no choice is lost and the least value is a lower bound (relaxed decision
-diagrams: Bergman, Cire and van Hoeve 2016). Passes get wider until the two bounds meet. A pass that has merged nothing
-is exact.
+of one state, those that are dominated, that is, nowhere better than another one (n other ones), are left out; so are
+those whose bound (`bounds.py`) is not below the best value known (the n-th best). A pass keeps at most `width` labels
+of a state: the first pass forgets the others, so that its best choice is an upper bound; the next passes merge each of
+them into its nearest one, which takes the lesser of both in everything, so that no choice is lost and the least value
+is a lower bound (relaxed decision diagrams: Bergman, Cire and van Hoeve 2016). Passes get wider until the two bounds
+meet. A pass that has merged nothing is exact.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tinysplit.slices.exact.bounds import remaining
-from tinysplit.slices.exact.labels import Labels
+from tinysplit.slices.exact.labels import MOST_COMPARED, Labels
 from tinysplit.slices.exact.problem import Choice, DistributionProblem, step, value_of
 from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
 from tinysplit.split.topology import NETWORK_INPUT
 
-FIRST_WIDTH, WIDENING = 4, 4
+FIRST_WIDTH = 4  # of the pass that forgets
+MERGING_WIDTH, WIDENING = 16, 16  # of passes that merge
 BEAM = 200  # labels of the first pass, of all states
+BEAM_OF_EACH = 20  # at least, of each of the n best choices
 
 State = tuple[tuple[int, int], ...]  # tensors that are still read, and their options
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best choice, its value, and a value that no choice is below; `choice` is empty if there is none."""
+    """The best choices and their values, the best one first, and a value that no choice is below.
 
-    choice: Choice
-    value: float
+    `is_proved` if no other choice is better than they are. Partial choices were `explored` in all passes; of these,
+    `pruned` by bounds, dominance and flash.
+    """
+
+    choices: tuple[Choice, ...]
+    values: tuple[float, ...]
     lower_bound: float
+    is_proved: bool
     explored: int
+    pruned: int
+
+    @property
+    def choice(self) -> Choice:
+        """The best choice, empty if there is none."""
+        return self.choices[0] if self.choices else ()
+
+    @property
+    def value(self) -> float:
+        """The value of the best choice, infinite if there is none."""
+        return self.values[0] if self.values else np.inf
 
 
 def best_choice(problem: DistributionProblem, deadline_s: float) -> Found:
-    """Return the best choice; on `deadline_s` (of `split/clock.py`) the best so far, with a bound."""
-    search = _Search(problem, deadline_s)
-    search.forget_beyond(FIRST_WIDTH)
-    width = FIRST_WIDTH
-    while search.lower_bound < search.value * (1 - ROUNDING) and search.merge_beyond(width):
+    """Return the best choice; see `best_choices`."""
+    return best_choices(problem, deadline_s, 1)
+
+
+def best_choices(
+    problem: DistributionProblem, deadline_s: float, n_best: int, gap: float = 0.0, known: Iterable[Choice] = ()
+) -> Found:
+    """Return the `n_best` best choices, `known` ones among them, or all if there are fewer.
+
+    The search ends when they are proved, when the best one is within `gap` (relative, not 0) of the bound, or on
+    `deadline_s` (of `split/clock.py`): then they are the best so far.
+    """
+    search = _Search(problem, deadline_s, n_best)
+    for choice in known:
+        search.try_choice(choice)
+    search.forget_beyond(max(FIRST_WIDTH, n_best))
+    width = MERGING_WIDTH
+    while not search.is_proved and not search.is_within(gap) and width < WIDENING * MOST_COMPARED:
+        if not search.merge_beyond(width):
+            break
         width *= WIDENING
-    return Found(search.choice, search.value, min(search.lower_bound, search.value), search.explored)
+    ranked = sorted(search.known.items(), key=lambda each: each[1])
+    choices, values = tuple(choice for choice, _ in ranked), tuple(value for _, value in ranked)
+    lower_bound = min(search.lower_bound, search.value)
+    return Found(choices, values, lower_bound, search.is_proved, search.explored, search.pruned)
 
 
 class _OutOfTimeError(Exception):
-    """A pass has reached the deadline."""
+    """A merging pass has reached the deadline: all choices go through its labels, so that none is below `least`."""
+
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self.least = least
 
 
 @dataclass
 class _Search:
     problem: DistributionProblem
     deadline_s: float
-    choice: Choice = ()
-    value: float = np.inf
+    n_best: int
+    known: dict[Choice, float] = field(default_factory=dict)  # the best choices, with their values
     lower_bound: float = 0.0
+    is_exact: bool = False  # whether a pass has merged nothing
     explored: int = 0
+    pruned: int = 0
 
     def __post_init__(self) -> None:
         self.rest = remaining(self.problem)
+        nothing = np.zeros((1, self.problem.stages[0].n_options, self.problem.n_boards))
+        self.lower_bound = float(self.rest[0].bounds(np.arange(nothing.shape[1]), nothing, nothing).min())
         most = sum(stage.flash_bytes.max(axis=0) for stage in self.problem.stages)
         self.counts_flash = bool(np.any(most > self.problem.flash_limits))
+
+    @property
+    def value(self) -> float:
+        """The best value, infinite if there is none."""
+        return min(self.known.values(), default=np.inf)
+
+    @property
+    def limit(self) -> float:
+        """The value below which a choice is one of the best ones: the n-th best value, infinite if there are fewer."""
+        return max(self.known.values()) if len(self.known) == self.n_best else np.inf
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no other choice is better than the best ones."""
+        return self.is_exact or self.lower_bound >= self.limit * (1 - ROUNDING)
+
+    def is_within(self, gap: float) -> bool:
+        """Return whether the best value is within a gap, if that is not 0, of the bound."""
+        return gap > 0 and self.lower_bound >= self.value * (1 - gap)
 
     def forget_beyond(self, width: int) -> None:
         """Improve the best choice by a pass that forgets labels."""
@@ -73,25 +136,31 @@ class _Search:
         """Improve both bounds by a pass that merges labels; return whether there was time for it."""
         own = _Pass(self, width, merges=True)
         try:
-            least = self._finish(own)
-        except _OutOfTimeError:
-            return False
+            least, is_whole = self._finish(own), True
+        except _OutOfTimeError as reached:
+            least, is_whole = reached.least, False
         self.lower_bound = max(self.lower_bound, min(least, self.value))
-        if not own.has_merged:
-            self.lower_bound = self.value
-        return True
+        if is_whole and not own.has_merged:
+            self.lower_bound, self.is_exact = self.value, True
+        return is_whole
 
     def _finish(self, own: "_Pass") -> float:
         """Run a pass, and return the least value of its labels."""
         least = np.inf
         for labels in own.run().values():
-            for value, node in sorted(zip(labels.bounds, labels.nodes, strict=True), key=lambda each: each[0])[:4]:
+            ranked = sorted(zip(labels.bounds, labels.nodes, strict=True), key=lambda each: each[0])
+            for value, node in ranked[: max(FIRST_WIDTH, self.n_best)]:
                 least = min(least, value)
-                choice = own.choice_at(int(node))
-                real = value_of(self.problem, choice)
-                if real < self.value:
-                    self.choice, self.value = choice, real
+                self.try_choice(own.choice_at(int(node)))
         return least
+
+    def try_choice(self, choice: Choice) -> None:
+        """Take a choice for one of the best ones if it is."""
+        value = value_of(self.problem, choice)
+        if value < self.limit and choice not in self.known:
+            if len(self.known) == self.n_best:
+                del self.known[max(self.known, key=lambda each: self.known[each])]
+            self.known[choice] = value
 
 
 @dataclass
@@ -109,10 +178,10 @@ class _Pass:
         zeros = np.zeros((1, problem.n_boards))
         labels: dict[State, Labels] = {(): Labels(zeros, zeros, zeros, np.zeros(1), np.full(1, -1))}
         for number in range(len(problem.stages)):
-            if self.merges and clock.now() > self.search.deadline_s:
-                raise _OutOfTimeError
             parts: dict[State, list[Labels]] = {}
             for state, own in labels.items():
+                if self.merges and clock.now() > self.search.deadline_s:
+                    raise _OutOfTimeError(min(float(each.bounds.min()) for each in labels.values()))
                 for after, grown in self._grown(number, state, own):
                     parts.setdefault(after, []).append(grown)
             joined: Mapping[State, Labels] = {state: Labels.joined(each) for state, each in parts.items()}
@@ -122,14 +191,15 @@ class _Pass:
         return labels
 
     def _most_promising(self, number: int, labels: Mapping[State, Labels]) -> Mapping[State, Labels]:
-        """Return `BEAM` of all labels: where the busiest board and an equal share of what is left are least."""
+        """Return those labels where the busiest board and an equal share of what is left are least."""
         rest = self.search.rest[number].together
         estimates = {
             state: own.clock.max(axis=1) + rest[state[-1][1]] / self.search.problem.n_boards
             for state, own in labels.items()
         }
         every = np.concatenate([*estimates.values(), [np.inf]])
-        limit = np.partition(every, min(BEAM, len(every)) - 1)[min(BEAM, len(every)) - 1]
+        last = min(max(BEAM, BEAM_OF_EACH * self.search.n_best), len(every)) - 1
+        limit = np.partition(every, last)[last]
         kept = {state: np.flatnonzero(each <= limit) for state, each in estimates.items()}
         return {state: labels[state].taken(indices) for state, indices in kept.items() if len(indices)}
 
@@ -145,8 +215,9 @@ class _Pass:
         begin, clocks = step(stage, sources, options, labels.begin, labels.clock)
         flash = labels.flash[:, None] + stage.flash_bytes[options]
         bounds = np.maximum(rest.bounds(options, begin, clocks), labels.bounds[:, None])
-        better = (bounds < self.search.value * (1 - ROUNDING)) & (flash <= problem.flash_limits).all(axis=2)
+        better = (bounds < self.search.limit * (1 - ROUNDING)) & (flash <= problem.flash_limits).all(axis=2)
         self.search.explored += bounds.size
+        self.search.pruned += bounds.size - int(better.sum())
         left = tuple(each for each in state if problem.last_readers[each[0]] > number)
         for index in np.flatnonzero(better.any(axis=0)):
             rows = np.flatnonzero(better[:, index])
@@ -157,7 +228,10 @@ class _Pass:
         """Return the labels of a state that are kept, as nodes of the tree."""
         if not self.search.counts_flash:
             labels = Labels(labels.begin, labels.clock, np.zeros_like(labels.flash), labels.bounds, labels.nodes)
-        kept, others = labels.best(self.width) if len(labels) > 1 else (labels, labels.taken(np.arange(0)))
+        kept, others = labels, labels.taken(np.arange(0))
+        if len(labels) > 1:
+            kept, others = labels.best(self.width, self.search.n_best)
+        self.search.pruned += len(labels) - len(kept) - len(others)
         if self.merges and len(others):
             kept, self.has_merged = kept.merged(others), True
         option = state[-1][1]

@@ -1,4 +1,4 @@
-"""Simulation of inputs that arrive at a frame rate, on a split or on whole networks (Mukherjee 2022, section 5.1).
+"""Inputs that arrive at a frame rate, on an ideal split or on whole networks (Mukherjee 2022, section 5.1).
 
 Mukherjee 2022, Figures 4 and 5, compare a pipeline with "greedy" placement, which runs each input on one free device
 or lets it wait for one. Both are simulated exactly, event by event.
@@ -8,10 +8,11 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation, simulate
+from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
@@ -36,22 +37,25 @@ class Passage:
         return self.end_s - self.arrival_s
 
 
+class Placed(NamedTuple):
+    """An input on the device that runs the whole network for it."""
+
+    device: int
+    passage: Passage
+
+
 def frames(count: int, per_second: float) -> tuple[float, ...]:
     """Return the arrival times in seconds of `count` inputs at a rate per second, from 0."""
     return tuple(number / per_second for number in range(count))
 
 
 def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[float]) -> tuple[Passage, ...]:
-    """Return the times of each input of `arrivals` (seconds, ascending) through a split.
+    """Return the times of each input of `arrivals` (seconds, ascending) through an ideal split.
 
-    For the period `firmware`, steps and buffers are those of the generated programs. Otherwise a device processes one
-    input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait in an unbounded queue,
-    of which the device takes the oldest.
+    A device processes one input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait
+    in an unbounded queue, of which the device takes the oldest. `split/simulation/` has the generated firmware.
     """
     problem = as_run(problem, assignment)
-    if problem.period_definition is Period.FIRMWARE:
-        times = simulate(problem, assignment, arrivals)
-        return tuple(Passage(arrival, *both) for arrival, both in zip(arrivals, times, strict=True))
     stages = _stages(problem, assignment)
     events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # (time, input, stage)
     heapq.heapify(events)
@@ -84,7 +88,12 @@ def _stages(problem: Problem, assignment: Assignment) -> list[tuple[int, float]]
 def on_whole_networks(
     problem: Problem, arrivals: Sequence[float], devices: Sequence[int] | None = None
 ) -> tuple[Passage, ...]:
-    """Return the times of each input, placed on the device that is free first; the fastest device wins ties.
+    """Return the times of each input, placed as `deal` does."""
+    return tuple(placed.passage for placed in deal(problem, arrivals, devices))
+
+
+def deal(problem: Problem, arrivals: Sequence[float], devices: Sequence[int] | None = None) -> tuple[Placed, ...]:
+    """Place each input on the device that is free first; the fastest device wins ties.
 
     Only those of `devices` (by default all) that can run the whole network take part. For the period `firmware`, a
     device is free when the host can send it an input. Raises CheckFailedError if there is none.
@@ -103,21 +112,21 @@ def on_whole_networks(
         copies = {device: _simulation(as_run(problem, whole), whole) for device, whole in wholes.items()}
         return _on_copies(copies, arrivals)
     free_s = dict.fromkeys(alone, 0.0)
-    passages = []
+    placed = []
     for arrival in arrivals:
         start, _, device = min((max(arrival, free_s[device]), alone[device], device) for device in alone)
         free_s[device] = start + alone[device]
-        passages.append(Passage(arrival, start, free_s[device]))
-    return tuple(passages)
+        placed.append(Placed(device, Passage(arrival, start, free_s[device])))
+    return tuple(placed)
 
 
 def _simulation(problem: Problem, whole: Assignment) -> FirmwareSimulation:
     return FirmwareSimulation(problem, Firmware.of(problem, whole).program)
 
 
-def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[float]) -> tuple[Passage, ...]:
+def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[float]) -> tuple[Placed, ...]:
     begins = {device: copy.at_rest for device, copy in copies.items()}
-    passages = []
+    placed = []
     for arrival in arrivals:
         next_begins = {device: copy.after(begins[device], arrival) for device, copy in copies.items()}
         start, end, device = min(
@@ -125,5 +134,5 @@ def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[floa
             for device, copy in copies.items()
         )
         begins[device] = next_begins[device]
-        passages.append(Passage(arrival, start, end))
-    return tuple(passages)
+        placed.append(Placed(device, Passage(arrival, start, end)))
+    return tuple(placed)

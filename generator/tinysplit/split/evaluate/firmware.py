@@ -1,6 +1,5 @@
 """The generated firmware: its steps, its period, and when it processes each of many inputs."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -89,12 +88,3 @@ class FirmwareSimulation:
     def end_s(self, begins: Beginnings) -> float:
         """Return when the host had read the output."""
         return begins[self.graph.reading] + self.graph.reading_s
-
-
-def simulate(problem: Problem, assignment: Assignment, arrivals_s: Iterable[float]) -> Iterator[tuple[float, float]]:
-    """Yield for each input when the host began to send it and when it had read the output, in seconds."""
-    simulation = FirmwareSimulation(problem, Firmware.of(problem, assignment).program)
-    begins = simulation.at_rest
-    for arrival_s in arrivals_s:
-        begins = simulation.after(begins, arrival_s)
-        yield simulation.start_s(begins), simulation.end_s(begins)

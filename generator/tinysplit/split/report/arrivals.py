@@ -1,28 +1,84 @@
-"""Report of simulated inputs at a frame rate: a split compared with whole networks on single boards."""
+"""Report of inputs at a frame rate or from a trace: a split compared with whole networks on single boards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from rich.console import Console
 
-from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Period, Problem
+from tinysplit.split.report.simulation import SimulationReport, print_simulation
+from tinysplit.split.simulation.copies import simulate_copies
+from tinysplit.split.simulation.loss import Loss
+from tinysplit.split.simulation.run import simulate
 
-MAX_INPUTS = 100_000  # takes seconds to simulate
+MAX_INPUTS = 100_000  # takes half a minute to simulate, several with divided layers
 LONGEST_S = 1e9  # 32 years: float64 still resolves 0.1 us
 
 
 @dataclass(frozen=True)
-class ArrivalReport:
-    """Times of each input by placement; `why_not` says why no board can run the whole network."""
+class Arrivals:
+    """When inputs arrive, in seconds, ascending; `per_second` is their rate, None of a trace."""
 
-    per_second: float
+    times_s: Sequence[float]
+    per_second: float | None = None
+
+    @classmethod
+    def at_rate(cls, per_second: float, count: int) -> Self:
+        """Return `count` inputs at equal intervals. Raises UsageError for a rate or a count out of range."""
+        if not 0 < per_second < float("inf"):
+            raise UsageError(f"--frame-rate {per_second:g}: the rate must be positive and finite")
+        if count > MAX_INPUTS:
+            raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs can be simulated")
+        if (count - 1) / per_second > LONGEST_S:
+            raise UsageError(
+                f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
+                "resolve: use a higher rate"
+            )
+        return cls(frames(count, per_second), per_second)
+
+    @classmethod
+    def of_trace(cls, path: Path) -> Self:
+        """Read a text file with one time in seconds a line. Raises InputError, which names the first wrong line."""
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read: {error}") from None
+        times_s: list[float] = []
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                times_s.append(_time_of(line, f"{path}, line {number}", times_s[-1] if times_s else 0.0))
+        if not 0 < len(times_s) <= MAX_INPUTS:
+            raise InputError(f"{path} has {len(times_s)} times: between 1 and {MAX_INPUTS} inputs can be simulated")
+        return cls(times_s)
+
+
+def _time_of(line: str, place: str, before_s: float) -> float:
+    try:
+        time_s = float(line)
+    except ValueError:
+        raise InputError(f"{place}: {line.strip()!r} is no time in seconds") from None
+    if not before_s <= time_s <= LONGEST_S:
+        raise InputError(f"{place}: {time_s:g} s is not between the time before, {before_s:g} s, and {LONGEST_S:g} s")
+    return time_s
+
+
+@dataclass(frozen=True)
+class ArrivalReport:
+    """Times of each input by placement; `why_not` says why no board can run the whole network.
+
+    `simulation` is that of the split or its copies, None for an ideal period.
+    """
+
+    per_second: float | None
     passages: Mapping[str, Sequence[Passage]]
     why_not: str
+    simulation: SimulationReport | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the times of all inputs in seconds, with mean and maximum of latency and waiting time."""
@@ -33,40 +89,68 @@ class ArrivalReport:
                 for placement, passages in self.passages.items()
             },
             "whole_networks_infeasible": self.why_not or None,
+            "simulation": self.simulation.to_json() if self.simulation else None,
         }
 
 
-def simulate_arrivals(
-    problem: Problem, assignment: Assignment, copies: Sequence[int], per_second: float, count: int
-) -> ArrivalReport:
-    """Simulate `count` inputs at a rate per second, on the split (or its `copies`) and on whole networks.
+@dataclass(frozen=True)
+class Placement:
+    """A split, which `problem` may have divided over boards, or `copies` of the whole network on these devices."""
 
-    Raises UsageError for a rate or a count out of range.
+    problem: Problem
+    assignment: Assignment
+    copies: Sequence[int] = ()
+
+
+def simulate_arrivals(
+    placement: Placement, whole: Problem, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
+) -> ArrivalReport:
+    """Simulate inputs on a split, or on its copies, and on `whole` networks on single boards.
+
+    Raises UsageError for losses on a split with an ideal period, which has no frames.
     """
-    if not 0 < per_second < float("inf"):
-        raise UsageError(f"--frame-rate {per_second:g}: the rate must be positive and finite")
-    if count > MAX_INPUTS:
-        raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs can be simulated")
-    if (count - 1) / per_second > LONGEST_S:
-        raise UsageError(
-            f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
-            "resolve: use a higher rate"
-        )
-    arrivals = frames(count, per_second)
-    if copies:
-        return ArrivalReport(per_second, {"copies": on_whole_networks(problem, arrivals, copies)}, "")
-    passages = {"split": through_split(problem, assignment, arrivals)}
+    problem, assignment, times_s = placement.problem, placement.assignment, arrivals.times_s
+    if problem.period_definition is not Period.FIRMWARE:
+        if loss.rate or keeps_events:
+            raise UsageError("losses and timelines are simulated for --period firmware only: split with it")
+        return _ideal(placement, arrivals)
+    if placement.copies:
+        found = simulate_copies(problem, times_s, placement.copies, keeps_events=keeps_events)
+        alone = [simulate(problem, (device,) * len(assignment), (0.0,)) for device in placement.copies]
+    else:
+        found = simulate(problem, assignment, times_s, loss, keeps_events=keeps_events)
+        alone = [simulate(problem, assignment, (0.0,))]
+    latency_s = max(each.inference_s[0] for each in alone)
+    report = SimulationReport(found, problem.devices, latency_s, loss.rate)
+    if placement.copies:
+        return ArrivalReport(arrivals.per_second, {"copies": found.passages}, "", report)
+    return ArrivalReport(arrivals.per_second, *_beside_whole(found.passages, whole, arrivals), report)
+
+
+def _ideal(placement: Placement, arrivals: Arrivals) -> ArrivalReport:
+    problem, times_s = placement.problem, arrivals.times_s
+    if placement.copies:
+        passages = on_whole_networks(problem, times_s, placement.copies)
+        return ArrivalReport(arrivals.per_second, {"copies": passages}, "", None)
+    through = through_split(problem, placement.assignment, times_s)
+    return ArrivalReport(arrivals.per_second, *_beside_whole(through, problem, arrivals), None)
+
+
+def _beside_whole(
+    through: Sequence[Passage], whole: Problem, arrivals: Arrivals
+) -> tuple[Mapping[str, Sequence[Passage]], str]:
+    """Return the passages through a split beside those on whole networks, or why no board can run one."""
     try:
-        passages["whole networks"] = on_whole_networks(problem, arrivals)
+        return {"split": through, "whole networks": on_whole_networks(whole, arrivals.times_s)}, ""
     except CheckFailedError as error:
-        return ArrivalReport(per_second, passages, str(error))
-    return ArrivalReport(per_second, passages, "")
+        return {"split": through}, str(error)
 
 
 def print_arrivals(report: ArrivalReport, console: Console) -> None:
     """Print one line per placement: latency from arrival to output, and waiting time from arrival to start."""
     first = next(iter(report.passages.values()))
-    console.print(f"{len(first)} inputs, {report.per_second:g} per second (estimated)", highlight=False)
+    rate = "from a trace" if report.per_second is None else f"{report.per_second:g} per second"
+    console.print(f"{len(first)} inputs, {rate} (estimated)", highlight=False)
     heading = ("mean latency ms", "max ms", "mean waiting ms", "max ms")
     table = plain_table("placement", numbers=heading)
     for placement, passages in report.passages.items():
@@ -80,6 +164,9 @@ def print_arrivals(report: ArrivalReport, console: Console) -> None:
             and passages[-1].waiting_s > passages[len(passages) // 2].waiting_s > passages[0].waiting_s
         ):
             console.print(f"{placement}: inputs arrive faster than outputs, so the queue grows", highlight=False)
+    if report.simulation:
+        console.print()
+        print_simulation(report.simulation, console)
 
 
 def _summary(passages: Sequence[Passage]) -> dict[str, float]:

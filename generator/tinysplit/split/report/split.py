@@ -8,21 +8,27 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from tinysplit.boards.board import board_title
-from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
+from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import Split
-from tinysplit.split.topology import Cut
+from tinysplit.split.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
 def print_split(split: Split, console: Console) -> None:
-    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap."""
+    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap.
+
+    Before them comes what the solver reports.
+    """
+    for each in split.report.printed:
+        console.print(each, highlight=False)
     if split.distributions:
         print_slices(split, console)
         return
@@ -61,11 +67,14 @@ def print_slices(split: Split, console: Console) -> None:
     console.print(_memory(split))
     if unused := len(split.problem.devices) - len(set(split.assignment)):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
+    where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
     console.print(
-        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms over all boards, which work side by side: "
-        f"I {figures.i_s * MS:.2f} ms (estimated)",
+        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms{where}: I {figures.i_s * MS:.2f} ms (estimated)",
         highlight=False,
     )
+    if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
+        wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
+        console.print(f"boards to wire: {wires}", highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False)
     work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
@@ -139,7 +148,7 @@ def _boards(split: Split) -> Table:
 def _cuts(split: Split) -> Table:
     table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
-        layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
+        layer = f"{cut.after_layer + 1} {shortened(split.problem.layers[cut.after_layer].name)}"
         table.add_row(
             layer, str(cut.sender + 1), _receiver(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}"
         )

@@ -1,6 +1,6 @@
 """The solvers by name, and `auto`, which selects one by the size and topology of the problem."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -44,10 +44,11 @@ def find_split(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DE
     return replace(SOLVERS[chosen](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
 
 
-def check_solver(name: str) -> str:
-    """Return `name`. Raises UsageError unless it is a solver or `auto`."""
-    if name not in (AUTO, *SOLVERS):
-        raise UsageError(f"unknown solver {name!r}: use one of {', '.join((AUTO, *SOLVERS))}")
+def check_solver(name: str, others: Iterable[str] = ()) -> str:
+    """Return `name`. Raises UsageError unless it is a solver, `auto` or one of the `others`."""
+    names = (AUTO, *SOLVERS, *others)
+    if name not in names:
+        raise UsageError(f"unknown solver {name!r}: use one of {', '.join(names)}")
     return name
 
 

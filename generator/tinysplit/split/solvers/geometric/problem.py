@@ -46,11 +46,12 @@ class PartModel:
 
 @dataclass(frozen=True)
 class DividedLayer:
-    """A layer and, for each device, the models of its part."""
+    """A layer and, for each device, the models of its part, which has at least `min_channels`; 0 for no bound."""
 
     name: str
     channels: int
     parts: tuple[PartModel, ...]
+    min_channels: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class DivisionProblem:
     """Layers, computed one after the other, each divided over all devices, for least latency or energy.
 
     `side_by_side`: the parts of a layer are computed at the same time, so that the slowest counts, not their sum.
-    Energies are always summed. `counts_outputs`: outputs travel back (missing in formula 7).
+    Energies are always summed. `counts_outputs`: outputs travel back (missing in formula 7). `same_shares`: pairs of
+    layers of which each device has the same share.
     """
 
     devices: tuple[Device, ...]
@@ -66,6 +68,7 @@ class DivisionProblem:
     objective: Objective = Objective.LATENCY
     side_by_side: bool = False
     counts_outputs: bool = False
+    same_shares: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.objective is Objective.THROUGHPUT:

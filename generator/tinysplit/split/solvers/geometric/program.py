@@ -1,7 +1,8 @@
 """The geometric program of one penalty weight a layer, in cvxpy's disciplined geometric programming.
 
     minimise    sum over layers of cost + alpha / h̄(c, ĉ)
-    subject to  sum over devices of c / C <= 1 in each layer, resources <= limits on each device
+    subject to  sum over devices of c / C <= 1 in each layer, resources <= limits on each device,
+                c / C of some layers the same on each device (an equality of monomials)
 
 c: channels by device, C: channels of the layer, h̄: the sum of shares c / C condensed to a monomial at the start ĉ
 (Carballo-Hernández 2023, formulas 5, 6, 10 and 14). Weights and start are parameters: a new step compiles nothing.
@@ -16,6 +17,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from tinysplit.common.errors import CheckFailedError, ToolError, one_line
+from tinysplit.common.extras import install_line
 from tinysplit.split.solvers.geometric.posynomial import ZERO, Posynomial
 from tinysplit.split.solvers.geometric.problem import CHANNELS, Division, DivisionProblem
 
@@ -26,7 +28,7 @@ Expression = Any  # of cvxpy, which is imported when a program is built and has 
 class Formulation:
     """What of the published formulation is used, beside the problem.
 
-    `min_channels`: least channels of every part; 0 for no bound beyond being positive.
+    `min_channels`: least channels of every part of all layers; 0 for no bound beyond being positive.
     `communication_k`: transfers are multiplied by S(share) = share^(2k) (formula 13); None charges them in full.
     `is_formula_8`: the penalty as printed in formula 8, without dividing each share by its exponent as formula 5 does.
     """
@@ -101,17 +103,24 @@ class GeometricProgram:
         return 1.0 if k is None else (self.channels[layer][device] / self.problem.layers[layer].channels) ** (2 * k)
 
     def _penalty(self, layer: int) -> Expression:
-        shares = self.channels[layer] / self.problem.layers[layer].channels
+        shares = self._shares(layer)
         powers = (shares[device] ** exponent for device, exponent in enumerate(self.exponents[layer]))
         return prod(powers, start=self.coefficients[layer])
 
+    def _shares(self, layer: int) -> Expression:
+        return self.channels[layer] / self.problem.layers[layer].channels
+
     def _equalities(self) -> list[Expression]:
         layers = zip(self.problem.layers, self.channels, strict=True)
-        return [self.cvxpy.sum(channels) / layer.channels <= 1 for layer, channels in layers]
+        same = ((self._shares(layer), self._shares(other)) for layer, other in self.problem.same_shares)
+        return [
+            *(self.cvxpy.sum(channels) / layer.channels <= 1 for layer, channels in layers),
+            *(shares == others for shares, others in same),
+        ]
 
     def _bounds(self) -> list[Expression]:
-        least = self.formulation.min_channels
-        return [channels >= least for channels in self.channels] if least else []
+        least = (max(self.formulation.min_channels, layer.min_channels) for layer in self.problem.layers)
+        return [channels >= bound for channels, bound in zip(self.channels, least, strict=True) if bound]
 
     def _limits(self) -> list[Expression]:
         limits = []
@@ -143,4 +152,4 @@ def _cvxpy() -> Any:  # noqa: ANN401 (a module)
     try:
         return import_module("cvxpy")
     except ImportError:
-        raise ToolError("geometric programs need cvxpy: pip install 'tinysplit[geometric]'") from None
+        raise ToolError(f"geometric programs need cvxpy: {install_line('geometric')}") from None

@@ -6,6 +6,8 @@ from math import floor
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.solvers.geometric.problem import Division, DivisionProblem
 
+TOLERANCE = 1e-4  # of the solver: a part at a whole lower bound stays there
+
 Channels = tuple[tuple[int, ...], ...]  # by layer and device
 
 
@@ -20,7 +22,7 @@ def rounded_keeping_sums(problem: DivisionProblem, division: Division) -> Channe
     Raises:
         CheckFailedError: no device has room for a channel.
     """
-    rounded = [tuple(map(floor, parts)) for parts in division]
+    rounded = [tuple(floor(part + TOLERANCE) for part in parts) for parts in division]
     for number, layer in enumerate(problem.layers):
         while sum(rounded[number]) < layer.channels:
             rounded[number] = _with_one_more(problem, rounded, number)

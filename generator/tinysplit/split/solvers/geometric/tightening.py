@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.split import clock
 from tinysplit.split.solvers.geometric.problem import Division, DivisionProblem
 from tinysplit.split.solvers.geometric.program import Formulation, GeometricProgram
 from tinysplit.split.solvers.geometric.rounding import Channels, rounded_keeping_sums, rounded_to_nearest
@@ -23,6 +25,7 @@ class Settings:
     `start`: the division at which the penalty is condensed; None for equal parts.
     `renews_start`: condense at the last solution before each step, and go on until the cost falls no more.
     `keeps_sums`: rounded parts have all channels of their layer, within the limits; the last go where they cost least.
+    `deadline_s`, of `split/clock.py`: no step begins after it but the first, accepted or not.
     """
 
     formulation: Formulation = field(default_factory=Formulation)
@@ -33,6 +36,7 @@ class Settings:
     start: Division | None = None
     renews_start: bool = False
     keeps_sums: bool = False
+    deadline_s: float = inf
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Tightening:
-    """All steps; the last is the accepted one, and `channels` are its rounded channels by layer and device."""
+    """All steps; the last is the accepted one, and `channels` are its rounded channels by layer and device.
+
+    It was accepted for lack of time if its shares are below the threshold.
+    """
 
     problem: DivisionProblem
     steps: tuple[Step, ...]
@@ -102,7 +109,7 @@ class _Run:
         """Take `back` increments back; then let the weights of layers without all their channels grow by `factor`."""
         self.counts = [count - back for count in self.counts]
         short = set(range(len(self.counts)))
-        while short:
+        while short and not self.is_late:
             if len(self.steps) == self.settings.max_steps:
                 raise CheckFailedError(self._why_not(short))
             self.counts = [count + factor * (number in short) for number, count in enumerate(self.counts)]
@@ -112,11 +119,16 @@ class _Run:
 
     def settle(self) -> None:
         """Condense at the last solution until that improves the cost no more."""
-        while len(self.steps) < self.settings.max_steps:
+        while len(self.steps) < self.settings.max_steps and not self.is_late:
             before = self.steps[-1].cost
             self.solve()
             if self.steps[-1].cost > before * (1 - SETTLED):
                 return
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there is a step, and no time for another one."""
+        return bool(self.steps) and clock.now() >= self.settings.deadline_s
 
     def solve(self) -> None:
         """Solve the program of the present weights."""

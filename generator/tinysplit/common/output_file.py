@@ -1,0 +1,57 @@
+"""Writing of files that a user names: whole or not at all, and never over a file that tinysplit did not write."""
+
+import os
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from tinysplit.common.errors import InputError
+
+VERSION_KEY = "tinysplit_version"  # at the beginning of every file that may be written again
+_HEAD_BYTES = 1024
+
+
+def version_mark() -> str:
+    """Return the text by which a file that is not JSON says in a comment who wrote it."""
+    return f"{VERSION_KEY} {version('tinysplit')}"
+
+
+def check_output_file(path: Path | None, *, force: bool = False) -> None:
+    """Raise InputError where `path`, if any, can be no file, or is one that tinysplit did not write, unless `force`."""
+    if path is None:
+        return
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+        raise InputError(f"{path} {what}: name a file in a folder that there is")
+    if path.is_file() and not force and not _is_ours(path):
+        raise InputError(
+            f"{path} exists and was not written by tinysplit: name another file, or overwrite with --force"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return not head or VERSION_KEY.encode() in head
+
+
+def write_whole_file(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically; a device or a pipe is written to directly.
+
+    Raises InputError when it cannot be written.
+    """
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+        else:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None

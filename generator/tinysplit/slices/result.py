@@ -1,0 +1,38 @@
+"""What a solver of divided layers returns."""
+
+from dataclasses import dataclass, field
+
+from tinysplit.slices.sliced_network import Sliced
+from tinysplit.split.solution import SearchReport, Split
+
+
+@dataclass(frozen=True, eq=False)
+class SliceResult:
+    """The best division found, None if none is feasible; `notes` are lines for the user, for example why not.
+
+    No division that the solver could choose has an objective below `lower_bound`; 0 if it has none. `explored` are
+    divisions evaluated, or choices.
+    """
+
+    best: Sliced | None
+    lower_bound: float
+    explored: int
+    report: SearchReport = field(default_factory=SearchReport)
+    notes: tuple[str, ...] = ()
+
+    def as_split(self, solver: str, spent_s: float) -> Split | None:
+        """Return the best division as a split of its parts."""
+        if self.best is None:
+            return None
+        figures = self.best.figures
+        return Split(
+            problem=figures.problem,
+            assignment=self.best.graph.boards,
+            lower_bound=min(self.lower_bound, figures.value),
+            explored=self.explored,
+            solver=solver,
+            spent_s=spent_s,
+            distributions=self.best.distributions,
+            optimize=self.best.settings.optimize,
+            report=self.report,
+        )

@@ -1,0 +1,96 @@
+"""Phase 1: the best clusterings of layers and mappings of clusters to boards, by the analytical model.
+
+A clustering says into how many clusters of rows or channels each layer is divided; a mapping says which boards compute
+these, and in which order they are wired. Both are one choice of the distribution problem (`distribution_problem.py`),
+by branch and bound layer by layer (`exact/search.py`): a partial choice is pruned when its bound is not below the last
+of the best choices.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact.search import best_choices
+from tinysplit.slices.part_costs import PartCosts
+from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.split import clock
+from tinysplit.split.problem import Objective
+
+Layers = tuple[Distribution, ...]  # the distribution of each layer's output
+
+
+class Clustering(NamedTuple):
+    """Into how many clusters a layer is divided, and by what."""
+
+    axis: Axis
+    n_clusters: int
+
+
+def clusterings_of(layers: Layers) -> tuple[Clustering, ...]:
+    """Return the clustering of each layer, whatever boards it is mapped to."""
+    return tuple(Clustering(each.axis, len(each.owners)) for each in layers)
+
+
+class Kept(NamedTuple):
+    """A choice that phase 1 keeps: its seconds by the model, and the settings with its links."""
+
+    model_s: float
+    layers: Layers
+    settings: CostSettings
+
+
+@dataclass(frozen=True)
+class AnalyticalPhase:
+    """The best choices, the best one first, and how they were found.
+
+    No choice takes less than `lower_bound_s` by the model; `is_proved` if no other choice of an order is better than
+    those kept.
+    Of the partial choices `explored`, `pruned` were left out.
+    """
+
+    kept: tuple[Kept, ...]
+    lower_bound_s: float
+    is_proved: bool
+    explored: int
+    pruned: int
+
+
+def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
+    """Return the best choices until the deadline: `n_kept`, as many of each order of boards.
+
+    Otherwise the choices of one order would often be all that is kept, whatever the model leaves out of its links.
+    """
+    every = [(settings, model) for settings, model in models(network, axes) if model.has_options]
+    found, ranked = [], dict[Layers, Kept]()
+    for number, (settings, model) in enumerate(every):
+        now = clock.now()
+        best = best_choices(model.problem, now + (deadline_s - now) / (len(every) - number), -(-n_kept // len(every)))
+        found.append(best)
+        for value, choice in zip(best.values, best.choices, strict=True):
+            layers = model.distributions(choice)
+            if layers not in ranked or value < ranked[layers].model_s:
+                ranked[layers] = Kept(value, layers, settings)
+    return AnalyticalPhase(
+        kept=tuple(sorted(ranked.values(), key=lambda each: each.model_s)[:n_kept]),
+        lower_bound_s=min((best.lower_bound for best in found), default=0.0),
+        is_proved=all(best.is_proved for best in found),
+        explored=sum(best.explored for best in found),
+        pruned=sum(best.pruned for best in found),
+    )
+
+
+def models(network: SlicedNetwork, axes: Sequence[Axis]) -> Iterator[tuple[CostSettings, DistributionModel]]:
+    """Yield the analytical model of each order of boards, and the settings with its links.
+
+    It has seconds and no joules: with energy as the objective, it is that of latency.
+    """
+    costs = PartCosts(network.graph, network.boards, network.settings, network.widths)
+    is_energy = network.settings.objective is Objective.ENERGY
+    objective = Objective.LATENCY if is_energy else network.settings.objective
+    for order in network.orders():
+        settings = network.linked(order)
+        wired = replace(costs, settings=replace(settings, objective=objective))
+        yield settings, DistributionModel.of(wired, order, axes, network.input_board, network.output_board)

@@ -1,0 +1,177 @@
+"""A board: takes its steps in their order, inference after inference, as the generated firmware does."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simpy import Environment, Event
+
+from tinysplit.split.evaluate.steps import BoardStep, Kind
+from tinysplit.split.handoff import Handoff
+from tinysplit.split.simulation.gate import Gate, Process
+from tinysplit.split.simulation.host import Feed, Reader
+from tinysplit.split.simulation.receiver import Receiver
+from tinysplit.split.simulation.recorder import Recorder
+from tinysplit.split.simulation.results import Activity, BoardTimes
+from tinysplit.split.simulation.sender import Sender
+
+
+@dataclass
+class Ports:
+    """The ends of a board's channels, by transfer, and the host's sides of its input and output."""
+
+    senders: dict[int, Sender] = field(default_factory=dict)
+    receivers: dict[int, Receiver] = field(default_factory=dict)
+    feed: Feed | None = None
+    reader: Reader | None = None
+
+
+Waited = Generator[Event, Any, float]
+
+
+class Board:
+    """One board. `is_distributed`: tensors have no buffers, and it goes on while they cross."""
+
+    def __init__(
+        self, env: Environment, device: int, parts: Handoff, recorder: Recorder, *, is_distributed: bool
+    ) -> None:
+        self.steps: list[BoardStep] = []
+        self.ports = Ports()
+        self._env, self._device, self._parts, self._recorder = env, device, parts, recorder
+        self._is_distributed = is_distributed
+        self._times = recorder.boards[device] = BoardTimes(device)
+
+        self._number, self._name = 0, ""
+        self._has_begun = False  # the inference: a board sleeps before
+        self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
+            Kind.INPUT: self._input,
+            Kind.RUN: self._run,
+            Kind.GRANT: self._grant,
+            Kind.SEND: self._send,
+            Kind.SENT: self._sent,
+            Kind.RECEIVE: self._receive,
+            Kind.OUTPUT: self._output,
+        }
+
+    def run(self, count: int, names: Sequence[str]) -> Process:
+        """Run inferences; `names` are those of the steps."""
+        for self._number in range(count):
+            self._has_begun = False
+            for step, name in zip(self.steps, names, strict=True):
+                self._name = name
+                yield from self._take[step.kind](step)
+
+    def _work(self, seconds: float, activity: Activity) -> Process:
+        self._has_begun = True
+        if seconds <= 0:
+            return
+        begin_s = self._env.now
+        yield self._env.timeout(seconds)
+        if activity is Activity.LAYER:
+            self._times.computing_s += seconds
+        else:
+            self._times.moving_s += seconds
+        self._recorder.note(activity, self._device, self._name, (begin_s, self._env.now), self._number)
+
+    def _wait(self, gate: Gate, *, moves: bool = False) -> Waited:
+        """Wait for a gate, return how long; `moves`: meanwhile a driver that only polls moves a tensor."""
+        if gate.is_open:
+            return 0.0
+        begin_s = self._env.now
+        yield gate.opened
+        waited_s = self._env.now - begin_s
+        if moves and not self._parts.overlaps:
+            self._times.moving_s += waited_s
+        else:
+            self._times.polling_s += waited_s if self._has_begun else self._sending_since(begin_s)
+        self._recorder.note(Activity.WAIT, self._device, self._name, (begin_s, self._env.now), self._number)
+        return waited_s
+
+    def _hidden(self, driver_s: float, waited_s: float, line_s: float) -> float:
+        """Return the part of a driver's work for a tensor on the line that was done while the board waited for it."""
+        hidden_s = driver_s * min(1.0, waited_s / line_s) if line_s > 0 else 0.0
+        self._recorder.hidden_s += hidden_s
+        self._times.moving_s += hidden_s
+        self._times.polling_s -= hidden_s if self._has_begun else 0.0
+        return hidden_s
+
+    def _sending_since(self, begin_s: float) -> float:
+        """Return the seconds from then in which a tensor still left: a board sleeps behind them."""
+        ends = (sender.sent_s if sender.free.is_open else self._env.now for sender in self.ports.senders.values())
+        return max(0.0, max(ends, default=begin_s) - begin_s)
+
+    def _copy(self, step: BoardStep) -> Process:
+        yield from self._work(self._parts.copy_s[step.tensor][self._device], Activity.COPY)
+
+    def _use_buffer(self, by: int) -> None:
+        self._recorder.levels[self._device].change(by, self._env.now)
+
+    def _run(self, step: BoardStep) -> Process:
+        yield from self._work(step.seconds, Activity.LAYER)
+
+    def _input(self, step: BoardStep) -> Process:
+        feed, parts = self.ports.feed, self._parts
+        if feed is None:
+            return
+        if not step.is_staged:
+            feed.room.open()
+        waited_s = yield from self._wait(feed.there)
+        feed.there.close()
+        driver_s = parts.receive_s[step.tensor][self._device] if step.is_staged else 0.0
+        driver_s -= self._hidden(driver_s, waited_s, parts.host_s[self._device][0])
+        given_s = self._recorder.given_s
+        given_s[self._number] = max(given_s[self._number], self._env.now + driver_s)
+        if step.is_staged:
+            yield from self._copy(step)
+            self._use_buffer(-1)
+            feed.room.open()
+            yield from self._work(driver_s, Activity.DRIVER)
+
+    def _output(self, step: BoardStep) -> Process:
+        reader = self.ports.reader
+        if reader is None:
+            return
+        yield from self._wait(reader.room)
+        self._recorder.output_s[self._number] = self._env.now
+        if not step.is_staged:
+            reader.give(self._number)
+            yield from self._wait(reader.room)
+            return
+        self._use_buffer(1)
+        yield from self._copy(step)
+        reader.give(self._number)
+        yield from self._work(self._parts.send_s[-1][self._device], Activity.DRIVER)
+
+    def _send(self, step: BoardStep) -> Process:
+        sender, driver_s = self.ports.senders[step.transfer], self._parts.send_s[step.tensor][self._device]
+        yield from self._wait(sender.free)
+        if step.is_staged:
+            self._use_buffer(1)
+            yield from self._copy(step)
+        sender.send(self._number)
+        if step.is_staged or self._is_distributed:
+            yield from self._work(driver_s, Activity.DRIVER)
+        else:
+            yield from self._wait(sender.free, moves=True)
+
+    def _sent(self, step: BoardStep) -> Process:
+        yield from self._wait(self.ports.senders[step.transfer].free)
+
+    def _grant(self, step: BoardStep) -> Process:
+        self.ports.receivers[step.transfer].accept(self._number)
+        yield from ()
+
+    def _receive(self, step: BoardStep) -> Process:
+        receiver, driver_s = self.ports.receivers[step.transfer], self._parts.receive_s[step.tensor][self._device]
+        if not step.is_staged and not self._is_distributed:
+            receiver.accept(self._number)
+            yield from self._wait(receiver.full, moves=True)
+            return
+        waited_s = yield from self._wait(receiver.full)
+        if step.is_staged:
+            wire_s = self._parts.wire_s[step.tensor][receiver.cut.sender][self._device]
+            driver_s -= self._hidden(driver_s, waited_s, wire_s)
+            yield from self._copy(step)
+            self._use_buffer(-1)
+            receiver.accept(self._number + 1)
+        yield from self._work(driver_s, Activity.DRIVER)

@@ -1,0 +1,39 @@
+"""Mean power of a simulated split: P(t) = P_static + P_comp(t) + P_comm(t) (Dariol 2023).
+
+P_static is the power of Sleep mode, P_comp and P_comm are what a board draws beyond it while it computes, and while it
+moves tensors. A board that polls while it waits draws the power of Run mode.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from tinysplit.split.problem import DeviceLimits
+from tinysplit.split.simulation.results import BoardTimes, Simulated
+
+
+class Waiting(StrEnum):
+    """What boards do while they wait: poll; sleep before an inference and poll inside, as the firmware does; sleep."""
+
+    POLL = "poll"
+    FIRMWARE = "firmware"
+    SLEEP = "sleep"
+
+
+def board_w(times: BoardTimes, device: DeviceLimits, span_s: float, waiting: Waiting) -> float:
+    """Return the mean power of a board in W over `span_s` seconds."""
+    waits_s = times.waiting_s(span_s)
+    if waiting is Waiting.POLL or times.polls:
+        polling_s = waits_s
+    else:
+        polling_s = times.polling_s if waiting is Waiting.FIRMWARE else 0.0
+    comp_j = (device.run_w - device.idle_w) * (times.computing_s + polling_s)
+    comm_j = (device.transfer_w - device.idle_w) * times.moving_s
+    return device.idle_w + (comp_j + comm_j) / span_s
+
+
+def split_w(simulated: Simulated, devices: Sequence[DeviceLimits], waiting: Waiting) -> float | None:
+    """Return the mean power in W of all boards that take part, None if the current of one is not known."""
+    own = [(times, devices[times.device]) for times in simulated.boards]
+    if not all(device.run_w for _, device in own):
+        return None
+    return sum(board_w(times, device, simulated.end_s, waiting) for times, device in own)

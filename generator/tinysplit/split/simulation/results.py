@@ -1,0 +1,116 @@
+"""What a simulation finds: times of inputs, boards, transfers and buffers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from tinysplit.split.evaluate.arrivals import Passage
+
+
+class Activity(StrEnum):
+    """What a board does, or the host or a line with it."""
+
+    LAYER = "layer"
+    COPY = "copy"
+    DRIVER = "driver"
+    WAIT = "wait"
+    WIRE = "wire"
+    HOST = "host"
+
+
+class Event(NamedTuple):
+    """An activity of a board, or of the line from `device` to `receiver`, for an inference; seconds from the start."""
+
+    activity: Activity
+    device: int
+    receiver: int | None
+    name: str
+    start_s: float
+    end_s: float
+    number: int  # of the inference, from 0
+
+
+@dataclass
+class BoardTimes:
+    """Seconds of a board, summed up over the simulation; it waits for the rest of the time.
+
+    `moving_s` are those of copies and drivers, and of waits in which a driver that only polls moves a tensor. Of its
+    waits, the generated firmware polls for `polling_s`: inside an inference, and while a tensor still leaves. `polls`:
+    the driver of its links only polls, so that it never sleeps.
+    """
+
+    device: int
+    polls: bool = False
+    computing_s: float = 0.0
+    moving_s: float = 0.0
+    polling_s: float = 0.0
+
+    def waiting_s(self, span_s: float) -> float:
+        """Return the seconds of `span_s` in which it has nothing to do."""
+        return max(0.0, span_s - self.computing_s - self.moving_s)
+
+
+@dataclass
+class Level:
+    """How many of something are in use over time."""
+
+    now: int = 0
+    highest: int = 0
+    _since_s: float = 0.0
+    _sum: float = 0.0  # of levels times seconds
+
+    def change(self, by: int, at_s: float) -> None:
+        """Note a change."""
+        self._sum += self.now * (at_s - self._since_s)
+        self._since_s = at_s
+        self.now += by
+        self.highest = max(self.highest, self.now)
+
+    def mean(self, end_s: float) -> float:
+        """Return the mean level from 0 until then."""
+        return (self._sum + self.now * (end_s - self._since_s)) / end_s if end_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The buffers of a board for tensors, how many are in use at a time, and their bytes."""
+
+    device: int
+    count: int
+    size_bytes: int
+    level: Level
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The simulation of a split, from time 0 to `end_s`, when the last output was read.
+
+    `inference_s` has for each input the seconds from when the boards had it to when they had its output; `t_s` those of
+    its transfers, waits excluded. `hidden_s` of the work of drivers was done while boards waited for the very tensors;
+    this, `contended_s` and `overtakings` (see `Line`) are what the event graph leaves out.
+    """
+
+    passages: tuple[Passage, ...]
+    inference_s: tuple[float, ...]
+    t_s: tuple[float, ...]
+    l_s: float
+    boards: tuple[BoardTimes, ...]
+    buffers: tuple[Buffers, ...]
+    queue: Level  # inputs that have arrived and wait for a board
+    repeated_frames: int
+    hidden_s: float
+    contended_s: float
+    overtakings: int
+    events: tuple[Event, ...]
+
+    @property
+    def end_s(self) -> float:
+        """When the last output was read."""
+        return max(passage.end_s for passage in self.passages)
+
+    @property
+    def period_s(self) -> float | None:
+        """Mean seconds between outputs, of the second half of them; None of a single one."""
+        ends = [passage.end_s for passage in self.passages]
+        first = len(ends) // 2 if len(ends) > 2 else 0  # noqa: PLR2004 (two outputs have one distance)
+        return (ends[-1] - ends[first]) / (len(ends) - 1 - first) if len(ends) > 1 else None

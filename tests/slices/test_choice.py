@@ -1,0 +1,57 @@
+"""The choice between whole layers and divided ones."""
+
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from networks import tiny_cnn
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.slices.choice import SliceRequest
+from tinysplit.slices.search import Slices
+from tinysplit.split.solution import Split
+from tinysplit.split.solve import solve
+
+G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
+FAST = CostSettings(baud=3_000_000)
+
+
+def request_of(slices: Slices | None, settings: CostSettings = FAST) -> SliceRequest:
+    return SliceRequest(tiny_cnn(), [G0, G0], settings, slices, None, 0, 0, 3.0)
+
+
+def messages() -> Console:
+    return Console(file=StringIO())
+
+
+def whole_layers(request: SliceRequest) -> Split:
+    return solve(make_problem(request.graph, request.boards, request.settings))
+
+
+def test_a_half_duplex_link_is_refused_by_name() -> None:
+    request = request_of(Slices.ROWS, replace(FAST, links=(LinkSetting((0, 1), 921_600, half_duplex=True),)))
+    with pytest.raises(UsageError, match=r"--link 1-2:921600:half: .* leave out :half, or --slices"):
+        request.best(lambda: whole_layers(request), messages())
+
+
+def test_the_output_is_at_the_named_board_even_where_whole_layers_are_faster() -> None:
+    settings = CostSettings(baud=9_600)
+    request = replace(request_of(Slices.ROWS, settings), boards=[F4, G0], output_board=1)
+    found = request.best(lambda: whole_layers(request), messages())
+    assert found.objective > whole_layers(request).objective
+    assert found.distributions is not None
+    assert found.assignment[-1] == 1
+
+
+def test_an_infeasible_split_names_slices_where_they_help() -> None:
+    request = request_of(None)
+
+    def infeasible() -> Split:
+        raise CheckFailedError("no split")
+
+    with pytest.raises(CheckFailedError, match=r"^no split; or divide layers over boards: --slices auto$"):
+        request.best(infeasible, messages())

@@ -1,0 +1,226 @@
+"""The simulation of boards and links: counts by hand, the event graph, losses, copies and power."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+
+from distributed_networks import distributed_cases
+from distributed_problems import made, overlapping
+from pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline
+from profiles import cases
+from random_problems import Kinds, random_problem
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.network.distribution import Distributions
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.split.evaluate.arrivals import frames, on_whole_networks
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.handoff import Handoff
+from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
+from tinysplit.split.simulation.copies import simulate_copies
+from tinysplit.split.simulation.loss import Loss
+from tinysplit.split.simulation.power import Waiting, board_w, split_w
+from tinysplit.split.simulation.results import Activity, BoardTimes, Simulated
+from tinysplit.split.simulation.run import simulate
+from tinysplit.split.topology import Links
+
+FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
+N_PROBLEMS = cases(quick=20, full=40, nightly=3000)
+IN_FLIGHT = 8
+ROUNDING_S = 1e-9
+
+
+def with_handoff(problem: Problem, **changes: object) -> Problem:
+    assert problem.handoff is not None
+    return replace(problem, handoff=replace(problem.handoff, **changes))  # type: ignore[arg-type]
+
+
+def without_receiving(problem: Problem) -> Problem:
+    """Return the problem without the work of drivers that receive, which the simulation may hide in waits."""
+    if problem.handoff is None:
+        return problem
+    return with_handoff(problem, receive_s=((0.0,) * len(problem.devices),) * (len(problem.layers) + 1))
+
+
+def test_one_inference_by_hand() -> None:
+    # 3 to feed, 0.25 to copy, 10, 0.25, 2 on the line, 0.25, 8, 0.25, 1 to read. Both receiving drivers work while
+    # their boards wait; x sends for 0.5 while the tensor crosses.
+    found = simulate(pipeline(ROOMY, 2.0), (0, 1), (5.0,))
+    assert (found.passages[0].start_s, found.passages[0].latency_s) == (5.0, 25.0)
+    assert found.inference_s == (10 + 0.25 + 0.25 + 2 + 0.25 + 8,)
+    assert (found.l_s, found.t_s, found.hidden_s) == (18.0, (2.0,), 1.0)
+    x, y = found.boards
+    assert (x.computing_s, x.moving_s) == (10.0, 0.25 + 0.5 + 0.25 + 0.5)
+    assert (y.computing_s, y.moving_s) == (8.0, 0.25 + 0.5 + 0.25 + 0.5)
+
+
+def test_outputs_come_every_period_and_inputs_wait() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    found = simulate(problem, (0, 1), (0.0,) * 20)
+    assert found.period_s == evaluate(problem, (0, 1)).period_s == 11.5
+    assert found.queue.highest == 19
+    assert [each.level.highest for each in found.buffers] == [2, 1]
+    slow = simulate(problem, (0, 1), frames(20, 1 / 12.0))
+    assert slow.period_s == pytest.approx(12)
+    assert {round(passage.waiting_s, 9) for passage in slow.passages} == {0.0}
+    # x also waits for each input: 12 s less 10 for the layer and 1.5 for tensors.
+    assert slow.boards[0].waiting_s(slow.end_s) == pytest.approx(slow.end_s - 20 * 11.5)
+
+
+def test_boards_without_buffers_wait_for_each_other() -> None:
+    found = simulate(pipeline(TIGHT, 2.0), (0, 1), (0.0,) * 20)
+    assert found.period_s == pytest.approx(3 + 10 + 2 + 0.125)
+    assert [each.count for each in found.buffers] == [0, 0]
+
+
+def test_divided_layers_by_hand() -> None:
+    assert simulate(overlapping(), (0, 1, 0, 0), (0.0,)).inference_s == (12.75,)
+
+
+def test_random_splits_agree_with_the_event_graph() -> None:
+    n_equal = n_all = 0
+    for seed in range(N_PROBLEMS):
+        problem, rng = random_problem(seed, FIRMWARE), Random(seed)  # noqa: S311 (no secret)
+        assignment = tuple(rng.randrange(len(problem.devices)) for _ in problem.layers)
+        if isfinite(evaluate(problem, assignment).period_s):
+            n_all += 1
+            n_equal += agrees(without_receiving(problem), assignment)
+            agrees(problem, assignment)
+    assert n_equal > 0.85 * n_all
+
+
+@settings(max_examples=cases(quick=3, full=6, nightly=300), deadline=None)
+@given(distributed_cases())
+def test_divided_layers_agree_with_the_event_graph(case: tuple[QuantizedGraph, Distributions, int]) -> None:
+    agrees(*made(case))
+
+
+def agrees(problem: Problem, assignment: Assignment) -> bool:
+    """Check the times of inputs against the event graph, and return whether they are the same.
+
+    They differ by no more than frames waited for others and receiving drivers worked in waits. A tensor that overtakes
+    another one changes the order that the event graph has.
+    """
+    is_same = True
+    for count in (1, IN_FLIGHT):
+        found = simulate(problem, assignment, (0.0,) * count)
+        if found.overtakings:
+            return False
+        expected = list(graph_times(problem, assignment, (0.0,) * count))
+        for passage, (start_s, end_s) in zip(found.passages, expected, strict=True):
+            for later_s in (passage.start_s - start_s, passage.end_s - end_s):
+                assert -found.hidden_s - ROUNDING_S <= later_s <= found.contended_s + ROUNDING_S
+                is_same &= abs(later_s) < ROUNDING_S
+        if count == 1:
+            differs_s = abs(found.inference_s[0] - graph_of(problem, assignment).latency_s())
+            assert differs_s <= found.hidden_s + found.contended_s + ROUNDING_S
+            is_same &= differs_s < ROUNDING_S
+    return is_same
+
+
+def two_readers(replies_s: float) -> Problem:
+    """Return three layers; y runs the last two, which both read what x computes; all tensors take 2 s."""
+    problem = pipeline(ROOMY, 2.0)
+    a, b = problem.layers
+    assert problem.handoff is not None
+    table = problem.handoff.wire_s[0]
+    return replace(
+        problem,
+        layers=(a, b, LayerCosts.alike("c", 1, 40, 20, (1.0, 1.0), (0, 1))),
+        transfer_seconds=(table,) * 3,
+        handoff=Handoff.of_lines((table,) * 3, ((0.0, 0.0),) * 2),
+        links=Links((table,) * 3, ((False, False),) * 3, frozenset({(0, 1)} if replies_s else ())),
+    )
+
+
+def test_half_duplex_links_take_turns() -> None:
+    both = [simulate(two_readers(half), (0, 1, 0), (0.0,) * 4) for half in (0.0, 1.0)]
+    assert [each.passages[-1].end_s for each in both] == [both[0].passages[-1].end_s] * 2
+    assert both[0].period_s == pytest.approx(10 + 2 + 8 + 2 + 1)
+
+
+def test_lost_bytes_cost_time_and_repeat_with_a_seed() -> None:
+    problem = with_handoff(pipeline(ROOMY, 0.02), reply_s=((0.0, 0.006), (0.006, 0.0)))
+    clean, lossy, again, other = (
+        simulate(problem, (0, 1), (0.0,) * 50, loss) for loss in (Loss(), *(Loss(0.005, seed) for seed in (1, 1, 2)))
+    )
+    assert clean.repeated_frames == 0 < lossy.repeated_frames
+    assert lossy == again
+    assert lossy.t_s != other.t_s
+    assert all(mine_s >= clean_s for mine_s, clean_s in zip(lossy.t_s, clean.t_s, strict=True))
+
+
+def test_a_link_that_loses_too_much_fails_by_name() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    layers = tuple(replace(layer, out_bytes=200_000) for layer in problem.layers)
+    with pytest.raises(CheckFailedError, match="too many bytes are lost: a link fails with LINK_"):
+        simulate(replace(problem, layers=layers), (0, 1), (0.0,), Loss(0.01))
+    with pytest.raises(UsageError, match=r"--loss-rate 0.02: a link may lose 0 to 0.01"):
+        Loss(0.02)
+
+
+def test_copies_are_dealt_the_inputs() -> None:
+    problem, arrivals_s = pipeline(ROOMY, 2.0), frames(10, 0.2)
+    found = simulate_copies(problem, arrivals_s, (0, 1), keeps_events=True)
+    dealt = on_whole_networks(problem, arrivals_s, (0, 1))
+    for mine, expected in zip(found.passages, dealt, strict=True):
+        for mine_s, expected_s in ((mine.start_s, expected.start_s), (mine.end_s, expected.end_s)):
+            assert expected_s - found.hidden_s <= mine_s <= expected_s + ROUNDING_S
+    layers = [event.number for event in found.events if event.activity is Activity.LAYER]
+    assert sorted(layers) == list(range(10))
+    assert [times.computing_s for times in found.boards] == [90.0, 90.0]
+
+
+def powered(found: Simulated, problem: Problem) -> Sequence[float]:
+    devices = [replace(device, run_w=2.0, transfer_w=1.5, idle_w=0.5) for device in problem.devices]
+    return [split_w(found, devices, waiting) or 0.0 for waiting in Waiting]
+
+
+def test_power_by_hand() -> None:
+    device = replace(pipeline(ROOMY, 2.0).devices[0], run_w=2.0, transfer_w=1.5, idle_w=0.5)
+    times = BoardTimes(0, computing_s=4.0, moving_s=2.0, polling_s=1.0)
+    assert board_w(times, device, 10.0, Waiting.SLEEP) == pytest.approx((4 * 2 + 2 * 1.5 + 4 * 0.5) / 10)
+    assert board_w(times, device, 10.0, Waiting.FIRMWARE) == pytest.approx((5 * 2 + 2 * 1.5 + 3 * 0.5) / 10)
+    assert board_w(times, device, 10.0, Waiting.POLL) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
+    assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
+
+
+def test_boards_sleep_before_an_inference_once_their_tensor_has_left() -> None:
+    problem = pipeline(ROOMY, 4.0)
+    found = simulate(problem, (0, 1), (0.0, 100.0))
+    # x waits for its second input from 14 s on, when it has sent for 0.5 s: 3.625 s of 4.125 are left.
+    assert found.boards[0].polling_s == pytest.approx(3.625)
+    assert found.boards[1].polling_s == 0.0
+    polls, firmware, sleeps = powered(found, problem)
+    assert polls > firmware > sleeps
+    assert firmware - sleeps == pytest.approx(1.5 * 3.625 / found.end_s)
+    assert split_w(found, problem.devices, Waiting.SLEEP) is None
+
+
+def at_baud(problem: Problem, baud: int, rng: Random) -> Problem:
+    """Return the problem with tensors of real sizes on lines of a baud rate, with and without buffers."""
+    layers = tuple(replace(layer, out_bytes=rng.choice((0, 64, 300, 2049))) for layer in problem.layers)
+    devices = tuple(replace(device, ram_bytes=rng.choice((0, 10**6))) for device in problem.devices)
+    ends = range(len(devices))
+    tensors_s = (10 * (layer.out_bytes + 15) / baud for layer in layers)
+    wire_s = tuple(tuple(tuple(s * (i != h) for h in ends) for i in ends) for s in tensors_s)
+    handoff = Handoff.of_lines(wire_s, problem.handoff_parts.host_s)
+    replies_s = ((110 / baud,) * len(devices),) * len(devices)
+    found = replace(problem, layers=layers, devices=devices, links=None, transfer_seconds=wire_s)
+    return replace(found, handoff=replace(handoff, reply_s=replies_s))
+
+
+def test_every_tensor_arrives_whatever_is_lost() -> None:
+    n_repeated = 0
+    for seed in range(cases(quick=5, full=20, nightly=500)):
+        rng = Random(seed)  # noqa: S311 (no secret)
+        problem = at_baud(random_problem(seed, FIRMWARE), rng.choice((9600, 1_000_000)), rng)
+        assignment = tuple(rng.randrange(len(problem.devices)) for _ in problem.layers)
+        if isfinite(evaluate(problem, assignment).period_s):
+            found = simulate(problem, assignment, (0.0,) * 4, Loss(0.005, seed))
+            assert min(passage.end_s for passage in found.passages) > 0
+            n_repeated += found.repeated_frames
+    assert n_repeated > 0
