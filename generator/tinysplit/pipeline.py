@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,6 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.tables import counted
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -62,8 +60,6 @@ from tinysplit_hil.bench.flash_report import FlashReport
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.timeline.simulated import simulated_timeline
-from tinysplit_hil.timeline.spans import Timeline
 
 DEFAULT_CALIBRATION_COUNT = 100
 
@@ -280,18 +276,6 @@ def simulate(
         divided = distributed_widths(context.graph, parts, widths)
         placement = Placement(make_problem(parts, context.boards, context.settings, divided), parts.boards)
     return simulate_arrivals(placement, whole, arrivals, loss, keeps_events=keeps_events)
-
-
-def timeline_of(context: Context, report: ArrivalReport) -> Timeline:
-    """Return the timeline of a simulation that kept its events."""
-    if report.simulation is None:
-        raise UsageError("an ideal period has no timeline")
-    links, names = context.settings.link_settings, [board.name for board in context.boards]
-    pairs = combinations(range(len(names)), 2)
-    bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
-    found = report.simulation.simulated
-    title = f"{counted(len(found.passages), 'inference')} of {context.title}"
-    return simulated_timeline(title, names, bauds, found.events)
 
 
 def quantize_network(

@@ -57,7 +57,7 @@ def changed(**values: object) -> dict[str, object]:
 def test_the_costs_of_a_file_are_used_until_the_context_ends(tmp_path: Path) -> None:
     path, own = written(tmp_path), table()
     with using_calibration(path, [G0]):
-        assert load_cycle_table() == own
+        assert load_cycle_table().model_copy(update={"tinysplit_version": None}) == own
     assert set(load_cycle_table().cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
     with using_calibration(None, [G0]):
         assert "cortex-m4" in load_cycle_table().cores

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from command_line import USAGE, run
+from command_line import BAD_INPUT, USAGE, run
 from example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
@@ -153,9 +153,13 @@ def test_nearly_equal_times_are_plausible() -> None:
             "the kernels of one board at a time, not links",
         ),
         (("--rig", "rig.toml", "-b", BOARD, "-b", BOARD), "one board at a time, not 2 boards: name its board with one"),
-        (("-o", "nowhere/own.json"), "nowhere/own.json cannot be written: there is no folder nowhere"),
         (("--bits", "4"), "--bits 4: weights and activations have 8 or 16 bits"),
     ],
 )
 def test_what_cannot_be_calibrated(options: tuple[str, ...], reason: str) -> None:
     assert reason in run("calibrate", *options, expect=USAGE)
+
+
+def test_a_file_without_a_folder_is_named_before_anything_is_measured() -> None:
+    reason = "nowhere/own.json cannot be written: there is no folder nowhere"
+    assert reason in run("calibrate", "-o", "nowhere/own.json", expect=BAD_INPUT)

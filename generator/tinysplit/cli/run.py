@@ -145,8 +145,7 @@ def generate(
     chosen = precision.chosen
     goal = chosen if isinstance(chosen, Goal) else None
     split = _with_options(read_split(split_file), clock, code_memory)
-    if not isinstance(chosen, Goal):
-        _check_split_bits(split_file, split, chosen)
+    _check_split_bits(split_file, split, chosen)
     mlperf = mlperf_of(host_protocol, mlperf_model, mlperf_byte_scale, len(split.copies))
     # The split may be that of the published cost model; what is generated is the quantized network.
     settings = replace(
@@ -174,8 +173,10 @@ def _with_options(split: SplitFile, clock: ClockSource | None, code_memory: Code
     return split
 
 
-def _check_split_bits(path: Path, split: SplitFile, bits: int) -> None:
-    """Raise UsageError when the split was made for other bits than those to be generated."""
+def _check_split_bits(path: Path, split: SplitFile, bits: int | Goal) -> None:
+    """Raise UsageError when the split was made for other bits than those to be generated; with a goal any will do."""
+    if isinstance(bits, Goal):
+        return
     if split.widths:
         raise UsageError(f"{path} was made with --bits auto: use --bits auto, or split again with --bits {bits}")
     if split.bits != bits:

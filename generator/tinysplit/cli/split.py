@@ -41,6 +41,7 @@ from tinysplit.split.solution import Split
 from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
 from tinysplit_hil.bench.rig_links import check_links
 from tinysplit_hil.timeline.report import write_timeline
+from tinysplit_hil.timeline.simulated import timeline_of
 from tinysplit_hil.timeline.terminal import print_timeline
 
 Paper = Annotated[
@@ -177,7 +178,8 @@ def arrivals(
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
     with using_calibration(calibration, context.boards):
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
-        shown = pipeline.timeline_of(context, report) if keeps_events else None
+    links = context.settings.link_settings
+    shown = timeline_of(report, context.title, file.board_names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)
 
