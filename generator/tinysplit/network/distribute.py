@@ -5,7 +5,7 @@ board reads crosses a link, as in every split. Nodes follow each other so that t
 boards wait for come first, and rows that wait for other boards last.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, cast
@@ -112,8 +112,11 @@ class _Divisions:
 
     def sent(self, tensor: int, board: int) -> list[range]:
         """Return the rows of a board's own part of a tensor that each other board has to get."""
-        own = self.own(tensor, board)
         others = (other for other in range(len(self.of(tensor).parts)) if other != board)
+        return self._sent_to(tensor, board, others)
+
+    def _sent_to(self, tensor: int, board: int, others: Iterable[int]) -> list[range]:
+        own = self.own(tensor, board)
         return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
 
     def halos(self, tensor: int, board: int) -> list[range]:
@@ -121,9 +124,8 @@ class _Divisions:
 
         Such a board has a part of the tensor, and this board has parts of all layers in which that one reads it.
         """
-        own, divided = self.own(tensor, board), self.of(tensor)
-        others = [other for other in divided.owners if other != board and self._goes_on(tensor, board, other)]
-        return [rows for other in others if (rows := _shared(own, self.gathered(tensor, other)))]
+        others = (other for other in self.of(tensor).owners if other != board)
+        return self._sent_to(tensor, board, (other for other in others if self._goes_on(tensor, board, other)))
 
     def _goes_on(self, tensor: int, board: int, other: int) -> bool:
         """Return whether a board has a part of each layer of which another one has, and that reads a tensor."""

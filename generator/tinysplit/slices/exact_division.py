@@ -8,7 +8,6 @@ import numpy as np
 from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import Found, best_choices
-from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
 
@@ -39,9 +38,7 @@ def divide_exactly(
     Where none of them fits, as they take more than their parts do alone, the next attempt leaves flash free that boards
     lack, or, if they lack RAM, looks at more choices.
     """
-    ends = (network.input_board, network.output_board)
-    costs = PartCosts(network.graph, network.boards, network.linked(order), network.widths)
-    model = DistributionModel.of(costs, order, axes, *ends)
+    model = network.model(order, axes)
     if not model.has_options:
         return ExactDivision((), 0.0, 0)
     problem, lower_bound, explored, n_best = model.problem, 0.0, 0, N_BEST

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import permutations
 
 from tinysplit.boards.board import Board
@@ -9,13 +10,14 @@ from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Distributions
+from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.candidates import Candidate
-from tinysplit.slices.distribution_problem import most_flash_bytes
+from tinysplit.slices.distribution_problem import DistributionModel, most_flash_bytes
 from tinysplit.slices.links import with_links
+from tinysplit.slices.part_costs import PartCosts
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 
 MOST_ORDERS = 6  # of boards of different kinds
@@ -65,6 +67,15 @@ class SlicedNetwork:
     def linked(self, order: Sequence[int]) -> CostSettings:
         """Return the settings with the links of boards that are wired in `order`."""
         return with_links(self.settings, self.boards, order, self.input_board)
+
+    @cached_property
+    def _part_costs(self) -> PartCosts:
+        return PartCosts(self.graph, self.boards, self.settings, self.widths)
+
+    def model(self, order: tuple[int, ...], axes: Sequence[Axis]) -> DistributionModel:
+        """Return the model of divisions by `axes` over boards wired in `order`; all orders share costs of parts."""
+        costs = replace(self._part_costs, settings=self.linked(order))
+        return DistributionModel.of(costs, order, axes, self.input_board, self.output_board)
 
     def evaluated(
         self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None

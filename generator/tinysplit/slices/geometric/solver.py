@@ -16,7 +16,6 @@ from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.geometric.division import NetworkDivision
 from tinysplit.slices.geometric.groups import groups_of
-from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
@@ -77,7 +76,7 @@ class AxisProgram:
             CheckFailedError: no layer can be divided, no division is within the limits, or boards lack what the program
                 does not know: memory for tensors that wait, rows of whole words.
         """
-        model = self._model()
+        model = self.network.model(next(self.network.orders()), (self.axis,))
         n_layers = len(self.network.graph.layers)
         while groups := groups_of(model.option_set, self.axis, n_layers):
             division = NetworkDivision(model, self.axis, groups)
@@ -89,13 +88,6 @@ class AxisProgram:
                 return Solution(division, tightening, *self._best(layers, model))
             n_layers = n_possible
         raise CheckFailedError(f"no layer can be divided by {self.axis} over {len(self.network.boards)} boards")
-
-    def _model(self) -> DistributionModel:
-        """Return costs, links and what can be divided."""
-        network = self.network
-        order = next(network.orders())
-        costs = PartCosts(network.graph, network.boards, network.linked(order), network.widths)
-        return DistributionModel.of(costs, order, (self.axis,), network.input_board, network.output_board)
 
     def _n_possible(self, layers: Sequence[Distribution]) -> int:
         """Return how many of the first layers may be divided so, with the others whole on the output's board."""

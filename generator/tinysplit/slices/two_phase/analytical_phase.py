@@ -14,7 +14,6 @@ from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choices
-from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective
@@ -87,10 +86,10 @@ def models(network: SlicedNetwork, axes: Sequence[Axis]) -> Iterator[tuple[CostS
 
     It has seconds and no joules: with energy as the objective, it is that of latency.
     """
-    costs = PartCosts(network.graph, network.boards, network.settings, network.widths)
-    is_energy = network.settings.objective is Objective.ENERGY
-    objective = Objective.LATENCY if is_energy else network.settings.objective
     for order in network.orders():
-        settings = network.linked(order)
-        wired = replace(costs, settings=replace(settings, objective=objective))
-        yield settings, DistributionModel.of(wired, order, axes, network.input_board, network.output_board)
+        model = network.model(order, axes)
+        settings = model.costs.settings
+        if settings.objective is Objective.ENERGY:
+            in_seconds = replace(model.costs, settings=replace(settings, objective=Objective.LATENCY))
+            model = replace(model, costs=in_seconds)
+        yield settings, model
