@@ -15,7 +15,7 @@ from tinysplit.common.units import MS
 from tinysplit.costs.problem_builder import free_memory
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.graph import Graph
-from tinysplit.slices.distribution_problem import FLASH_MARGIN, DistributionModel
+from tinysplit.slices.distribution_problem import DistributionModel, most_flash_bytes
 from tinysplit.slices.geometric.groups import Group
 from tinysplit.slices.geometric.part_models import PartModels
 from tinysplit.slices.geometric.transfers import PartTransfers
@@ -131,7 +131,8 @@ class NetworkDivision:
         if sum(flash) <= memory.flash_bytes:
             return limits
         own = sum(flash[number] for number in range(len(flash)) if number not in self._divided)
-        limits[FLASH] = memory.flash_bytes * (1 + FLASH_MARGIN) - own * (board == self.model.output_board)
+        most = most_flash_bytes(self.model.costs.boards[board], memory.flash_bytes)
+        limits[FLASH] = float(most - own * (board == self.model.output_board))
         if limits[FLASH] <= 0:
             raise CheckFailedError(
                 f"board {board + 1} ({memory.name}) has {memory.flash_bytes} bytes of flash for layers, and those that "
