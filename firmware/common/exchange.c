@@ -16,7 +16,24 @@ static volatile bool is_started; /* the input is in its buffer, and stays there 
 static volatile uint32_t input_crc;
 static volatile bool is_full; /* the output waits for the host */
 
+enum { PART_BYTES = 64 }; /* that are checked before the board looks at what it waits for */
+
+/* What has come of the input, in order from its first byte. Its CRC is brought forward while the board waits for the
+ * rest, so that an inference does not begin with it. */
+static volatile uint32_t loaded_bytes;
+static volatile uint32_t restarts; /* how often loading has begun again */
+static uint32_t checked_bytes;
+static uint32_t checked_crc;
+static uint32_t checked_restarts; /* since when those are right */
+static bool awaits_input;
+
+static void restart_loading(void) {
+  loaded_bytes = 0;
+  restarts++;
+}
+
 void exchange_reset(void) {
+  restart_loading();
   exchange_inputs_taken = 0;
   exchange_outputs_done = 0;
   exchange_output_crc = 0;
@@ -31,8 +48,45 @@ static bool input_is_there(const void *unused) {
   return is_started;
 }
 
+static uint8_t *input_stage(void) { return network_arena + network_input.stage; }
+
+static void check_part(uint32_t count) {
+  checked_crc = crc32(checked_crc, input_stage() + checked_bytes, count);
+  checked_bytes += count;
+}
+
+static void forget_what_is_replaced(void) {
+  if (checked_restarts == restarts) return;
+  checked_restarts = restarts;
+  checked_bytes = 0;
+  checked_crc = 0;
+}
+
+bool exchange_check_ahead(void) {
+  if (!awaits_input) return false;
+  forget_what_is_replaced();
+  uint32_t count = loaded_bytes - checked_bytes;
+  if (count == 0 || count > network_input.bytes) return false; /* the second: replaced in between */
+  check_part(count < PART_BYTES ? count : PART_BYTES);
+  return true;
+}
+
+static bool input_is_good(void) {
+  forget_what_is_replaced();
+  check_part(network_input.bytes - checked_bytes);
+  return checked_crc == input_crc;
+}
+
+static bool wait_for_input(void) {
+  awaits_input = true;
+  bool is_there = run_wait(input_is_there, 0);
+  awaits_input = false;
+  return is_there;
+}
+
 static void free_input(void) {
   uint32_t lock = interrupts_lock();
+  restart_loading();
   uint32_t number = exchange_inputs_taken;
   exchange_inputs_taken = number + 1u;
   is_started = false;
@@ -44,12 +98,13 @@ bool exchange_take_input(uint32_t record) {
   uint8_t *arena = network_arena + network_input.offset;
   bool is_good = false;
   while (!is_good) {
-    if (!run_wait(input_is_there, 0)) return false;
+    if (!wait_for_input()) return false;
     uint64_t start = cycle_counter_now();
-    if (network_is_staged(&network_input)) words_copy(arena, network_arena + network_input.stage, network_input.bytes);
-    is_good = crc32(0, arena, network_input.bytes) == input_crc;
+    is_good = input_is_good();
+    if (network_is_staged(&network_input)) words_copy(arena, input_stage(), network_input.bytes);
     times_set(record, cycle_counter_now() - start, 0);
     if (!is_good) {
+      restart_loading();
       is_started = false;
       exchange_on_corrupt(exchange_inputs_taken);
     }
@@ -75,8 +130,13 @@ uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t
   uint8_t error = check_input(number);
   if (error) return error;
   if (offset > network_input.bytes || length > network_input.bytes - offset) return ERROR_BAD_RANGE;
-  *to = network_arena + network_input.stage + offset;
+  if (offset != loaded_bytes) restart_loading();
+  *to = input_stage() + offset;
   return ERROR_NONE;
+}
+
+void exchange_loaded(uint32_t offset, uint32_t length) {
+  if (offset == loaded_bytes) loaded_bytes += length;
 }
 
 uint8_t exchange_start(uint32_t number, uint32_t crc) {

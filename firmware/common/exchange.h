@@ -20,6 +20,9 @@ void exchange_reset(void);
 bool exchange_take_input(uint32_t record);
 bool exchange_give_output(uint32_t record);
 
+/* While the board waits: checks what has come of the input. Returns whether there was something to check. */
+bool exchange_check_ahead(void);
+
 /* At the end of an inference: an input that lies in the arena is used now. */
 void exchange_end(void);
 
@@ -27,6 +30,9 @@ void exchange_end(void);
 
 /* Where input `number` goes, from `offset` on. */
 uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t **to);
+
+/* What went there has come, as the host sent it. */
+void exchange_loaded(uint32_t offset, uint32_t length);
 
 /* Input `number` is complete. */
 uint8_t exchange_start(uint32_t number, uint32_t crc);

@@ -203,6 +203,11 @@ static void answer_exchange(const frame_header_t *header, uint8_t code, uint32_t
   answer(header, code, code == ERROR_WRONG_NUMBER ? number : header->type);
 }
 
+static void load(const frame_header_t *header) {
+  if (!load_error) exchange_loaded(read_u32(request + 4), header->length - (uint32_t)LOAD_HEAD_BYTES);
+  answer_exchange(header, load_error, exchange_inputs_taken);
+}
+
 static void start(const frame_header_t *header) {
   answer_exchange(header, exchange_start(read_u32(request), read_u32(request + 4)), exchange_inputs_taken);
 }
@@ -265,7 +270,7 @@ static void obey(const frame_header_t *header) {
     case FRAME_IDENTIFY: identify(header); break;
     case FRAME_RESET:
     case FRAME_STOP: command(header); break;
-    case FRAME_LOAD: answer_exchange(header, load_error, exchange_inputs_taken); break;
+    case FRAME_LOAD: load(header); break;
     case FRAME_START: start(header); break;
     case FRAME_READ_OUTPUT: read_output(header); break;
     case FRAME_READ_TIMES: read_times(header); break;

@@ -59,7 +59,8 @@ static void answer_check(void) {
 
 bool run_on_wait(void) {
   answer_check();
-  return transfers_poll();
+  bool may_sleep = transfers_poll();
+  return !exchange_check_ahead() && may_sleep;
 }
 
 /* One inference; a command of the host, a neighbour or a failure may end it early. */

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from tinysplit.common.errors import ToolError
-from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_HELLO_BYTES, LINK_REPLY_BYTES
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
@@ -20,6 +20,7 @@ LINK_TIMEOUT_S = 2.0  # a board reports a dead link within this time
 SETTLE_S = 0.1  # until the other boards have reported, too
 WATCH_S = 1.0  # between two looks at all boards
 BOOT_S = 3.0  # until a board that was reset replies
+HELLO_S = 0.02  # until a board repeats a HELLO that was lost, as its neighbour had not joined the run
 RUNS = 1 << 32
 
 
@@ -54,15 +55,24 @@ class Boards:
             check_identity(self.project, board, self.identities[board.number], self.clients[board.number].name)
 
     def start_run(self) -> None:
-        """Start a new run on all boards, from any state. A board that does not follow is reset first.
+        """Start a new run on all boards, from any state, and wait until their links are set up.
 
-        Raises NoRunError when that does not help.
+        A board that does not follow is reset first. Raises NoRunError when that does not help.
         """
         try:
             self._reset()
         except ToolError:
             self._reset_again()
+        self._run_one(pause(self.clock, self._link_setup_s))
         self._identify()
+
+    @property
+    def _link_setup_s(self) -> float:
+        """Seconds until all links have exchanged HELLO, HELLO_REPLY and the first grants, no part of an inference."""
+        if not self.project.links:
+            return 0.0
+        line_bytes = 2 * LINK_HELLO_BYTES + LINK_REPLY_BYTES * len(self.project.cuts)
+        return 2 * line_bytes * BITS_PER_BYTE / min(link.baud for link in self.project.links) + HELLO_S
 
     def _reset_again(self) -> None:
         try:

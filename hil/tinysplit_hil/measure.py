@@ -35,9 +35,10 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class CutTime:
-    """Cut `number` (from 1): from the start of sending to the acknowledgement, by the sender's clock, and the copy.
+    """Cut `number` (from 1): from the start of sending until the receiver has the tensor.
 
-    The copy is that from the receiver's buffer into its arena, by the receiver's clock, where there is one.
+    Its sender's clock runs to the end of the acknowledgement, whose time on the wire is subtracted. The copy from the
+    receiver's buffer into its arena, by the receiver's clock, is added, where there is one.
     """
 
     number: int
@@ -287,7 +288,7 @@ def _cut_times(project: Project, identities: Mapping[int, Identity], records: Re
     for cut in project.cuts:
         sent = records[cut.from_board, RecordKind.TRANSFER, cut.number - 1]
         copied = records[cut.to_board, RecordKind.COPY, cut.number - 1]
-        seconds = [record.ticks / identities[cut.from_board].timer_hz for record in sent]
+        seconds = [record.ticks / identities[cut.from_board].timer_hz - cut.acknowledgement_s for record in sent]
         if copied:
             copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]
             seconds = [transfer_s + copy_s for transfer_s, copy_s in zip(seconds, copies_s, strict=True)]

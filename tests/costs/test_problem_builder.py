@@ -8,6 +8,7 @@ from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -80,13 +81,28 @@ def test_exhaustive_search_proves_a_published_latency() -> None:
 
 def test_transfer_as_the_protocol_says() -> None:
     sender, receiver = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))
-    # Frames of 2048 + 15 and 452 + 4 + 15 bytes there, the last with the CRC of the tensor, an idle byte and an
-    # acknowledgement of 11 bytes back. 64 MHz / 556 and 84 MHz / 729 are the nearest rates to 115200 that the
-    # dividers make.
-    expected = 10 * ((2063 + 471) / (64e6 / 556) + 12 / (84e6 / 729))
-    assert link_seconds(2500, sender, receiver, 115200) == pytest.approx(expected, rel=1e-12)
-    assert link_seconds(2500, sender, receiver, 115200, 8) == pytest.approx(0.8 * expected, rel=1e-12)
-    assert link_seconds(2048, sender, receiver, 115200) < link_seconds(2049, sender, receiver, 115200) - 8e-5
+    # Frames of 2048 + 15 and 452 + 4 + 15 bytes, the last with the CRC of the tensor, then an idle byte. 64 MHz / 556
+    # and 84 MHz / 729 are the nearest rates to 115200 that the dividers make.
+    expected = 10 * ((2063 + 471) / (64e6 / 556) + 1 / (84e6 / 729))
+    ends, dma = (sender, receiver), LinkDriver.DMA
+    assert link_seconds(2500, ends, dma, 115200) == pytest.approx(expected, rel=1e-12)
+    assert link_seconds(2500, ends, dma, 115200, 8) == pytest.approx(0.8 * expected, rel=1e-12)
+    assert link_seconds(2048, ends, dma, 115200) < link_seconds(2049, ends, dma, 115200) - 8e-5
+
+
+def test_a_receiver_that_needs_no_idle_line_looks_at_once() -> None:
+    g0, f4 = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))  # with and without FIFO
+    one_way = 10 * 115 / g0.actual_baud(115200)
+    for receiver, driver, idle_bytes in (
+        (g0, LinkDriver.POLLING, 0),
+        (g0, LinkDriver.INTERRUPT, 1),
+        (g0, LinkDriver.DMA, 1),
+        (f4, LinkDriver.POLLING, 0),
+        (f4, LinkDriver.INTERRUPT, 0),
+        (f4, LinkDriver.DMA, 1),
+    ):
+        expected = one_way + 10 * idle_bytes / receiver.actual_baud(115200)
+        assert link_seconds(100, (g0, receiver), driver, 115200) == pytest.approx(expected, rel=1e-12)
 
 
 def test_costs_of_the_network_that_will_run() -> None:
@@ -110,7 +126,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         link = load_cycle_table().link["cortex-m0plus"]
         turnaround_s = (link.sending + link.received(n_bytes)) / 64e6
         copies_s = 2 * n_bytes * load_cycle_table().handoff["cortex-m0plus"].copying / 64e6
-        expected = link_seconds(n_bytes, uart, uart, 115200) + turnaround_s + copies_s
+        expected = link_seconds(n_bytes, (uart, uart), LinkDriver.DMA, 115200) + turnaround_s + copies_s
         there_s = problem.transfer_seconds[1][0][1]
         assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
         assert there_s == pytest.approx(expected)

@@ -70,8 +70,8 @@ def test_each_end_sends_at_its_own_rate() -> None:
 
     g0, f4 = (board.link_uarts[0] for board in (G0, F4))
     there_s, back_s = problem.transfer_seconds[1][0][1], problem.transfer_seconds[1][1][0]
-    assert there_s == pytest.approx(link_seconds(n_bytes, g0, f4, 115200) + ends_s(G0, F4), rel=1e-9)
-    assert back_s == pytest.approx(link_seconds(n_bytes, f4, g0, 115200) + ends_s(F4, G0), rel=1e-9)
+    assert there_s == pytest.approx(link_seconds(n_bytes, (g0, f4), LinkDriver.DMA, 115200) + ends_s(G0, F4), rel=1e-9)
+    assert back_s == pytest.approx(link_seconds(n_bytes, (f4, g0), LinkDriver.DMA, 115200) + ends_s(F4, G0), rel=1e-9)
 
 
 @pytest.mark.parametrize("driver", LinkDriver)
@@ -132,10 +132,10 @@ def test_unconnected_boards_are_refused() -> None:
 def test_what_the_host_sends_and_reads() -> None:
     in_s, out_s = host_seconds(G0, 784, 10)
     board_baud = 64e6 / 69
-    # 784 bytes are a LOAD of number, offset and data, then START; each is answered by an empty frame.
-    assert in_s == pytest.approx(10 * ((784 + 8 + 2 * 8) / 921600 + 2 * 8 / board_baud))
-    # DONE, then one READ_OUTPUT of number, offset and length, answered by 10 bytes.
-    assert out_s == pytest.approx(10 * ((10 + 8) / 921600 + (8 + 8 + 10) / board_baud))
+    # 784 bytes are a LOAD of number, offset and data, then START of number and CRC; each is answered by an empty frame.
+    assert in_s == pytest.approx(10 * ((784 + 8 + 8 + 2 * 8) / 921600 + 2 * 8 / board_baud))
+    # DONE of number and CRC, then one READ_OUTPUT of number, offset and length, answered by 10 bytes.
+    assert out_s == pytest.approx(10 * ((10 + 8) / 921600 + (8 + 8 + 8 + 10) / board_baud))
 
 
 def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:

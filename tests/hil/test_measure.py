@@ -221,8 +221,8 @@ def test_boards_that_go_on_failing_end_the_measurement(fake: FakeRig) -> None:
 def test_a_board_that_restarts_is_named(fake: FakeRig, cause: int, text: str) -> None:
     last = fake.boards[1]
     last.duration_s = 1e6
-    fake.time.at(0.05, lambda: last.restart(cause))
-    fake.time.at(0.06, lambda: setattr(last, "duration_s", LAST_S))
+    fake.time.at(0.09, lambda: last.restart(cause))
+    fake.time.at(0.1, lambda: setattr(last, "duration_s", LAST_S))
     measurement = measure(make_project(), fake.rig, make_inputs(2))
     assert measurement.samples == (1,)
     (failure,) = measurement.failures

@@ -60,6 +60,7 @@ class PlayedFirmware:
         self.send_s = parts.send_s if parts else nothing
         self.receive_s = parts.receive_s if parts else nothing
         self.host_s = parts.host_s if parts else problem.host_seconds or ((0.0, 0.0),) * n_devices
+        self.taken_s = parts.taken_s if parts and parts.taken_s else [0.0] * n_devices
         self.steps, self.buffers = steps, buffers
         self.board = [0.0] * n_devices
         self.free: dict[tuple[str, int, int], float] = {}
@@ -94,11 +95,11 @@ class PlayedFirmware:
     def _feed(self, device: int, arrival_s: float) -> None:
         fed_s, buffer = self.host_s[device][0], ("in", -1, device)
         if buffer not in self.buffers:
-            self.board[device] = max(self.board[device], arrival_s) + fed_s
+            self.board[device] = max(self.board[device] + self.taken_s[device], arrival_s) + fed_s
             return
         whole_s = max(arrival_s, self.free.get(buffer, 0.0)) + fed_s
         copied_s = max(self.board[device], whole_s) + self.copy_s[-1][device]
-        self.free[buffer] = copied_s
+        self.free[buffer] = copied_s + self.taken_s[device]
         self.board[device] = copied_s + self.receive_s[-1][device]
 
     def _move(self, step: Step) -> None:
@@ -108,15 +109,17 @@ class PlayedFirmware:
         if out_buffer in self.buffers:
             ready_s = max(ready_s, self.free.get(out_buffer, 0.0)) + self.copy_s[tensor][sender]
         reply_s = self.reply_s[receiver][sender]
-        granted_s = self.free.get(in_buffer, 0.0) if in_buffer in self.buffers else self.board[receiver] + reply_s
+        answered = ("answered", tensor, receiver)  # when the acknowledgement has left the line back
+        free_s = max(self.board[receiver], self.free.get(answered, 0.0))
+        granted_s = self.free.get(in_buffer, 0.0) if in_buffer in self.buffers else free_s + reply_s
         whole_s = max(ready_s, granted_s, self.free.get(line, 0.0)) + self.wire_s[tensor][sender][receiver]
         self.free[line] = whole_s
-        self.board[sender] = whole_s + reply_s
+        self.board[sender] = self.free[answered] = whole_s + reply_s
         if out_buffer in self.buffers:
             self.board[sender], self.free[out_buffer] = ready_s + self.send_s[tensor][sender], whole_s + reply_s
         if in_buffer in self.buffers:
             copied_s = max(self.board[receiver], whole_s) + self.copy_s[tensor][receiver]
-            self.free[in_buffer] = copied_s + reply_s
+            self.free[in_buffer] = max(copied_s, self.free[answered]) + reply_s
             self.board[receiver] = copied_s + self.receive_s[tensor][receiver]
         else:
             self.board[receiver] = whole_s

@@ -185,10 +185,11 @@ def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
 
 def _cuts(plan: Plan, parts: Sequence[Part]) -> Iterator[ProjectCut]:
     for number, (cut, hand_off) in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1):
-        yield _cut(number, cut, hand_off, parts[cut.after_layer] if parts else None)
+        acknowledgement_s = plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender]
+        yield _cut(number, cut, acknowledgement_s, hand_off, parts[cut.after_layer] if parts else None)
 
 
-def _cut(number: int, cut: Cut, hand_off: HandOff, part: Part | None) -> ProjectCut:
+def _cut(number: int, cut: Cut, acknowledgement_s: float, hand_off: HandOff, part: Part | None) -> ProjectCut:
     return ProjectCut(
         number=number,
         after_layer=cut.after_layer + 1,
@@ -196,6 +197,7 @@ def _cut(number: int, cut: Cut, hand_off: HandOff, part: Part | None) -> Project
         to_board=cut.receiver + 1,
         payload_bytes=cut.payload_bytes,
         estimated_s=cut.seconds,
+        acknowledgement_s=acknowledgement_s,
         is_sent_by_rows=hand_off.gives is not None,
         is_taken_by_rows=hand_off.takes is not None,
         why_whole=hand_off.reason,

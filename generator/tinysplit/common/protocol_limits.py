@@ -8,6 +8,7 @@ FRAME_OVERHEAD_BYTES = 8  # header and CRC
 LINK_PAYLOAD_BYTES = 2048  # of a tensor in a frame on a link, at most
 LINK_BLOCK_BYTES = 64  # of a tensor that is streamed, whole blocks leave
 LINK_OVERHEAD_BYTES = 15  # header and CRC of a frame on a link
+LINK_HELLO_BYTES = LINK_OVERHEAD_BYTES + 20  # HELLO and HELLO_REPLY
 LINK_REPLY_BYTES = 11  # a frame without payload: GRANT, ACK
 TENSOR_CRC_BYTES = 4  # at the end of a tensor of several frames
 
@@ -16,6 +17,9 @@ BITS_PER_BYTE = 10  # a start bit, 8 data bits, a stop bit
 HOST_BAUD = 921600
 LOAD_OFFSET_BYTES = 8  # number and offset before the data in a LOAD
 LOAD_BYTES = 1016  # of the input in one LOAD
+START_BYTES = 8  # payload of START
+DONE_BYTES = 8  # payload of DONE
+TAKEN_BYTES = 4  # payload of TAKEN
 READ_REQUEST_BYTES = 10  # payload of READ_OUTPUT
 READ_BYTES = 1024  # of the output in one READ_OUTPUT
 

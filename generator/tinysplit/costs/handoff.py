@@ -1,12 +1,20 @@
 """What tensors take from links, host ports and CPUs: the parts of a transfer in the generated firmware."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.transfers import answer_seconds, check_bauds, host_line_seconds, reply_seconds, wire_seconds
+from tinysplit.costs.transfers import (
+    check_bauds,
+    host_line_seconds,
+    idle_seconds,
+    reply_seconds,
+    taken_seconds,
+    wire_seconds,
+)
 from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
@@ -26,10 +34,7 @@ def handoff_of(
     The first link UART of a board is used, with DMA unless chosen otherwise. Raises UsageError for impossible rates.
     """
     check_bauds(boards, settings)
-    driver = settings.driver or LinkDriver.DMA
-
-    def wire_s(n_bytes: int) -> DeviceTable:
-        return _by_pair(boards, settings, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte))
+    driver, over_links = settings.driver or LinkDriver.DMA, partial(_by_pair, boards, settings)
 
     def cpu_s(tensors: Sequence[int], cycles: Callable[[HandoffCosts, int], float]) -> DeviceTable:
         return tuple(
@@ -38,8 +43,8 @@ def handoff_of(
         )
 
     return Handoff(
-        wire_s=tuple(map(wire_s, out_bytes)),
-        reply_s=_by_pair(boards, settings, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)),
+        wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
+        reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
         copy_s=cpu_s((*out_bytes, in_bytes), lambda costs, n_bytes: costs.copying * n_bytes),
         send_s=(
             *cpu_s(out_bytes, lambda costs, n_bytes: costs.sent(n_bytes, driver)),
@@ -51,6 +56,7 @@ def handoff_of(
         ),
         overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
+        taken_s=tuple(taken_seconds(board, host_baud) for board in boards),
     )
 
 
@@ -64,9 +70,10 @@ def direct_seconds(
 ) -> Table:
     """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
 
-    They end with the acknowledgement, and with the copies between buffers and arenas.
+    They begin and end with the copies between arenas and buffers.
     """
-    answer_s = _by_pair(boards, settings, lambda uart, baud: answer_seconds(uart, baud, bits_per_byte))
+    driver = settings.driver or LinkDriver.DMA
+    idle_s = _by_pair(boards, settings, lambda uart, baud: idle_seconds(uart, driver, baud, bits_per_byte))
     numbers = range(len(boards))
 
     def cpu_s(layer: int, i: int, h: int) -> float:
@@ -76,7 +83,7 @@ def direct_seconds(
         return sending_s + receiving_s + parts.copy_s[layer][i] + parts.copy_s[layer][h]
 
     def seconds(layer: int, i: int, h: int) -> float:
-        return 0.0 if i == h else parts.wire_s[layer][i][h] + answer_s[h][i] + cpu_s(layer, i, h)
+        return 0.0 if i == h else parts.wire_s[layer][i][h] + idle_s[h][i] + cpu_s(layer, i, h)
 
     return tuple(
         tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(out_bytes))

@@ -10,6 +10,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
+    DONE_BYTES,
     FRAME_OVERHEAD_BYTES,
     HOST_BAUD,
     LINK_REPLY_BYTES,
@@ -17,6 +18,8 @@ from tinysplit.common.protocol_limits import (
     LOAD_OFFSET_BYTES,
     READ_BYTES,
     READ_REQUEST_BYTES,
+    START_BYTES,
+    TAKEN_BYTES,
     line_bytes_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
@@ -37,20 +40,24 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
     return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
 
 
-def answer_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the last bit of a tensor to the last bit of its acknowledgement.
+def idle_seconds(receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds from the last bit of a tensor until the receiver looks at it.
 
-    The receiver, which may sleep, learns of the end by an idle line of one byte.
+    DMA, and a FIFO that is not half full, tell the core of the end when the line was idle for a byte.
     """
-    return reply_seconds(sender, baud, bits_per_byte) + bits_per_byte / sender.actual_baud(baud)
+    looks_at_once = driver is LinkDriver.POLLING or (driver is LinkDriver.INTERRUPT and not receiver.has_fifo)
+    return 0.0 if looks_at_once else bits_per_byte / receiver.actual_baud(baud)
 
 
-def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement.
+def link_seconds(
+    n_bytes: int, ends: tuple[Uart, Uart], driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE
+) -> float:
+    """Return the seconds from the first bit of a tensor until the receiver knows that it has it.
 
-    They are the same on a half-duplex link: nothing comes back before the end of the tensor (docs/protocol.md, Links).
+    `ends` are the UARTs of sender and receiver. The acknowledgement, which comes then, delays no inference.
     """
-    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + answer_seconds(receiver, baud, bits_per_byte)
+    sender, receiver = ends
+    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + idle_seconds(receiver, driver, baud, bits_per_byte)
 
 
 def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = HOST_BAUD) -> tuple[float, float]:
@@ -60,9 +67,11 @@ def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = H
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     return (
-        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES, loads + 1, 0, host_baud),
+        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES + START_BYTES, loads + 1, 0, host_baud),
         # DONE goes first
-        _request_seconds(board, reads * READ_REQUEST_BYTES, reads, out_bytes + FRAME_OVERHEAD_BYTES, host_baud),
+        _request_seconds(
+            board, reads * READ_REQUEST_BYTES, reads, out_bytes + DONE_BYTES + FRAME_OVERHEAD_BYTES, host_baud
+        ),
     )
 
 
@@ -72,14 +81,19 @@ def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: in
     Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
-    load_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + (loads + 1) * FRAME_OVERHEAD_BYTES  # START ends them
-    read_bytes = out_bytes + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
+    load_bytes = in_bytes + loads * (LOAD_OFFSET_BYTES + FRAME_OVERHEAD_BYTES) + START_BYTES + FRAME_OVERHEAD_BYTES
+    read_bytes = out_bytes + DONE_BYTES + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
     request_bytes = READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES
     board_baud = board.host_uart.actual_baud(host_baud)
     return (
         BITS_PER_BYTE * load_bytes / host_baud,
         BITS_PER_BYTE * (request_bytes / host_baud + read_bytes / board_baud),
     )
+
+
+def taken_seconds(board: Board, host_baud: int = HOST_BAUD) -> float:
+    """Return the seconds after which the host knows that `board` has taken an input: the reply to START, and TAKEN."""
+    return BITS_PER_BYTE * (2 * FRAME_OVERHEAD_BYTES + TAKEN_BYTES) / board.host_uart.actual_baud(host_baud)
 
 
 def _request_seconds(board: Board, request_bytes: int, n_requests: int, reply_bytes: int, host_baud: int) -> float:

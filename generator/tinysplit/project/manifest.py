@@ -169,7 +169,8 @@ class ProjectCut(FileModel):
     from_board: int
     to_board: int
     payload_bytes: Count
-    estimated_s: float  # as a whole
+    estimated_s: float  # as a whole, until the receiver has it
+    acknowledgement_s: float = 0.0  # that its acknowledgement is on the wire, for which no board waits
     is_sent_by_rows: bool = False
     is_taken_by_rows: bool = False
     why_whole: str = ""  # why it is not streamed at both ends

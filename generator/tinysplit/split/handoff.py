@@ -14,7 +14,8 @@ class Handoff:
     `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
     those of a reply (grant or acknowledgement) on its way back. The CPU copies a staged tensor between its buffer and
     the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it. The host feeds and reads a
-    device for `host_s`; the last entries of `receive_s` and `send_s` are those of the network's input and output.
+    device for `host_s`, and knows `taken_s` later that an input was taken; the last entries of `receive_s` and `send_s`
+    are those of the network's input and output.
     """
 
     wire_s: Table
@@ -23,6 +24,7 @@ class Handoff:
     send_s: DeviceTable
     receive_s: DeviceTable
     host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
+    taken_s: tuple[float, ...] = ()  # [device]; empty: at once
     overlaps: bool = True  # whether boards compute while their links move tensors
 
     @classmethod
@@ -32,6 +34,10 @@ class Handoff:
         free = ((0.0,) * n_devices,)
         tensors = free * (len(wire_s) + 1)
         return cls(wire_s, free * n_devices, tensors, tensors, tensors, host_s or ((0.0, 0.0),) * n_devices)
+
+    def input_reply_s(self, device: int) -> float:
+        """Return the seconds until the host knows that `device` has taken an input."""
+        return self.taken_s[device] if self.taken_s else 0.0
 
     def out_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of sending a staged tensor."""

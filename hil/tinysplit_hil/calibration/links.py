@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
@@ -33,7 +34,7 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class TransferExcess:
-    """Seconds of a transfer beyond those of its bits, its acknowledgement's and its copies."""
+    """Seconds of a transfer beyond those of its bits and its copies."""
 
     sender: Board
     receiver: Board
@@ -58,7 +59,7 @@ def _measure(sender: Board, receiver: Board, channels: int) -> TransferExcess:
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes
     copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
-    wire_s = link_seconds(n_bytes, sender.link_uarts[0], receiver.link_uarts[0], BAUD)
+    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), LinkDriver.DMA, BAUD)
     return TransferExcess(sender, receiver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 

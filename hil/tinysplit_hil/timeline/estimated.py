@@ -47,7 +47,7 @@ class _Simulation:
         end_s = start_s + cut.estimated_s
         self._ready_s[cut.after_layer, cut.to_board] = end_s - behind_s
         if cut.number not in self._project.board(cut.from_board).staged_cuts:
-            self._free_s[cut.from_board] = max(self._free_s[cut.from_board], end_s)
+            self._free_s[cut.from_board] = max(self._free_s[cut.from_board], end_s + cut.acknowledgement_s)
         return transfer_spans(self._project, cut, start_s, end_s)
 
     def _overlaps_s(self, cut: ProjectCut) -> tuple[float, float]:

@@ -14,7 +14,7 @@ def measured_spans(project: Project, recording: Recording) -> Iterator[Span]:
         yield from _BoardSpans(project, recording, number).spans()
     for cut in project.slowest.cuts:
         sent = recording.sent[cut.number]
-        yield from transfer_spans(project, cut, sent.started_s, sent.acknowledged_s)
+        yield from transfer_spans(project, cut, sent.started_s, sent.acknowledged_s - cut.acknowledgement_s)
 
 
 class _BoardSpans:

@@ -7,7 +7,7 @@ from typing import Any
 from tinysplit.project.manifest import Project, ProjectCut
 from tinysplit_hil.protocol import RecordKind
 from tinysplit_hil.timeline.recording import Recording
-from tinysplit_hil.timeline.wire import wire_of
+from tinysplit_hil.timeline.wire import wire_seconds_of
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ def parts_of(project: Project, recording: Recording) -> Iterator[TransferParts]:
         sent = recording.sent[cut.number]
         sending = recording.step(cut.from_board, RecordKind.TRANSFER, cut.number)
         received = recording.step(cut.to_board, RecordKind.COPY, cut.number)
-        wire_s = wire_of(project, cut).seconds
-        t_s = sending.own_s + received.own_s
+        wire_s = wire_seconds_of(project, cut)
+        t_s = sending.own_s - cut.acknowledgement_s + received.own_s
+        arrived_s = sent.acknowledged_s - cut.acknowledgement_s
         waiting_s = hand_off_s = None
         if not cut.is_streamed:
             room_s = max(0.0, sent.started_s - sending.begin_s - sent.copied_s)
-            busy_s = max(0.0, received.begin_s - sent.acknowledged_s)
+            busy_s = max(0.0, received.begin_s - arrived_s)
             waiting_s, hand_off_s = room_s + busy_s, received.end_s - sending.begin_s
         uncertainty_s = recording.uncertainty_s[cut.from_board] + recording.uncertainty_s[cut.to_board]
         yield TransferParts(cut, wire_s, t_s - wire_s, waiting_s, hand_off_s, uncertainty_s)

@@ -23,7 +23,7 @@ from tinysplit_hil.timeline.recording import Recording, record_inferences
 from tinysplit_hil.timeline.spans import Timeline, rows_of
 from tinysplit_hil.timeline.terminal import print_timeline
 from tinysplit_hil.timeline.trace import trace_of
-from tinysplit_hil.timeline.wire import wire_of
+from tinysplit_hil.timeline.wire import wire_seconds_of
 
 US = 1e6
 
@@ -107,7 +107,7 @@ def _print_parts(project: Project, parts: Sequence[TransferParts], console: Cons
     table = plain_table("T in ms", numbers=numbers)
     for part in parts:
         cut = part.cut
-        estimated_s = cut.estimated_s - wire_of(project, cut).seconds
+        estimated_s = cut.estimated_s - wire_seconds_of(project, cut)
         seconds = (part.wire_s, part.driver_s, estimated_s, part.t_s, cut.estimated_s, part.waiting_s, part.hand_off_s)
         cells = ["-" if each is None else f"{MS * each:.3f}" for each in seconds]
         table.add_row(f"cut {cut.number} ({cut.from_board}->{cut.to_board})", *cells, f"{MS * part.uncertainty_s:.3f}")

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from tinysplit.project.manifest import Project, ProjectCut
-from tinysplit_hil.timeline.wire import wire_of
+from tinysplit_hil.timeline.wire import wire_seconds_of
 
 
 class Kind(StrEnum):
@@ -121,10 +121,10 @@ def rows_of(project: Project) -> tuple[Row, ...]:
 
 
 def transfer_spans(project: Project, cut: ProjectCut, start_s: float, end_s: float) -> Iterator[Span]:
-    """Yield a transfer in the row of its link: tensor and acknowledgement on the wire, then what the drivers take."""
+    """Yield a transfer in the row of its link: the tensor on the wire, then what the drivers take."""
     row = link_row(project, cut.from_board, cut.to_board)
     title = f"cut {cut.number}, {cut.payload_bytes} bytes from board {cut.from_board} to {cut.to_board}"
-    wire_end_s = min(start_s + wire_of(project, cut).seconds, end_s)
+    wire_end_s = min(start_s + wire_seconds_of(project, cut), end_s)
     yield Span(row, Kind.WIRE, f"cut {cut.number}", f"{title}: wire", start_s, wire_end_s)
     if wire_end_s < end_s:
         yield Span(row, Kind.DRIVER, "", f"{title}: drivers", wire_end_s, end_s)

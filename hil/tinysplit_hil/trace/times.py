@@ -188,7 +188,8 @@ def _cut_time(cut: ProjectCut, pulses: Sequence[Sequence[float]] | None) -> Trac
     rows = " and ".join(
         text for text, is_so in (("sent", cut.is_sent_by_rows), ("taken", cut.is_taken_by_rows)) if is_so
     )
-    return TracedTime(tuple(map(sum, pulses or ())), f"{rows} by rows, with waiting for them" if rows else "")
+    seconds = tuple(sum(own) - cut.acknowledgement_s for own in pulses or ())
+    return TracedTime(seconds, f"{rows} by rows, with waiting for them" if rows else "")
 
 
 def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, count: int) -> list[Step]:

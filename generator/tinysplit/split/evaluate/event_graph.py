@@ -7,6 +7,7 @@ which they are sent. Buffers hold one tensor:
 
 - A staged send copies the tensor and goes on; the next one waits until this one is acknowledged.
 - A staged receive waits until the tensor is whole and copies it; then its buffer is granted for the next inference.
+- The next grant follows the acknowledgement on the line back.
 - A board blocks in a transfer that is not staged: a send ends with the acknowledgement, and a receive grants its
   memory only when the board reaches it.
 - In a distributed network there are no buffers: a board grants the tensor's place, and goes on until it waits for the
@@ -121,7 +122,7 @@ class _Builder:
             wire_s = self.parts.wire_s[cut.after_layer][cut.sender][cut.receiver]
             return wire_s, self.parts.reply_s[cut.receiver][cut.sender]
         in_s, out_s = self.parts.host_s[step.device]
-        return (in_s if step.kind is Kind.INPUT else out_s), 0.0
+        return (in_s, self.parts.input_reply_s(step.device)) if step.kind is Kind.INPUT else (out_s, 0.0)
 
     def _cpu_s(self, step: BoardStep) -> float:
         """Return the seconds of the board, without those in which it waits for a line."""
@@ -166,6 +167,8 @@ class _Builder:
             if step.kind is Kind.RUN:
                 continue
             wire_s, reply_s = self.line_s(step)
+            if step.kind is Kind.RECEIVE:
+                yield Edge(line, line, wire_s + 2 * reply_s, 1)
             if self._overlaps(step):
                 yield {
                     Kind.GRANT: Edge(node, line, reply_s, 0),

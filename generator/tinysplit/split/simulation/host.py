@@ -10,9 +10,18 @@ from tinysplit.split.simulation.results import Activity
 class Feed:
     """Sends the inputs to a board, one after the other, as soon as there is room; the board opens `room`."""
 
-    def __init__(self, env: Environment, device: int, seconds: float, recorder: Recorder, *, is_staged: bool) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        device: int,
+        seconds: float,
+        taken_s: float,
+        recorder: Recorder,
+        *,
+        is_staged: bool,
+    ) -> None:
         self.room, self.there = Gate(env, is_open=is_staged), Gate(env)
-        self._env, self._device, self._seconds = env, device, seconds
+        self._env, self._device, self._seconds, self._taken_s = env, device, seconds, taken_s
         self._recorder, self._is_staged = recorder, is_staged
 
     def run(self) -> Process:
@@ -22,6 +31,8 @@ class Feed:
             if env.now < arrival_s:
                 yield env.timeout(arrival_s - env.now)
             yield self.room.opened
+            if number:
+                yield env.timeout(self._taken_s)
             self.room.close()
             begin_s = env.now
             recorder.started_s[number] = min(recorder.started_s[number], begin_s)

@@ -91,7 +91,9 @@ class _Simulation:
             if not isfinite(step.seconds):
                 raise CheckFailedError(f"{self.problem.devices[device].name} cannot run a layer")
             if step.kind is Kind.INPUT:
-                board.ports.feed = Feed(self.env, device, in_s, self.recorder, is_staged=step.is_staged)
+                board.ports.feed = Feed(
+                    self.env, device, in_s, self.parts.input_reply_s(device), self.recorder, is_staged=step.is_staged
+                )
                 self.env.process(board.ports.feed.run())
             elif step.kind is Kind.OUTPUT:
                 board.ports.reader = Reader(self.env, device, out_s, self.recorder, is_staged=step.is_staged)

@@ -1,0 +1,204 @@
+"""Predicted and measured L, T, I, period and energy of splits on virtual boards with real memory.
+
+    .venv/bin/python benchmarks/prediction.py [--json] [--only TEXT] [--plot]
+
+The networks are Tiny-CNN of examples/ and those of ../shared/models, none of which the calibration uses. Every pair of
+boards gets every network with each of the three drivers of links, at other baud rates; sets of three and four boards,
+split for throughput, are measured as pipelines. The inputs are random: cycles hardly depend on them. L is that of each
+board, T that of each cut; the rest is of the whole split. --plot also draws docs/prediction.svg (extra `plots`). All of
+it takes about an hour.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import count, product
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from periods import NETWORKS, SAMPLES_BEYOND, SEED
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.onnx_import import import_model
+from tinysplit.pipeline import RunReport, RunRequest, run
+from tinysplit.split.problem import Objective
+from tinysplit_hil.measure_folder import MeasureSettings
+
+PLOT = Path(__file__).parents[1] / "docs" / "prediction.svg"
+G0, F4, F446, L412, L433, L4, L4R5, H7, H723 = (
+    *("nucleo_g071rb", "nucleo_f401re", "nucleo_f446re", "nucleo_l412kb", "nucleo_l433rc_p", "nucleo_l452re"),
+    *("nucleo_l4r5zi", "nucleo_h743zi", "nucleo_h723zg"),
+)
+PAIRS = ((G0, G0), (F4, F4), (L4, L4), (G0, F4), (L4R5, G0), (F446, L433), (L412, L4), (H7, F4), (H723, L4R5))
+PIPELINES = ((G0, G0, G0), (L4, G0, F4), (F4, G0, L4, G0), (L4, L4, L4, L4))
+BAUDS = {  # drivers other than DMA do not keep up with higher ones
+    LinkDriver.POLLING: (9_600, 38_400, 115_200),
+    LinkDriver.INTERRUPT: (57_600, 115_200, 19_200),
+    LinkDriver.DMA: (4_000_000, 921_600, 2_000_000, 3_000_000),
+}
+TARGETS = {"L": 0.02, "T": 0.01, "I": 0.02, "period": 0.02, "energy": 0.03}
+UNITS = {"energy": "J"}  # of all others: s
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network on boards, whose links have one baud rate and one driver."""
+
+    network: str
+    boards: tuple[str, ...]
+    baud: int
+    driver: LinkDriver
+    objective: Objective
+
+    @property
+    def title(self) -> str:
+        """The case in messages."""
+        return f"{self.network} on {', '.join(self.boards)}, {self.baud} baud, {self.driver}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A quantity of a case in seconds, or joules; `of` is the number of the board or cut, from 1, else 0."""
+
+    network: str
+    boards: tuple[str, ...]
+    baud: int
+    hand_off: str
+    quantity: str
+    of: int
+    estimated: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Of the estimate, relative to what was measured."""
+        return self.estimated / self.measured - 1
+
+
+def cases() -> Iterator[Case]:
+    """Yield all cases, the baud rates of a driver in turn."""
+    turn = {driver: count() for driver in BAUDS}
+    for network in NETWORKS:
+        sets = [(boards, Objective.LATENCY) for boards in PAIRS] + [
+            (boards, Objective.THROUGHPUT) for boards in PIPELINES
+        ]
+        for (boards, objective), (driver, bauds) in product(sets, BAUDS.items()):
+            yield Case(network, boards, bauds[next(turn[driver]) % len(bauds)], driver, objective)
+
+
+def run_case(case: Case, messages: Console) -> RunReport:
+    """Split, generate, build and measure a case. The errors are those of `pipeline.run`."""
+    model = NETWORKS[case.network]
+    n_samples = 2 * len(case.boards) + SAMPLES_BEYOND
+    settings = CostSettings(baud=case.baud, link_driver=case.driver, objective=case.objective, use_all=True)
+    with tempfile.TemporaryDirectory() as name:
+        samples = Path(name) / "samples.npz"
+        shape = (n_samples, *import_model(model).sample_shape)
+        np.savez(samples, x=np.random.default_rng(SEED).random(shape, dtype=np.float32))
+        measuring = MeasureSettings(sample_count=n_samples, is_pipelined=True, fail_fast=True)
+        request = RunRequest(
+            model=model,
+            boards=case.boards,
+            samples=samples,
+            out=Path(name) / "out",
+            settings=settings,
+            measuring=measuring,
+        )
+        report = run(request, messages)
+    report.check()
+    return report
+
+
+def rows_of(case: Case, report: RunReport) -> Iterator[Row]:
+    """Yield the quantities of a case."""
+    found, project = report.measurement, report.measurement.project
+    row = Row(case.network, case.boards, case.baud, str(case.driver), "", 0, 0.0, 0.0)
+    for board in project.boards:
+        estimated_s = sum(layer.estimated_s for layer in project.layers if layer.board == board.number)
+        measured_s = found.board_l_s(board.number)
+        if measured_s:
+            yield replace(row, quantity="L", of=board.number, estimated=estimated_s, measured=measured_s)
+    for cut, sent in zip(project.cuts, found.measurement.cuts, strict=True):
+        yield replace(row, quantity="T", of=cut.number, estimated=cut.estimated_s, measured=sent.seconds.mean)
+    yield replace(row, quantity="I", estimated=found.estimated.i_s, measured=found.measurement.i_s.mean)
+    if found.stream and found.stream.period_s:
+        yield replace(row, quantity="period", estimated=project.estimated_period_s, measured=found.stream.period_s)
+
+
+def lines(row: Row) -> str:
+    """Return the row of the Markdown table; times in ms, energy in mJ."""
+    name = f"{row.quantity} {row.of}" if row.of else row.quantity
+    figures = (f"{1000 * row.estimated:.3f}", f"{1000 * row.measured:.3f}", f"{100 * row.error:+.2f} %")
+    boards = ", ".join(row.boards)
+    return f"| {row.network} | {boards} | {row.baud} | {row.hand_off} | {name} | {' | '.join(figures)} |"
+
+
+def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table of the errors by quantity: mean, standard deviation, worst, and how many meet the target."""
+    yield "| quantity | number | mean error | standard deviation | mean, without sign | worst | target | within it |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for quantity, target in TARGETS.items():
+        errors = [row.error for row in rows if row.quantity == quantity]
+        if errors:
+            sizes = [abs(error) for error in errors]
+            figures = (statistics.mean(errors), statistics.pstdev(errors), statistics.mean(sizes), max(errors, key=abs))
+            cells = (*(f"{100 * each:+.2f} %" for each in figures), f"{100 * target:.0f} %")
+            met = sum(size <= target for size in sizes)
+            yield f"| {quantity} | {len(errors)} | {' | '.join(cells)} | {met} |"
+
+
+def plot(rows: Sequence[Row], path: Path) -> None:
+    """Draw predicted against measured on logarithmic axes, a colour a quantity."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415 (an optional extra)
+
+    plt.rcParams["svg.fonttype"] = "none"
+    plt.rcParams["svg.hashsalt"] = "prediction"
+    figure, (values, errors) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for quantity in TARGETS:
+        own = [row for row in rows if row.quantity == quantity]
+        measured = [row.measured for row in own]
+        values.loglog(measured, [row.estimated for row in own], ".", label=f"{quantity}, {UNITS.get(quantity, 's')}")
+        errors.semilogx(measured, [100 * row.error for row in own], ".")
+    ends = (min(row.measured for row in rows), max(row.measured for row in rows))
+    values.loglog(ends, ends, "-", color="grey", linewidth=0.5)
+    values.set(xlabel="measured", ylabel="predicted")
+    values.legend()
+    errors.set(xlabel="measured", ylabel="error, %")
+    errors.axhline(0, color="grey", linewidth=0.5)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Print a row a quantity as cases are done, then the errors by quantity, or JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose title contains it")
+    parser.add_argument("--plot", action="store_true", help="also draw docs/prediction.svg")
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.only in case.title and NETWORKS[case.network].exists()]
+    rows: list[Row] = []
+    for case in chosen:
+        try:
+            found = list(rows_of(case, run_case(case, Console(quiet=True))))
+        except TinysplitError as error:
+            Console(stderr=True).print(f"{case.title}: {error}", highlight=False, soft_wrap=True)
+            continue
+        rows += found
+        if not options.json:
+            print("\n".join(map(lines, found)), flush=True)
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) | {"error": row.error} for row in rows]}, indent=2))
+    else:
+        print("\n" + "\n".join(summary(rows)))
+    if options.plot and rows:
+        plot(rows, PLOT)
+
+
+if __name__ == "__main__":
+    main()
