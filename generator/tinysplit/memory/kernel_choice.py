@@ -1,7 +1,7 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import starmap
 from math import inf
@@ -47,6 +47,7 @@ class KernelChoice:
     board: Board
     code_memory: CodeMemory | None = None
     index: int = 0
+    _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def numbers(self) -> Sequence[int]:
@@ -228,6 +229,12 @@ class KernelChoice:
 
     def live_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of the layer's tensors and scratch memory, and of tensors for later layers."""
+        known = self._live_bytes.get((number, kernel.name))
+        if known is None:
+            known = self._live_bytes[number, kernel.name] = self._count_live_bytes(number, kernel)
+        return known
+
+    def _count_live_bytes(self, number: int, kernel: Kernel) -> int:
         if self.graph.is_distributed:
             layer = self.graph.layers[number]
             return self._held_bytes[number] + kernel.scratch_bytes(layer, self.widths.of_layer(layer))

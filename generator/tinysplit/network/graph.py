@@ -115,7 +115,11 @@ class Graph:
 
     def last_reader(self, source: int) -> int:
         """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
-        return max((index for index, read in enumerate(self.predecessors) if source in read), default=NETWORK_INPUT)
+        return self._last_readers.get(source, NETWORK_INPUT)
+
+    @cached_property
+    def _last_readers(self) -> Mapping[int, int]:
+        return {source: index for index, read in enumerate(self.predecessors) for source in read}
 
     def alive(self, step: int) -> tuple[int, ...]:
         """Return what has to be in memory while layer `step` runs: its output, and all that it or a later one reads."""

@@ -339,18 +339,19 @@ def _fewest_groups(magnitudes: Integers, x_high: int, tries: int) -> tuple[Group
     unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
     rng = np.random.default_rng(0)
     orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]
-    return min((tuple(_groups(magnitudes, order, most)) for order in orders), key=len)
+    by_input = np.ascontiguousarray(magnitudes.T, np.int32)
+    return min((tuple(_groups(by_input, order, most)) for order in orders), key=len)
 
 
-def _groups(magnitudes: Integers, order: Integers, most: int) -> Iterator[Group]:
-    """Yield the longest groups of inputs (columns) whose magnitudes sum to at most `most` in every channel (row)."""
-    sums = np.pad(magnitudes[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
-    first, unroll = 0, len(order)
-    while first < unroll:
-        end = first + 2
-        while end < unroll and (sums[:, end + 2] - sums[:, first]).max() <= most:
-            end += 2
-        yield tuple(order[first:end].tolist())
+def _groups(by_input: NDArray[np.int32], order: Integers, most: int) -> Iterator[Group]:
+    """Yield the longest groups of inputs (rows) whose magnitudes sum to at most `most` in every channel (column)."""
+    pairs = by_input[order[0::2]] + by_input[order[1::2]]
+    first = 0
+    while first < len(pairs):
+        sums, end = pairs[first], first + 1
+        while end < len(pairs) and (sums := sums + pairs[end]).max() <= most:
+            end += 1
+        yield tuple(order[2 * first : 2 * end].tolist())
         first = end
 
 

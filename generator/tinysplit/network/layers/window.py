@@ -70,15 +70,10 @@ class Window:
 
     def out_shape(self, in_shape: Shape, channels: int) -> Shape:
         """Return the shape after the window has moved over a padded `in_shape` (ONNX operators, Conv)."""
-        padded = (
-            in_shape.height + self.pads.top + self.pads.bottom,
-            in_shape.width + self.pads.left + self.pads.right,
-        )
-        height, width = (
-            (size - d * (k - 1) - 1) // s + 1
-            for size, k, s, d in zip(padded, self.kernel, self.stride, self.dilation, strict=True)
-        )
-        return Shape(height, width, channels)
+        pads, (rows, columns), (down, right) = self.pads, self.dilation, self.stride
+        height = in_shape.height + pads.top + pads.bottom - rows * (self.kernel[0] - 1) - 1
+        width = in_shape.width + pads.left + pads.right - columns * (self.kernel[1] - 1) - 1
+        return Shape(height // down + 1, width // right + 1, channels)
 
 
 def layer_window(layer: Layer) -> Window | None:
