@@ -10,5 +10,5 @@ from tinysplit.onnx_import import import_model
 
 def analyze(model: Model, bits: Bits = CostSettings.bits, as_json: Json = False) -> None:
     """Show the layers of a network: shapes, MACs, and memory for weights and activations in float32 and fixed point."""
-    analysis = analyze_graph(import_model(model), check_bits(bits))
+    analysis = analyze_graph(import_model(model, needs_weights=False), check_bits(bits))
     emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))

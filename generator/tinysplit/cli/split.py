@@ -89,7 +89,7 @@ def split(
         paper=paper,
         code_memory=code_memory.requested,
     )
-    context = pipeline.Context.load(model, options.board, settings, messages, clock)
+    context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
     search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
@@ -135,7 +135,7 @@ def pareto(
     if options.slices not in {None, Slices.NONE}:
         raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
-    context = pipeline.Context.load(model, options.board, settings, messages)
+    context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
     with using_calibration(options.calibration, context.boards):
         front = pipeline.pareto_front(context, second_objective, options.search)
     emit(as_json, front.to_json(), lambda console: print_front(front, console))
@@ -174,7 +174,7 @@ def arrivals(
         check_output_file(path, force=force)
     inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
     file = read_split(split_file)
-    context = pipeline.Context.load(model, file.board_names, file.settings, messages)
+    context = pipeline.Context.load(model, file.board_names, file.settings, messages, needs_weights=False)
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
     with using_calibration(calibration, context.boards):
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)

@@ -56,6 +56,7 @@ class Graph:
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
     qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
+    has_weights: bool = True  # else stand-ins, which serve for estimates alone
     parts: tuple[Part, ...] = ()  # of a distributed network: what each layer computes of the whole one, and where
 
     @classmethod

@@ -22,13 +22,14 @@ from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
-def import_model(path: Path) -> Graph:
+def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
     """Read an ONNX network (opset 11 and later) with one float input and one output, float or quantized in QDQ format.
 
     Batch normalization, activations, constant arithmetic, padding and layout changes are folded into the layers.
+    Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.
     Raises InputError, in one line, for what is not supported.
     """
-    file = read_model(path)
+    file = read_model(path, needs_weights=needs_weights)
     float_model, own = extract_qdq(prepare(file.model))
     model = prepare(float_model)
     values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
@@ -46,7 +47,8 @@ def import_model(path: Path) -> Graph:
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    return _graph(path, file.sha256, builder, shape, output, own)
+    graph = _graph(path, file.sha256, builder, shape, output, own)
+    return graph if file.has_weights else replace(graph, has_weights=False)
 
 
 def _computed(

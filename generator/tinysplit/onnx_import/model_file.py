@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, external_data_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.onnx_import.stand_ins import fill_inputs, fill_tensors, weight_inputs
 
 FIRST_OPSET = 11
 LAST_OPSET = onnx.defs.onnx_opset_version()
@@ -16,26 +17,32 @@ LAST_OPSET = onnx.defs.onnx_opset_version()
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model with all its weights, and the hash of the files that it came from."""
+    """A model with all its weights or stand-ins for them, and the hash of the files that it came from."""
 
     model: ModelProto
     sha256: str
     opset: int
+    has_weights: bool
 
 
-def read_model(path: Path) -> ModelFile:
-    """Read and check `path`. Raises InputError unless it is a valid model with one float input and output."""
+def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
+    """Read and check `path`. Raises InputError unless it is a valid model with one float input and output.
+
+    Without `needs_weights`, those that the file lacks have stand-ins.
+    """
     model = _parse(path)
     opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
     if not FIRST_OPSET <= opset <= LAST_OPSET:
         raise InputError(f"{path} uses opset {opset}: export it with an opset from {FIRST_OPSET} to {LAST_OPSET}")
-    digest = _load_weights(model, path)
+    digest, has_weights = _load_weights(model, path, needs_weights=needs_weights)
+    if not needs_weights and fill_inputs(model):
+        has_weights = False
     try:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
     _check_borders(model, path)
-    return ModelFile(model, digest, opset)
+    return ModelFile(model, digest, opset, has_weights)
 
 
 def _parse(path: Path) -> ModelProto:
@@ -54,21 +61,28 @@ def _parse(path: Path) -> ModelProto:
     return model
 
 
-def _load_weights(model: ModelProto, path: Path) -> str:
-    """Load the weights from external data files, and return the hash over all files."""
+def _load_weights(model: ModelProto, path: Path, *, needs_weights: bool) -> tuple[str, bool]:
+    """Load the weights from external data files; return the hash over all files, and whether there was none missing."""
     digest = hashlib.sha256(path.read_bytes())
-    outside = [tensor for tensor in model.graph.initializer if external_data_helper.uses_external_data(tensor)]
-    names = {external_data_helper.ExternalDataInfo(tensor).location for tensor in outside}
-    for name in sorted(names):
+    outside: dict[str, list[TensorProto]] = {}
+    for tensor in model.graph.initializer:
+        if external_data_helper.uses_external_data(tensor):
+            outside.setdefault(external_data_helper.ExternalDataInfo(tensor).location, []).append(tensor)
+    has_weights = True
+    for name, tensors in sorted(outside.items()):
         weights = path.parent / name
-        if not weights.is_file():
+        if weights.is_file():
+            digest.update(weights.read_bytes())
+        elif needs_weights or any(tensor.data_type != TensorProto.FLOAT for tensor in tensors):
             raise InputError(f"{path} keeps weights in {name}, which is missing: put it beside the model")
-        digest.update(weights.read_bytes())
+        else:
+            fill_tensors(tensors)
+            has_weights = False
     try:
         external_data_helper.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise InputError(f"{path} keeps weights in other files that cannot be read: {one_line(error)}") from None
-    return digest.hexdigest()
+    return digest.hexdigest(), has_weights
 
 
 def _check_borders(model: ModelProto, path: Path) -> None:
@@ -78,6 +92,9 @@ def _check_borders(model: ModelProto, path: Path) -> None:
     for kind, values in (("input", inputs), ("output", model.graph.output)):
         if len(values) != 1:
             names = ", ".join(f"'{value.name}'" for value in values)
+            if kind == "input" and (lacking := weight_inputs(model)):
+                first = lacking[0].name
+                raise InputError(f"{path} has weights as {len(lacking)} inputs, as '{first}': export it with weights")
             raise InputError(f"{path} has {len(values)} {kind}s ({names}): networks with one {kind} are supported")
     element = inputs[0].type.tensor_type.elem_type
     if element != TensorProto.FLOAT:
