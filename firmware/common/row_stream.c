@@ -118,7 +118,7 @@ static bool has_input_ended(const void *unused) {
 /* Also rows that no output row reads. */
 static void end_input(void) {
   uint64_t start = cycle_counter_now();
-  if (run_wait(has_input_ended, 0)) times_set(input->record, copying, 0);
+  if (run_wait(has_input_ended, 0) && network_is_staged(&input->tensor)) times_set(input->record, copying, 0);
   schedule_excluded_ticks += cycle_counter_now() - start;
   input = NULL;
 }
