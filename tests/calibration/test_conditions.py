@@ -8,8 +8,8 @@ import pytest
 import example
 from command_line import BAD_INPUT, USAGE, run
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.compiler import compiler_version
 from tinysplit.calibration.conditions import (
-    compiler_version,
     firmware_sha256,
     read_calibration,
     target_of,
