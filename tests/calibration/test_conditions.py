@@ -109,6 +109,15 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str, reason: str) -> No
         read_calibration(path, [])
 
 
+def test_a_file_without_bytes_of_code_is_refused(tmp_path: Path) -> None:
+    data = load_cycle_table().model_dump(mode="json")
+    del data["code"]
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"code is missing.*make a calibration"):
+        read_calibration(path, [])
+
+
 def test_the_shipped_table_knows_its_targets() -> None:
     shipped = load_cycle_table()
     assert {target.memory for target in shipped.targets.values()} == {"ideal"}

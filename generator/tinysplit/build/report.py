@@ -54,7 +54,13 @@ class BuiltBoard:
         )
 
     def check(self) -> None:
-        """Raise CheckFailedError when a memory is over budget or what it holds differs from the plan."""
+        """Raise CheckFailedError when `check_plan` does, and where the program is not as predicted."""
+        self.check_plan()
+        for line in self.broken_promises if not self.other_compiler else ():
+            raise CheckFailedError(f"{line}: `tinysplit calibrate --only code --only firmware` measures it anew")
+
+    def check_plan(self) -> None:
+        """Raise CheckFailedError when a memory is over budget or weights or arena differ from the plan."""
         check_memory(self.board.title, self.sizes)
         for what, planned, built in (
             ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
@@ -62,8 +68,6 @@ class BuiltBoard:
         ):
             if planned != built:
                 raise CheckFailedError(f"{self.board.title}: {what} take {built} bytes where {planned} were planned")
-        for line in self.broken_promises if not self.other_compiler else ():
-            raise CheckFailedError(f"{line}: `tinysplit calibrate --only code --only firmware` measures it anew")
 
     def to_json(self) -> dict[str, Any]:
         """Return the sizes in bytes as JSON values."""

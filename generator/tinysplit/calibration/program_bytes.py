@@ -57,7 +57,10 @@ LINKED = (
     Case(5, boards=3, hand_off=STREAMED),
     Case(1, boards=2, baud=SLOW, driver=LinkDriver.INTERRUPT, hand_off=WHOLE),
     Case(3, boards=3, baud=SLOW, driver=LinkDriver.INTERRUPT, hand_off=STREAMED),
-    Case(1, boards=2, baud=SLOW, driver=LinkDriver.POLLING, returns_output=True),
+    Case(1, boards=2, baud=SLOW, driver=LinkDriver.POLLING, hand_off=WHOLE),
+    Case(0, boards=2, returns_output=True, hand_off=WHOLE),
+    Case(2, boards=2, returns_output=True, hand_off=STREAMED),
+    Case(1, boards=2, returns_output=True, mlperf=Mlperf("kws01")),
 )
 IN_RAM = (Case(0, code_memory=CodeMemory.RAM), Case(2, boards=2, code_memory=CodeMemory.RAM))
 

@@ -40,7 +40,8 @@ class PlannedNetwork:
             self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, mlperf, has_markers=has_markers
         )
         report = build_folder(project, folder, Console(quiet=True))
-        report.check()
+        for built in report.boards:  # predictions are what the calibration measures
+            built.check_plan()
         return project, report
 
 

@@ -1,5 +1,6 @@
 """`tinysplit split`, `pareto` and `arrivals`: splits of a network over given boards."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.boards.board import ClockSource, board_title
+from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
@@ -28,7 +29,8 @@ from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.plan.predicted_split import PredictedBoard, predict_split
+from tinysplit.plan.predicted_memory import PredictedMemory
+from tinysplit.plan.predicted_split import predict_split
 from tinysplit.plan.wiring import planned_links
 from tinysplit.project.split_file import read_split, write_split
 from tinysplit.slices.search import Slices
@@ -96,27 +98,27 @@ def split(
         found = pipeline.split_network(context, search)
         if rig:
             _check_links(rig, context, found)
-        file, predicted = pipeline.describe_split(context, found), () if paper else _predicted(context, found)
+        predicted = {} if paper else _predicted(context, found)
+        file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
-    of_programs = {"predicted": [board.to_json() for board in predicted]}
-    data = {**file.model_dump(mode="json"), **found.report.data, **of_programs}
-
-    def show(console: Console) -> None:
-        print_split(found, console)
-        for board in predicted:
-            title, memory = board_title(board.number, context.boards[board.number - 1].name), board.memory
-            line = f"{title}: program of {memory.flash_bytes} bytes of flash and {memory.ram_bytes} of static RAM"
-            console.print(f"{line} (predicted)", highlight=False)
-
-    emit(as_json, data, show)
+    data = {**file.model_dump(mode="json"), **found.report.data}
+    emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
 
 
-def _predicted(context: pipeline.Context, found: Split) -> tuple[PredictedBoard, ...]:
+def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Sequence[Board], console: Console) -> None:
+    print_split(found, console)
+    for number, memory in predicted.items():
+        title = board_title(number, boards[number - 1].name)
+        line = f"{title}: program of {memory.flash_bytes} bytes of flash and {memory.ram_bytes} of static RAM"
+        console.print(f"{line} (predicted)", highlight=False)
+
+
+def _predicted(context: pipeline.Context, found: Split) -> Mapping[int, PredictedMemory]:
     """Return the predicted memory of the programs; none where no plan is found, as `generate` will say."""
     try:
         return predict_split(context.graph, context.boards, found, context.settings)
     except TinysplitError:
-        return ()
+        return {}
 
 
 def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:

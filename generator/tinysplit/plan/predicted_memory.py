@@ -96,9 +96,10 @@ class Program:
     def parts(self) -> Work:
         """How often the program has each part of the firmware.
 
-        Entries of tables: `steps`, `transfers`, `waits`, `links`, bytes of `bitmaps`. Code: `calls` of kernels and
-        their `arguments`, `moves`, `copies` of constants, `fused` layers, `streams` of rows, and once what these need;
-        calls to code in RAM; the protocol of the host port, `markers`, and the driver of links.
+        Entries of tables: `steps`, `transfers`, `waits`, `links` after the first one, bytes of `bitmaps`. Code: `calls`
+        of kernels and their `arguments`, `moves`, `copies` of constants, `fused` layers, `streams` of rows, and once
+        what these need; calls to code in RAM; the protocol of the host port, `markers`, and the driver of links, which
+        send, receive or both.
         """
         return {name: float(count) for part in (self._step_parts, self._link_parts) for name, count in part.items()}
 
@@ -111,7 +112,7 @@ class Program:
         in_ram = plan.code.in_ram is not RamCode.NONE
         copied = [each for each in plan.constants.values() if each.is_copied and not each.is_reused]
         return {
-            f"host_{self.host}": 1,
+            f"host_{self.host}{'_linked' if plan.links else ''}": 1,
             "markers": self.has_markers,
             "steps": len(self.layers) + transfers + plan.takes_input + gives_output,
             "calls": len(self.layers),
@@ -133,13 +134,15 @@ class Program:
         if not plan.links:
             return {}
         own = [step for step in plan.steps if step.kind in _MEASURED]
+        kinds = {step.kind for step in own}
         ends = list(self._streamed_ends())
         return {
             f"links_{plan.link_driving.driver}": 1,
-            "links": len(plan.links),
+            "links": len(plan.links) - 1,
             "transfers": len(own),
-            "sending": any(step.kind is StepKind.SEND for step in own),
-            "receiving": any(step.kind is StepKind.RECEIVE for step in own),
+            "only_sending": kinds == {StepKind.SEND},
+            "only_receiving": kinds == {StepKind.RECEIVE},
+            "both_ways": len(kinds) > 1,
             "waits": sum(step.kind not in (*_MEASURED, StepKind.RUN) for step in plan.steps),
             "distributed": self.graph.is_distributed,
             "bitmaps": sum(-(-self.plan.cuts[step.item].payload_bytes // BITMAP_SHARE) for step in own),

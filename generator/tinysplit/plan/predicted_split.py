@@ -1,8 +1,6 @@
 """The memory that the programs of a split are expected to take, before weights and values have formats."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import CostSettings
@@ -16,23 +14,10 @@ from tinysplit.plan.predicted_memory import LayerProgram, PredictedMemory, Progr
 from tinysplit.split.solution import Split
 
 
-@dataclass(frozen=True)
-class PredictedBoard:
-    """The memory that the program of board `number` (from 1) is expected to take."""
-
-    number: int
-    memory: PredictedMemory
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the prediction in bytes as JSON values."""
-        memory = self.memory
-        return {"number": self.number, "flash_bytes": memory.flash_bytes, "static_ram_bytes": memory.ram_bytes}
-
-
 def predict_split(
     graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
-) -> tuple[PredictedBoard, ...]:
-    """Return the memory of every board with a program, without the copies of constants in idle RAM.
+) -> Mapping[int, PredictedMemory]:
+    """Return the memory of every program by number of its board, without the copies of constants in idle RAM.
 
     Which constants are copied depends on the formats. The errors are those of `make_plan`.
     """
@@ -44,7 +29,7 @@ def predict_split(
     chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
     plans = plan_copies(graph, widths, boards, split.problem, assignments, *chosen)
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
-    return tuple(PredictedBoard(number, program.predicted) for number, program in programs)
+    return {number: program.predicted for number, program in programs}
 
 
 def _program(graph: Graph, widths: BitWidths, plan: Plan, board_plan: BoardPlan) -> Program:
