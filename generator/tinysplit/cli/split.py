@@ -96,10 +96,9 @@ def split(
     search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
-        if rig:
-            _check_links(rig, context, found)
-        predicted = {} if paper else _predicted(context, found)
-        file = pipeline.describe_split(context, found).with_predictions(predicted)
+        _check_links(rig, context, found)
+        predicted = _predicted(context, found)
+    file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
     emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
@@ -114,15 +113,19 @@ def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Seque
 
 
 def _predicted(context: pipeline.Context, found: Split) -> Mapping[int, PredictedMemory]:
-    """Return the predicted memory of the programs; none where no plan is found, as `generate` will say."""
+    """Return the predicted memory of the programs; none of published costs, and without a plan, as `generate` tells."""
+    if context.settings.paper:
+        return {}
     try:
         return predict_split(context.graph, context.boards, found, context.settings)
     except TinysplitError:
         return {}
 
 
-def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
-    """Raise InputError unless the rig has the boards and all links of a split."""
+def _check_links(rig: Path | None, context: pipeline.Context, found: Split) -> None:
+    """Raise InputError unless the rig, if there is one, has the boards and all links of a split."""
+    if rig is None:
+        return
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
     links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
     check_links(rig, file, map(RigLink.of, links))
