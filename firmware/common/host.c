@@ -13,11 +13,12 @@
 #include "reset.h"
 #include "run.h"
 #include "schedule.h"
+#include "stack.h"
 #include "ticker.h"
 #include "times.h"
 #include "transfers.h"
 
-enum { IDENTIFY_STATE, IDENTIFY_NOTE };                   /* what IDENTIFY asks for */
+enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK };   /* what IDENTIFY asks for */
 enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS }; /* what READ_STAMPS asks for */
 
 enum {
@@ -173,11 +174,17 @@ static void send_identity(const frame_header_t *header) {
   send_reply(header, identity, sizeof identity);
 }
 
+static void send_stack(const frame_header_t *to) {
+  outgoing_t outgoing = two_words(to->type | FRAME_REPLY, to->sequence, stack_bytes(), stack_used_bytes());
+  send(&outgoing);
+}
+
 static void identify(const frame_header_t *header) {
   uint8_t what = header->length ? request[0] : (uint8_t)IDENTIFY_STATE;
   switch (what) {
     case IDENTIFY_STATE: send_identity(header); break;
     case IDENTIFY_NOTE: send_reply(header, network_note, network_note_bytes); break;
+    case IDENTIFY_STACK: send_stack(header); break;
     default: refuse(header, ERROR_BAD_RANGE);
   }
 }

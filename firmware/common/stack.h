@@ -1,4 +1,6 @@
-/* The guard word below the stack: overwritten when the stack has overflowed. */
+/* The stack: the guard word below it is overwritten when it has overflowed, and words that it never reached keep the
+ * pattern that they have from the start.
+ */
 #ifndef STACK_H
 #define STACK_H
 
@@ -8,10 +10,26 @@
 #include "device.h"
 
 #define STACK_GUARD 0x57AC4E4Du
+#define STACK_UNUSED 0x57ACF4EEu
+enum { STACK_FRAME_WORDS = 32 }; /* room for the frame of main() below its address */
 
-extern volatile uint32_t _stack_start[]; /* of the linker script */
+extern volatile uint32_t _stack_start[], _estack[]; /* of the linker script */
 
-static inline void stack_begin(void) { _stack_start[0] = STACK_GUARD; }
+/* Fills all of the stack below the caller's frame; interrupts that use it begin later. */
+static inline void stack_begin(void) {
+  volatile uint32_t *const frame = __builtin_frame_address(0);
+  _stack_start[0] = STACK_GUARD;
+  for (volatile uint32_t *word = _stack_start + 1; word < frame - STACK_FRAME_WORDS; word++) *word = STACK_UNUSED;
+}
+
+static inline uint32_t stack_bytes(void) { return (uint32_t)((uintptr_t)_estack - (uintptr_t)_stack_start); }
+
+/* The most bytes that the stack has had since the start. */
+static inline uint32_t stack_used_bytes(void) {
+  volatile const uint32_t *word = _stack_start + 1;
+  while (word < _estack && *word == STACK_UNUSED) word++;
+  return (uint32_t)((uintptr_t)_estack - (uintptr_t)word);
+}
 
 static inline bool stack_is_intact(void) { return _stack_start[0] == STACK_GUARD; }
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import reduce
 
 from tinysplit.common.errors import ToolError
@@ -9,7 +10,7 @@ from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_HELLO_BYTES, LI
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
-from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity
+from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
@@ -84,6 +85,14 @@ class Boards:
     def run(self, tasks: Iterable[Task[None]]) -> None:
         """Run tasks of a run until all have ended; an error that any board reports ends them."""
         run_tasks(self.clock, self._poll_and_check, tasks, [self._watch()])
+
+    def stacks(self) -> dict[int, StackUse]:
+        """Return how much of its stack each board has used since its reset, by number, without those that fail."""
+        found = {}
+        for number, client in self.clients.items():
+            with suppress(ToolError):
+                found[number] = self._run_one(client.stack())
+        return found
 
     def check_flash(self) -> None:
         """Raise ReportedError when code or weights of a board have changed: outputs since its RESET may be wrong.

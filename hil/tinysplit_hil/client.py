@@ -10,6 +10,7 @@ from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,
     IDENTIFY_NOTE,
+    IDENTIFY_STACK,
     RECORDS_PER_REPLY,
     BoardError,
     Done,
@@ -17,6 +18,7 @@ from tinysplit_hil.protocol import (
     Identity,
     MessageType,
     Sending,
+    StackUse,
     Stamps,
     TimeRecord,
     pack_load,
@@ -93,6 +95,14 @@ class BoardClient:
     def note(self) -> Task[bytes]:
         """Return the note of the board's program, JSON."""
         return (yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_NOTE))
+
+    def stack(self) -> Task[StackUse]:
+        """Return how much of its stack the board has used since its reset. Raises ClientError if it cannot tell."""
+        payload = yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_STACK)
+        try:
+            return StackUse.unpack(payload)
+        except struct.error:
+            raise self._port.error("does not tell its stack: generate, build and flash it again") from None
 
     def stop(self, timeout_s: float) -> Task[None]:
         """End the run of the board. It replies when the current layer is done, which `timeout_s` has to cover."""

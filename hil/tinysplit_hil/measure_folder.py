@@ -14,6 +14,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit_hil.boards import Boards
 from tinysplit_hil.measure import check_sample_count, measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
@@ -83,6 +84,7 @@ def measure_boards(
         timeline = None
         if settings.has_timeline:
             timeline = record_timeline(project, rig, inputs, messages, is_pipelined=settings.is_pipelined)
+        stacks = Boards(project, rig).stacks()
     with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
@@ -90,7 +92,7 @@ def measure_boards(
     if streamed:
         indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
-    return MeasureReport(project, measurement, check, streamed, timeline, parts)
+    return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
 
 
 def check_samples(project: Project, samples: Samples, settings: MeasureSettings) -> None:

@@ -12,7 +12,7 @@ PROTOCOL_VERSION = protocol_limits.PROTOCOL_VERSION
 REPLY_BIT = 0x80
 RECORDS_PER_REPLY = 128
 HOST_PAYLOAD_BYTES = 1024
-IDENTIFY_NOTE = b"\x01"  # payload of IDENTIFY that asks for the note
+IDENTIFY_NOTE, IDENTIFY_STACK = b"\x01", b"\x02"  # payload of IDENTIFY that asks for the note, for the stack
 
 _IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
 _VERSION_1_IDENTITY_BYTES = 24
@@ -29,6 +29,7 @@ _RECORD = struct.Struct("<BBHI")
 _DONE = struct.Struct("<II")
 _TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
+_STACK = struct.Struct("<II")
 
 
 class MessageType(IntEnum):
@@ -175,6 +176,28 @@ class Identity:
     def cause(self) -> str:
         """Cause of the last reset, in words."""
         return RESET_CAUSES[self.reset_cause] if self.reset_cause < len(RESET_CAUSES) else str(self.reset_cause)
+
+
+@dataclass(frozen=True)
+class StackUse:
+    """The bytes of a board's stack, and the most of them that were used since its reset."""
+
+    stack_bytes: int
+    used_bytes: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the stack in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(*_STACK.unpack(payload))
+
+    def pack(self) -> bytes:
+        """Return the payload of a reply."""
+        return _STACK.pack(self.stack_bytes, self.used_bytes)
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that were never used."""
+        return self.stack_bytes - self.used_bytes
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Estimated and measured latency and period with the check of the outputs, as JSON; `tables` prints it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -8,12 +9,14 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
+from tinysplit_hil.protocol import StackUse
 from tinysplit_hil.results.times import MeasuredTime, times_of
 from tinysplit_hil.stream import Stream
 from tinysplit_hil.timeline.layer_parts import PartTimes
 from tinysplit_hil.timeline.report import TimelineReport
 
 SCHEMA_VERSION = 3
+LEAST_FREE_STACK_BYTES = 128  # of handlers that happened not to interrupt the deepest call
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class MeasureReport:
     """A project, its measurement sample by sample, and the check of all outputs.
 
     `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples; `parts`: of a
-    distributed network, what each board did for each layer in an inference of its own.
+    distributed network, what each board did for each layer in an inference of its own; `stacks`: by board number.
     """
 
     project: Project
@@ -49,6 +52,7 @@ class MeasureReport:
     stream: Stream | None = None
     timeline: TimelineReport | None = None
     parts: tuple[PartTimes, ...] = ()
+    stacks: Mapping[int, StackUse] = field(default_factory=dict)
 
     @property
     def estimated(self) -> Latency:
@@ -74,13 +78,19 @@ class MeasureReport:
         return self.measurement.not_run + (self.stream.not_run if self.stream else 0)
 
     def check(self) -> None:
-        """Raise CheckFailedError unless all samples have an output and all outputs are bit-exact."""
+        """Raise CheckFailedError unless all outputs are there and bit-exact, and all stacks have enough left."""
         self.outputs.check()
         if self.failures:
             first, number = self.failures[0], len(self.failures)
             what = "1 sample" if number == 1 else f"{number} samples"
             rest = f" and {self.not_run} were not run" if self.not_run else ""
             raise CheckFailedError(f"{what} failed{rest}; sample {first.sample + 1}: {first.reason}")
+        for number, stack in self.stacks.items():
+            if stack.free_bytes < LEAST_FREE_STACK_BYTES:
+                raise CheckFailedError(
+                    f"{self.project.board(number).title} has used {stack.used_bytes} of {stack.stack_bytes} bytes of "
+                    f"its stack, of which {LEAST_FREE_STACK_BYTES} have to be left: raise STACK_BYTES in board_files.py"
+                )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, times in seconds."""
@@ -163,9 +173,17 @@ class MeasureReport:
                 "core_hz": identities[board.number].core_hz,
                 "timer_hz": identities[board.number].timer_hz,
                 "measured_s": self.board_l_s(board.number),
+                **self._stack_json(board.number),
             }
             for board in self.project.boards
         ]
+
+    def _stack_json(self, number: int) -> dict[str, int | None]:
+        stack = self.stacks.get(number)
+        return {
+            "stack_bytes": stack.stack_bytes if stack else None,
+            "stack_used_bytes": stack.used_bytes if stack else None,
+        }
 
     def board_l_s(self, number: int) -> float:
         """Return the seconds of all layers of board `number` (from 1), mean over samples."""

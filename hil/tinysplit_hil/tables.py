@@ -50,6 +50,11 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
     if report.stream:
         console.print("", _period_table(report, report.stream))
         _print_limit(report.stream, console)
+    for number, stack in report.stacks.items():
+        line = (
+            f"{report.project.board(number).title}: {stack.used_bytes} of {stack.stack_bytes} bytes of the stack used"
+        )
+        console.print(line, highlight=False)
 
 
 def _layer_table(report: MeasureReport) -> Table:

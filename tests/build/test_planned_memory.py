@@ -2,17 +2,20 @@
 
 import re
 import subprocess
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from example import generate_example
+from example import generate_example, shared_example
 from fake_rig import make_project
 from firmware_build import SubModel, build_folder, network_source
 from firmware_build import build as build_firmware
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
-from tinysplit.build.report import BuiltBoard
+from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.onnx_import import import_model
@@ -43,6 +46,46 @@ def test_a_program_that_takes_what_was_planned_passes() -> None:
 def test_a_byte_more_or_less_than_planned_fails(weights_bytes: int, arena_bytes: int, message: str) -> None:
     with pytest.raises(CheckFailedError, match=f"^board 1 .*: {message}$"):
         built(weights_bytes, arena_bytes).check()
+
+
+def predicted(flash_bytes: int, ram_bytes: int, other_compiler: str = "") -> BuiltBoard:
+    update = {"predicted_flash_bytes": flash_bytes, "predicted_ram_bytes": ram_bytes}
+    return replace(built(100, 600), board=PLANNED.model_copy(update=update), other_compiler=other_compiler)
+
+
+def test_programs_within_2_percent_and_256_bytes_of_the_prediction_pass() -> None:
+    for flash_bytes, ram_bytes in ((5000, 3000), (5362, 3322), (4652, 2691)):  # the program takes 5000 and 3000
+        predicted(flash_bytes, ram_bytes).check()
+
+
+@pytest.mark.parametrize(
+    ("flash_bytes", "ram_bytes", "message"),
+    [
+        (5365, 3000, "5000 bytes of flash where 5365 were predicted"),
+        (4650, 3000, "5000 bytes of flash where 4650 were predicted"),
+        (5000, 3325, "3000 bytes of static RAM where 3325 were predicted"),
+        (5000, 2690, "3000 bytes of static RAM where 2690 were predicted"),
+    ],
+)
+def test_other_programs_fail_unless_another_compiler_built_them(flash_bytes: int, ram_bytes: int, message: str) -> None:
+    with pytest.raises(
+        CheckFailedError, match=f"^board 1 .*: the program takes {message}, off by more than 2% and 256"
+    ):
+        predicted(flash_bytes, ram_bytes).check()
+    other = predicted(flash_bytes, ram_bytes, "arm-none-eabi-gcc 4.9")
+    other.check()
+    text = StringIO()
+    print_build(BuildReport((other,)), Console(file=text, width=100))
+    assert re.search(f"warning: board 1 .*{message}.*; arm-none-eabi-gcc 4.9 built it", text.getvalue())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("nucleo_g071rb",), ("nucleo_g071rb", "nucleo_g071rb"), ("nucleo_f401re",)])
+def test_built_programs_are_as_predicted(names: tuple[str, ...]) -> None:
+    project, folder = shared_example(*names)
+    for own in BuildReport.read(project, [board.elf(folder) for board in project.boards]).boards:
+        assert own.board.predicted_flash_bytes == pytest.approx(own.sizes.flash.used_bytes, rel=0.01)
+        assert own.board.predicted_ram_bytes == pytest.approx(own.sizes.ram_bytes, abs=64)
 
 
 def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@
 #include "times.h"
 #include "transfers.h"
 
-volatile uint32_t _stack_start[] = {STACK_GUARD};
+/* A stack of ten words, the last four of which were used. */
+volatile uint32_t _stack_start[] = {STACK_GUARD,  STACK_UNUSED, STACK_UNUSED, STACK_UNUSED, STACK_UNUSED,
+                                    STACK_UNUSED, 1,            2,            3,            4};
+__asm__(".globl _estack\n.set _estack, _stack_start + 40");
 
 enum { INPUT_BYTES = 300, OUTPUT_BYTES = 260, REBOOTED = 3 };
 

@@ -8,8 +8,8 @@ import pytest
 import example
 from command_line import BAD_INPUT, USAGE, run
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.compiler import compiler_version
 from tinysplit.calibration.conditions import (
-    compiler_version,
     firmware_sha256,
     read_calibration,
     target_of,
@@ -106,6 +106,15 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str, reason: str) -> No
     path = tmp_path / "own.json"
     path.write_text(text)
     with pytest.raises(InputError, match=reason):
+        read_calibration(path, [])
+
+
+def test_a_file_without_bytes_of_code_is_refused(tmp_path: Path) -> None:
+    data = load_cycle_table().model_dump(mode="json")
+    del data["code"]
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"code is missing.*make a calibration"):
         read_calibration(path, [])
 
 

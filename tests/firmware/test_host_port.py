@@ -11,12 +11,14 @@ import pytest
 from firmware_on_host import compile_host, frame
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import (
+    IDENTIFY_STACK,
     BoardError,
     BoardState,
     ErrorCode,
     Identity,
     MessageType,
     Sending,
+    StackUse,
     Stamps,
     unpack_clock,
     unpack_ticks,
@@ -305,7 +307,12 @@ def test_a_board_that_is_asked_to_reboots_soon(port: Path) -> None:
 
 
 def test_identify_answers_the_note(port: Path) -> None:
-    state, note, other = ask(port, (IDENTIFY, b"\x00"), (IDENTIFY, b"\x01"), (IDENTIFY, b"\x02"))
+    state, note, other = ask(port, (IDENTIFY, b"\x00"), (IDENTIFY, b"\x01"), (IDENTIFY, b"\x03"))
     assert Identity.unpack(state.payload).project_hash == 0x12345678
     assert note == Frame(IDENTIFY | REPLY, 2, b'{"board":1}')
     assert other == error(3, ErrorCode.BAD_RANGE, IDENTIFY)
+
+
+def test_identify_answers_what_of_the_stack_was_used(port: Path) -> None:
+    (reply,) = ask(port, (IDENTIFY, IDENTIFY_STACK))
+    assert StackUse.unpack(reply.payload) == StackUse(stack_bytes=40, used_bytes=16)

@@ -9,9 +9,9 @@ import pytest
 from command_line import BAD_INPUT, USAGE, run
 from example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.compiler import compiler_version
 from tinysplit.build.report import BuildReport
 from tinysplit.calibration.conditions import (
-    compiler_version,
     firmware_sha256,
     read_calibration,
     target_of,

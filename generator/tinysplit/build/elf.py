@@ -21,7 +21,7 @@ STACK_SECTION = ".stack"
 ARENA_SYMBOL = "network_arena"
 
 _LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
-_LAYER_CODE = re.compile(r"layer_(\d+)([._]|$)")
+_LAYER_CODE = re.compile(r"layer_(\d+)(?!_copy_constants|_stream)([._]|$)")
 _CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and descriptions of layers for shared functions
 _KERNELS = "dsp_"  # prefix of functions that several layers share
 
@@ -48,9 +48,14 @@ class ElfSizes:
     weights_bytes: int  # arrays layer_<n>_<name>, without padding between them
     arena_bytes: int  # activations
     stack_bytes: int  # reserved
-    layer_code_bytes: dict[int, int]  # by number of the layer; including parts that the compiler split off
+    layer_code_bytes: dict[int, int]  # of kernels by number of the layer, with parts that the compiler split off
     shared_code_bytes: dict[str, int]  # by name; functions that several layers share, linked once
     ram_code_bytes: int = 0  # code that startup copies into RAM: it counts in flash and in RAM
+
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of all RAM: arena, variables, the stack's reserve, and code that startup copies there."""
+        return sum(use.used_bytes for use in self.ram)
 
     @property
     def code_bytes(self) -> int:

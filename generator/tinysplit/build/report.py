@@ -1,6 +1,10 @@
-"""Compares built programs with the plan: weights and arena must be equal, memories must not be exceeded."""
+"""Compares built programs with the plan: weights and arena must be equal, memories must not be exceeded.
 
-from collections.abc import Sequence
+All of flash and static RAM has to be as predicted from the plan, within an error; by another compiler it may differ.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,21 +12,54 @@ from typing import Any
 from rich.console import Console
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.compiler import compiler_version
 from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf
+from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.project.report import code_memory_text
 
+ERROR_SHARE, ERROR_BYTES = 0.02, 256  # of a prediction, together
+
+
+def is_as_predicted(predicted_bytes: int, built_bytes: int) -> bool:
+    """Return whether a program takes what was predicted, within the error that predictions may have."""
+    return abs(built_bytes - predicted_bytes) <= ERROR_SHARE * predicted_bytes + ERROR_BYTES
+
 
 @dataclass(frozen=True)
 class BuiltBoard:
-    """A board and the sizes of its program."""
+    """A board and the sizes of its program; `other_compiler` is the one that built it, if predictions are for another.
+
+    Such predictions are no promise.
+    """
 
     board: ProjectBoard
     elf: Path
     sizes: ElfSizes
+    other_compiler: str = ""
+
+    @property
+    def broken_promises(self) -> tuple[str, ...]:
+        """A line for each memory that differs from the prediction by more than its error."""
+        pairs = (
+            ("flash", self.board.predicted_flash_bytes, self.sizes.flash.used_bytes),
+            ("static RAM", self.board.predicted_ram_bytes, self.sizes.ram_bytes),
+        )
+        return tuple(
+            f"{self.board.title}: the program takes {built} bytes of {what} where {predicted} were predicted, off by "
+            f"more than {ERROR_SHARE:.0%} and {ERROR_BYTES} bytes"
+            for what, predicted, built in pairs
+            if predicted is not None and not is_as_predicted(predicted, built)
+        )
 
     def check(self) -> None:
+        """Raise CheckFailedError when `check_plan` does, and where the program is not as predicted."""
+        self.check_plan()
+        for line in self.broken_promises if not self.other_compiler else ():
+            raise CheckFailedError(f"{line}: `tinysplit calibrate --only code --only firmware` measures it anew")
+
+    def check_plan(self) -> None:
         """Raise CheckFailedError when a memory is over budget or weights or arena differ from the plan."""
         check_memory(self.board.title, self.sizes)
         for what, planned, built in (
@@ -43,6 +80,8 @@ class BuiltBoard:
                 {"name": use.memory.name, "used_bytes": use.used_bytes, "size_bytes": use.memory.size_bytes}
                 for use in memories
             ],
+            "flash_bytes": {"predicted": self.board.predicted_flash_bytes, "built": self.sizes.flash.used_bytes},
+            "static_ram_bytes": {"predicted": self.board.predicted_ram_bytes, "built": self.sizes.ram_bytes},
             "weights_bytes": {"planned": self.board.weights_bytes, "built": self.sizes.weights_bytes},
             "arena_bytes": {"planned": self.board.arena_bytes, "built": self.sizes.arena_bytes},
             "code_bytes": self.sizes.code_bytes,
@@ -60,9 +99,10 @@ class BuildReport:
     @classmethod
     def read(cls, project: Project, elfs: Sequence[Path]) -> "BuildReport":
         """Read the programs, in the order of the project's boards."""
-        return cls(
-            tuple(BuiltBoard(board, elf, _read(board, elf)) for board, elf in zip(project.boards, elfs, strict=True))
-        )
+        compiler = compiler_version() if shutil.which(COMPILER) else project.predicted_compiler  # nothing was built
+        other = "" if compiler == project.predicted_compiler else compiler
+        boards = zip(project.boards, elfs, strict=True)
+        return cls(tuple(BuiltBoard(board, elf, _read(board, elf), other) for board, elf in boards))
 
     def check(self) -> None:
         """Raise CheckFailedError for the first board whose check fails."""
@@ -80,7 +120,7 @@ def _read(board: ProjectBoard, elf: Path) -> ElfSizes:
 
 
 def print_build(report: BuildReport, console: Console) -> None:
-    """Print the use of all memories, and built and planned sizes of weights and arena."""
+    """Print the use of all memories, and built and planned or predicted sizes."""
     print_memory([(built.board.title, built.sizes) for built in report.boards], console)
     for built in report.boards:
         board, sizes = built.board, built.sizes
@@ -89,6 +129,19 @@ def print_build(report: BuildReport, console: Console) -> None:
             f"arena and buffers {sizes.arena_bytes} bytes (planned {board.arena_bytes}), code {sizes.code_bytes} bytes",
             highlight=False,
         )
+        for line in _predictions(built):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
         if board.code_memory_reason:
             line = f"{board.title}: code of its layers in {code_memory_text(board)}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _predictions(built: BuiltBoard) -> Iterator[str]:
+    """Yield the predicted memory beside the built one, and a warning where another compiler built a program."""
+    board, sizes = built.board, built.sizes
+    if board.predicted_flash_bytes is not None:
+        flash = f"flash {sizes.flash.used_bytes} bytes (predicted {board.predicted_flash_bytes})"
+        ram = f"static RAM {sizes.ram_bytes} bytes (predicted {board.predicted_ram_bytes})"
+        yield f"{board.title}: {flash}, {ram}, of which {sizes.stack_bytes} for the stack"
+    if built.other_compiler:
+        yield from (f"warning: {line}; {built.other_compiler} built it" for line in built.broken_promises)

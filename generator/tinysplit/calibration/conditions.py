@@ -2,16 +2,16 @@
 
 import hashlib
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 from tinysplit.boards.board import Board, board_title
+from tinysplit.build.compiler import compiler_version
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common import package_files
-from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.kernels.cost_table import IDEAL_MEMORY, CycleTable, Target, using_table
@@ -20,14 +20,6 @@ REMEDY = "make a calibration with `tinysplit calibrate`"
 SHOWN_DIGITS = 12  # of a hash
 _SOURCES = {".c", ".h", ".s", ".j2"}
 _WITHOUT_KERNELS = {"library", "measure", "project"}  # folders of templates
-
-
-def compiler_version() -> str:
-    """Return the version of the compiler on this machine. Raises ToolError where there is none."""
-    if shutil.which(COMPILER) is None:
-        raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
-    done = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[0]
 
 
 def firmware_sha256() -> str:

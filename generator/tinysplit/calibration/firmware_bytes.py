@@ -9,6 +9,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
 from tinysplit.calibration.networks import calibration_networks
+from tinysplit.calibration.program_bytes import program_parts
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.units import KB
@@ -24,7 +25,7 @@ FLASH_STEP_BYTES = 64
 
 
 def firmware_bytes() -> dict[str, FirmwareBytes]:
-    """Return what the firmware takes of each family: flash and RAM of boards alone, and of flash for links."""
+    """Return what the firmware takes of each family: alone and for links at most, and the bytes of its parts."""
     return {board.device.family: _bytes_on(board) for board in map(load_board, FAMILIES)}
 
 
@@ -36,7 +37,14 @@ def _bytes_on(board: Board) -> FirmwareBytes:
         _rounded_up([flash + FLASH_MARGIN_BYTES for flash, _ in sizes], FLASH_STEP_BYTES) for sizes in (alone, linked)
     )
     ram_bytes = _rounded_up([ram for _, ram in alone], KB)
-    return FirmwareBytes(flash_bytes=flash_bytes, ram_bytes=ram_bytes, link_flash_bytes=linked_bytes - flash_bytes)
+    flash_parts, ram_parts = program_parts(board)
+    return FirmwareBytes(
+        flash_bytes=flash_bytes,
+        ram_bytes=ram_bytes,
+        link_flash_bytes=linked_bytes - flash_bytes,
+        flash_parts=flash_parts,
+        ram_parts=ram_parts,
+    )
 
 
 def _sizes(quantized: QuantizedGraph, boards: Sequence[Board]) -> Iterator[tuple[int, int]]:

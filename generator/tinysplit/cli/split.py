@@ -1,5 +1,6 @@
 """`tinysplit split`, `pareto` and `arrivals`: splits of a network over given boards."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tinysplit import pipeline
-from tinysplit.boards.board import ClockSource
+from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
 from tinysplit.cli.options import (
@@ -24,10 +25,12 @@ from tinysplit.cli.options import (
     check_bits,
 )
 from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.plan.predicted_memory import PredictedMemory
+from tinysplit.plan.predicted_split import predict_split
 from tinysplit.plan.wiring import planned_links
 from tinysplit.project.split_file import read_split, write_split
 from tinysplit.slices.search import Slices
@@ -93,16 +96,36 @@ def split(
     search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
-        if rig:
-            _check_links(rig, context, found)
-        file = pipeline.describe_split(context, found)
+        _check_links(rig, context, found)
+        predicted = _predicted(context, found)
+    file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
-    emit(as_json, data, lambda console: print_split(found, console))
+    emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
 
 
-def _check_links(rig: Path, context: pipeline.Context, found: Split) -> None:
-    """Raise InputError unless the rig has the boards and all links of a split."""
+def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Sequence[Board], console: Console) -> None:
+    print_split(found, console)
+    for number, memory in predicted.items():
+        title = board_title(number, boards[number - 1].name)
+        line = f"{title}: program of {memory.flash_bytes} bytes of flash and {memory.ram_bytes} of static RAM"
+        console.print(f"{line} (predicted)", highlight=False)
+
+
+def _predicted(context: pipeline.Context, found: Split) -> Mapping[int, PredictedMemory]:
+    """Return the predicted memory of the programs; none of published costs, and without a plan, as `generate` tells."""
+    if context.settings.paper:
+        return {}
+    try:
+        return predict_split(context.graph, context.boards, found, context.settings)
+    except TinysplitError:
+        return {}
+
+
+def _check_links(rig: Path | None, context: pipeline.Context, found: Split) -> None:
+    """Raise InputError unless the rig, if there is one, has the boards and all links of a split."""
+    if rig is None:
+        return
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
     links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
     check_links(rig, file, map(RigLink.of, links))

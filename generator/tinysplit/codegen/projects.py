@@ -10,6 +10,7 @@ import onnx
 from tinysplit.boards.board import Board
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
@@ -17,12 +18,11 @@ from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit.codegen.readme import write_readme
-from tinysplit.codegen.row_hooks import RowHooks
-from tinysplit.codegen.shared_constants import with_shared_constants
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
@@ -57,9 +57,10 @@ def generate(
     plans = [with_constants_in_ram(plan, quantized) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
-    sources = [_layer_sources(quantized, plan) for plan in plans]
+    sources = [layer_sources(quantized, plan) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
     project = _with_options(project, mlperf, has_markers=has_markers)
+    project = _with_predictions(project, quantized, plans, sources)
     with whole_folder(out, force=force) as folder:
         directories = [folder / board.directory for board in project.boards]
         _write_boards(quantized, plans, sources, project, directories, mlperf)
@@ -87,6 +88,21 @@ def _with_options(project: Project, mlperf: Mlperf | None, *, has_markers: bool)
     boards = tuple(board.model_copy(update={"has_markers": has_markers}) for board in project.boards)
     protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
     return project.model_copy(update={"boards": boards, "host_protocol": protocol})
+
+
+def _with_predictions(
+    project: Project, quantized: QuantizedGraph, plans: Sequence[Plan], sources: Sequence[Sequence[LayerSource]]
+) -> Project:
+    """Return the manifest with the memory that the program of each board is expected to take."""
+    own = [(plan, of_copy, each) for plan, of_copy in zip(plans, sources, strict=True) for each in plan.boards]
+    boards = []
+    for board, (plan, of_copy, board_plan) in zip(project.boards, own, strict=True):
+        host = project.host_protocol if board_plan.takes_input else HostProtocol.TINYSPLIT
+        program = board_program(quantized, plan, board_plan, of_copy)
+        found = replace(program, host=host, has_markers=project.has_markers).predicted
+        update = {"predicted_flash_bytes": found.flash_bytes, "predicted_ram_bytes": found.ram_bytes}
+        boards.append(board.model_copy(update=update))
+    return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
 
 
 def _boards(plans: Sequence[Plan]) -> list[Board]:
@@ -121,26 +137,6 @@ def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
         max((layer.estimated_s for layer in project.layers if layer.board == board.number), default=0.0)
         for board in plan.boards
     ]
-
-
-def _layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, ...]:
-    """Return every layer with its kernel, with the calibrated weights and the shapes of one call of the kernel."""
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    sources = []
-    for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
-        memory, constants = boards[device].memory, boards[device].constants.get(index)
-        called = replace(own, layer=memory.layer(quantized.graph, index))
-        offsets = constants.offsets if constants else {}
-        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets))
-    return tuple(with_shared_constants(quantized.graph, sources))
-
-
-def _hooks(plan: Plan, layer: int) -> RowHooks:
-    """Return the hooks of a layer; fused ones have none, as network.c calls them tile by tile."""
-    return RowHooks(
-        awaits=any(each.takes is not None and each.takes.layers == (layer,) for each in plan.hand_offs),
-        announces=any(each.gives is not None and each.gives.layers == (layer,) for each in plan.hand_offs),
-    )
 
 
 def _project_texts(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tinysplit.kernels.code_parts import Code, usual_code
 from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
@@ -91,6 +92,10 @@ class Kernel(ABC):
         border_bytes = BIAS_BYTES * layer.out_shape.channels if layer.has_padding else 0
         return layer.weights_bytes(widths.w) + border_bytes
 
+    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """Return the bytes of `constants` that are expected before weights have a format."""
+        return self.weights_bytes(layer, widths)
+
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads from flash, by name, in the layout in which it reads them."""
         return quantized.constants
@@ -112,6 +117,14 @@ class Kernel(ABC):
     def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what kernels override
         """Return the prefix of the functions that the C file of `layer` defines for several layers, None if none."""
         return None
+
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """Return how often the code for `layer` has each part; the cost table has the bytes of each part."""
+        return Code(usual_code(layer, widths))
+
+    def exact_code(self, quantized: QuantizedLayer) -> Code:
+        """Return `code` with what was an estimate before weights and values had formats."""
+        return self.code(quantized.layer, Widths.of(quantized.formats))
 
     def template(self, layer: Layer) -> str:
         """Return the path of the template of `layer` in templates/."""

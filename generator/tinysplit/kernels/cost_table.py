@@ -61,15 +61,45 @@ class KernelCosts(PartCosts):
     quality: FitQuality | None = None
 
 
-class FirmwareBytes(FileModel):
-    """Memory of the firmware without layers; `ram_bytes` includes the stack.
+PartBytes = dict[str, NonNegativeFloat]  # of each part, by name; `ONCE`: beside all parts
 
-    Links add `link_flash_bytes`, however many there are; their RAM: `memory/link_memory.py`.
+
+def bytes_of(costs: PartBytes, parts: Work) -> float:
+    """Return the expected bytes of code or tables with `parts`."""
+    return costs.get(ONCE, 0.0) + sum(costs.get(part, 0.0) * count for part, count in parts.items())
+
+
+class CodeCosts(FileModel):
+    """Expected bytes of the parts of kernels' code, by core, bits and kind, and of functions that layers share.
+
+    Functions have a core and a kind (`kernels/code_parts.py`).
+    """
+
+    kernels: dict[str, dict[str, dict[str, PartBytes]]]
+    functions: dict[str, dict[str, PartBytes]]
+
+    def own_bytes(self, core: str, bits: int, kind: str, parts: Work) -> float:
+        """Return the bytes of a layer's own code; of a kernel that was not measured those of the plain loops."""
+        costs = self.kernels.get(core, {}).get(str(bits), {})
+        return bytes_of(costs.get(kind) or costs.get(kind.split("/", maxsplit=1)[0], {}), parts)
+
+    def shared_bytes(self, core: str, kind: str, parts: Work) -> float:
+        """Return the bytes of a function that layers share."""
+        return bytes_of(self.functions.get(core, {}).get(kind, {}), parts)
+
+
+class FirmwareBytes(FileModel):
+    """Memory of the firmware without layers: upper bounds for the search, and what is expected of each part.
+
+    `ram_bytes` includes the stack. Links add `link_flash_bytes`, however many there are; their RAM:
+    `memory/link_memory.py`. Parts: `plan/predicted_memory.py`.
     """
 
     flash_bytes: NonNegativeInt
     ram_bytes: NonNegativeInt
     link_flash_bytes: NonNegativeInt
+    flash_parts: PartBytes
+    ram_parts: PartBytes
 
 
 class HandoffCosts(FileModel):
@@ -145,6 +175,7 @@ class CycleTable(FileModel):
     firmware_sha256: str  # of the C sources and templates that were measured
     targets: dict[str, Target]  # by core
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
+    code: CodeCosts
     firmware: dict[str, FirmwareBytes]  # by family
     link: dict[str, LinkCosts]  # by core
     handoff: dict[str, HandoffCosts]  # by core

@@ -193,13 +193,15 @@ class ProjectLink(FileModel):
 
 
 class ProjectBoard(FileModel):
-    """A board, its PlatformIO project and the planned sizes of weights and arena."""
+    """A board, its PlatformIO project, planned sizes of weights and arena, predicted ones of its program."""
 
     number: int
     name: str
     directory: str
     weights_bytes: Count
     arena_bytes: Count  # with the buffers of staged transfers
+    predicted_flash_bytes: Count | None = None  # code, weights and initial values of variables
+    predicted_ram_bytes: Count | None = None  # static, with the reserve of the stack
     staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
     staged_input: bool = False
     staged_output: bool = False
@@ -264,6 +266,7 @@ class Project(FileModel):
     host_baud: int
     host_protocol: HostProtocol = HostProtocol.TINYSPLIT  # of the board that reads the input
     calibration_samples: int
+    predicted_compiler: str = ""  # for which memory is predicted
     project_hash: int
     estimated_period_s: float
     one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none

@@ -24,6 +24,9 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
     console.print(table, "", sep="\n")
     for board in project.boards:
+        flash_bytes, ram_bytes = board.predicted_flash_bytes, board.predicted_ram_bytes
+        line = f"{board.title}: program of {flash_bytes} bytes of flash and {ram_bytes} of static RAM (predicted)"
+        console.print(line, highlight=False, soft_wrap=True)
         if board.code_memory_reason:
             line = f"{board.title}: code of its layers in {code_memory_text(board)}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,6 +1,6 @@
 """The split file that `split` writes and `generate` and `arrivals` read: JSON; layers and boards count from 1."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from math import inf, isfinite
@@ -21,6 +21,7 @@ from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
+from tinysplit.plan.predicted_memory import PredictedMemory
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
@@ -49,7 +50,7 @@ class SplitModel(FileModel):
 
 
 class SplitBoard(FileModel):
-    """A board: the memory that its layers need, and the memory that the firmware leaves for layers."""
+    """A board: what its layers need at most, what the firmware leaves for layers, and what the program is to take."""
 
     number: Number
     name: str
@@ -58,6 +59,8 @@ class SplitBoard(FileModel):
     flash_free_bytes: int
     ram_bytes: Count
     ram_free_bytes: int
+    predicted_flash_bytes: Count | None = None  # of the whole program, None where none was planned
+    predicted_ram_bytes: Count | None = None  # static, with the reserve of the stack
 
 
 class SplitSubModel(FileModel):
@@ -275,6 +278,16 @@ class SplitFile(FileModel):
             spent_s=split.spent_s,
             slices=SplitSlices.of(how) if how else None,
         )
+
+    def with_predictions(self, predicted: Mapping[int, PredictedMemory]) -> Self:
+        """Return the file with the memory that programs are expected to take, by number of the board."""
+        boards = (
+            board.model_copy(update={"predicted_flash_bytes": own.flash_bytes, "predicted_ram_bytes": own.ram_bytes})
+            if (own := predicted.get(board.number))
+            else board
+            for board in self.boards
+        )
+        return self.model_copy(update={"boards": tuple(boards)})
 
     @model_validator(mode="after")
     def _follows_from_assignment(self) -> Self:

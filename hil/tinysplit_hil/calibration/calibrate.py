@@ -13,7 +13,9 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit.calibration.conditions import compiler_version, firmware_sha256, target_of
+from tinysplit.build.compiler import compiler_version
+from tinysplit.calibration.code_bytes import code_costs
+from tinysplit.calibration.conditions import firmware_sha256, target_of
 from tinysplit.calibration.firmware_bytes import firmware_bytes
 from tinysplit.calibration.fit import Sample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
@@ -47,6 +49,7 @@ class OtherCosts(StrEnum):
     LINKS = "links"
     HAND_OFFS = "hand-offs"
     CODE_WAITS = "code-waits"
+    CODE = "code"
     FIRMWARE = "firmware"
 
 
@@ -208,6 +211,7 @@ def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, An
         OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(boards))),
         OtherCosts.HAND_OFFS: ("handoff", lambda: {c: fit_handoffs(measure_handoffs(b)) for c, b in boards.items()}),
         OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
+        OtherCosts.CODE: ("code", lambda: code_costs(all_networks(), [load_board(name) for name in CORE_BOARDS])),
         OtherCosts.FIRMWARE: ("firmware", firmware_bytes),
     }
     found = {}

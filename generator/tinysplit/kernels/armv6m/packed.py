@@ -17,9 +17,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.common.alignment import aligned
+from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.kernels.armv6m import common
+from tinysplit.kernels.armv6m.pixels import (
+    CHANNELS,
+    inputs_of,
+    is_pointwise,
+    padded_inputs,
+    pixels_code,
+    pixels_work,
+    windows_bytes,
+)
 from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, window_lead
@@ -31,8 +41,6 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
 
-CHANNELS = 4  # output channels computed together
-LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
 HALF_WORD = (1 << 16) - 1
 ORDERS = 300  # random orders of the inputs that are tried
 EXPECTED_ORDERS = 100  # before weights are quantized, where the number of groups is an estimate
@@ -40,7 +48,6 @@ EXPECTED_LARGEST = 127 * 31 / 32  # of a channel: its scale is rounded up, by 1/
 MOST_WEIGHTS = 5120  # of a layer with packed words in flash, which take more than twice the bytes
 MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM is slower
 FEW_PIXELS = 32
-PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
 
 Integers = NDArray[np.int64]
 
@@ -226,6 +233,17 @@ class Packed(OneWindow):
         most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
         return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
 
+    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
+        """See `Kernel.expected_weights_bytes`."""
+        inputs, unroll = padded_inputs(layer)
+        words = 4 + 2 * inputs + 2 * (inputs // unroll) * expected_groups(layer) + 4
+        return WORD_BYTES * words * layer.out_shape.channels // CHANNELS
+
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`."""
+        _, unroll = padded_inputs(layer)
+        return Code(pixels_code(layer, widths, unroll, expected_groups(layer), layer.out_shape.channels))
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Kernel.weights_bytes`."""
         return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
@@ -239,25 +257,6 @@ class Packed(OneWindow):
     def context(self, quantized: QuantizedLayer) -> PackedContext:
         """See `Kernel.context`."""
         return packed_context(quantized, quantized.layer.out_shape.channels, unpacks=False)
-
-
-def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
-    """Return the work of a kernel that goes over all output pixels `passes` times, each time for other channels.
-
-    Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them; `pixel`: output pixels, once a
-    pass; `buffered` outputs; and those of copying the windows (`common.windows_work`).
-    """
-    (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
-    blocks = pixels * layer.out_shape.channels // CHANNELS
-    copies = not is_pointwise(layer) or common.may_be_signed(layer, widths) or inputs != inputs_of(layer)
-    work = {
-        "pairs": blocks * inputs // 2,
-        "loop": blocks * inputs // unroll,
-        "block": blocks,
-        "pixel": pixels * passes,
-        "buffered": 0 if copies else layer.out_shape.size,
-    }
-    return work | (common.windows_work(layer, widths, passes) if copies else {})
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
@@ -296,37 +295,6 @@ def largest_block_bytes(layer: Layer) -> int:
     """Return the bytes of four channels' words if all groups had two inputs: biases, weights, offsets, factors."""
     inputs, _ = padded_inputs(layer)
     return 4 * (4 + 2 * inputs + inputs + 4)
-
-
-def is_pointwise(layer: Layer) -> bool:
-    """Return whether the windows of a layer are contiguous in its input, so that none has to be copied."""
-    if not isinstance(layer, Conv):
-        return True
-    window = layer.window
-    return window.elements == 1 and window.stride == (1, 1) and not window.is_clipped
-
-
-def inputs_of(layer: Layer) -> int:
-    """Return the number of inputs that an output sums up."""
-    return int(layer.parameters["weights"][0].size)
-
-
-def windows_bytes(layer: Layer, widths: Widths) -> int:
-    """Return the bytes that are read to copy the windows of all pixels."""
-    height, width, _ = layer.out_shape
-    return 0 if is_pointwise(layer) else height * width * inputs_of(layer) * widths.x // 8
-
-
-def padded_inputs(layer: Layer) -> tuple[int, int]:
-    """Return the inputs of an output, padded for the fastest inner loop, and how many of them an iteration takes."""
-    used = inputs_of(layer)
-    choices = [
-        (inputs, unroll)
-        for inputs in range(used + used % 2, used + LONGEST_UNROLL, 2)
-        for unroll in range(2, LONGEST_UNROLL + 1, 2)
-        if inputs % unroll == 0
-    ]
-    return min(choices, key=lambda choice: PAIR_CYCLES * choice[0] // 2 + LOOP_CYCLES * (choice[0] // choice[1]))
 
 
 def _padded(weights: Integers, inputs: int) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
 from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
@@ -27,6 +28,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 KERNEL = (3, 3)
 KERNEL_COLUMNS = (1, 0, 2)  # order in which a column of inputs is multiplied: the one that completes an output is last
 LONGEST_STRIDE = 2
+LARGEST_IMMEDIATE = 255  # of an addition
 WEIGHTS = KERNEL[0] * KERNEL[1]
 
 
@@ -132,6 +134,25 @@ class Sliding(Kernel):
             "signed": (layer.x_clamp.low < 0) * height * channels * layer.out_shape.width,
             "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
         }
+
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`.
+
+        Parts beside those of C: `kept` rows; `looped` outputs; `copied_values` in place of words, `halves` that may be
+        negative; a `far` output, which no instruction reaches.
+        """
+        window, bits = _window(layer), widths.x
+        own = {
+            "kept": max(0, KERNEL[0] - window.stride[0]),
+            "looped": _looped(layer) > 0,
+            "sliding_columns": window.stride[1] == 1,
+            "halves": layer.x_clamp.low < 0 and bits > common.BITS,
+            "copied_words": layer.in_shape.channels * bits // 8 % common.WORD_BYTES == 0,
+            "copied_signed": common.may_be_signed(layer, widths),
+            "far": layer.out_shape.channels * widths.y // 8 > LARGEST_IMMEDIATE,
+        }
+        parts = {**usual_code(layer, widths), **{part: float(count) for part, count in own.items()}}
+        return Code(parts, {"memmove": SharedFunction("memmove")})
 
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """See `Kernel.constants`."""

@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from tinysplit.kernels.armv6m import common
-from tinysplit.kernels.armv6m.packed import CHANNELS, HALF_WORD, Integers, inputs_of, may_pack
+from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, may_pack
+from tinysplit.kernels.armv6m.pixels import CHANNELS, inputs_of
 from tinysplit.kernels.armv6m.unpacked import MIDDLE, ORDER
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import Work

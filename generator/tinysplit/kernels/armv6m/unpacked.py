@@ -12,21 +12,25 @@ import numpy as np
 
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m.packed import (
-    CHANNELS,
     Block,
     Integers,
     PackedContext,
     Packing,
     expected_groups,
-    is_pointwise,
     largest_block_bytes,
     may_pack,
     packed_context,
+)
+from tinysplit.kernels.armv6m.pixels import (
+    CHANNELS,
+    is_pointwise,
     padded_inputs,
+    pixels_code,
     pixels_work,
     windows_bytes,
 )
 from tinysplit.kernels.base import Kernel
+from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
@@ -82,6 +86,11 @@ class Unpacked(Kernel):
         """See `Kernel.exact_work`: the weights decide how long groups are."""
         share = len(Packing.of(quantized).groups) / expected_groups(quantized.layer)
         return {**work, "group": share * work["group"], "unpacked_groups": share * work["unpacked_groups"]}
+
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`."""
+        (_, unroll), channels = padded_inputs(layer), CHANNELS * _blocks_at_once(layer)
+        return Code(pixels_code(layer, widths, unroll, expected_groups(layer), channels))
 
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
         """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""

@@ -9,16 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from tinysplit.kernels.armv6m import common
-from tinysplit.kernels.armv6m.packed import (
-    CHANNELS,
-    HALF_WORD,
-    Integers,
-    OneWindow,
-    PixelsContext,
-    inputs_of,
-    is_pointwise,
-    padded_inputs,
-)
+from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, OneWindow, PixelsContext
+from tinysplit.kernels.armv6m.pixels import CHANNELS, inputs_of, is_pointwise, padded_inputs, pixels_code
+from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import CORTEX_M0PLUS
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
@@ -46,6 +39,10 @@ class Wide(OneWindow):
         """See `Kernel.template`: that of `packed`, which extends `PixelsContext.pixels_template`."""
         return f"layers/packed/{layer.kind}.c.j2"
 
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`."""
+        return Code(pixels_code(layer, widths, _unroll(layer), 1, layer.out_shape.channels))
+
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 8-bit weights also take 16 bits
         """See `Kernel.weights_bytes`."""
         return layer.out_shape.channels * (4 + 4 + 2 * padded_inputs(layer)[0])
@@ -67,10 +64,7 @@ class Wide(OneWindow):
     def context(self, quantized: QuantizedLayer) -> PixelsContext:
         """See `Kernel.context`."""
         layer, has_factors = quantized.layer, common.has_factors(quantized)
-        inputs, unroll = padded_inputs(layer)
-        if unroll > LONGEST_UNROLL and unroll % 4 == 0:
-            unroll //= 2
-        used = inputs_of(layer)
+        inputs, used = padded_inputs(layer)[0], inputs_of(layer)
         copies = inputs != used or not is_pointwise(layer)
         return PixelsContext(
             copy=common.ValueCopy.of(quantized),
@@ -79,10 +73,16 @@ class Wide(OneWindow):
             element="int16_t",
             inputs=inputs,
             used_inputs=used,
-            unroll=unroll,
+            unroll=_unroll(layer),
             channels=layer.out_shape.channels,
             stream_words=4 + 2 * inputs + 4 * has_factors,
             copies_windows=copies,
             buffers_outputs=isinstance(layer, Conv) and not copies,
             unpacks=False,
         )
+
+
+def _unroll(layer: Layer) -> int:
+    """Return the inputs that an iteration of the inner loop takes."""
+    _, unroll = padded_inputs(layer)
+    return unroll // 2 if unroll > LONGEST_UNROLL and unroll % 4 == 0 else unroll

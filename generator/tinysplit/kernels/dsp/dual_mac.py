@@ -12,8 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
+from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, sum_of
+from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, two_pixels
 from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work, exactly_clamped
 from tinysplit.kernels.dsp.parts import Part, parts_of
 from tinysplit.kernels.dsp.strips import Strips
@@ -35,8 +37,6 @@ UNROLLED, LONG_UNROLLED = 12, 32  # pairs of values in an iteration of the inner
 GAP_BYTES = 4  # of code, between kernel rows
 PAIR_BYTES = 56  # of code, for a pair of values of two pixels (firmware/common/dsp_conv.c)
 BLOCK_BYTES = {"packed": 180, "wide": 200}  # of the rest of a block's code that is executed
-SHARED_CODE = "dsp_conv_"
-DESCRIPTION_BYTES = 112  # of a part, beside its weights
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of the address of a load instruction
@@ -176,8 +176,7 @@ class DualMac(Kernel):
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         """See `Kernel.context`."""
         epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
-        is_relu = weight_layout == "packed" and epilogue.is_narrow and not epilogue.is_capped
-        is_relu &= quantized.formats.y.zero_point == 0
+        is_relu = _is_relu(epilogue, weight_layout, quantized)
         constants, parts = self.constants(quantized), []
         for index, part in enumerate(parts_of(quantized.layer)):
             strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
@@ -190,12 +189,26 @@ class DualMac(Kernel):
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
                 has_own_pixels=strips.has_own_loop,
-                two=f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}",
+                two=two_pixels(strips, weight_layout, is_relu=is_relu),
                 body="DSP_CONV_RELU_TWO_BODY" if is_relu else "DSP_CONV_BODY",
             )
             parts.append(own)
         tail = _tail(epilogue, weight_layout, quantized)
         return DualMacContext(epilogue=epilogue, weight_layout=weight_layout, tail=tail, parts=tuple(parts))
+
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`."""
+        is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
+        is_relu = is_packed and layer.activation.low == 0
+        return conv_code(layer, widths, "packed" if is_packed else "wide", is_relu=is_relu, takes_any=False)
+
+    def exact_code(self, quantized: QuantizedLayer) -> Code:
+        """See `Kernel.exact_code`: weights and formats decide which functions are shared."""
+        widths, epilogue = Widths.of(quantized.formats), _epilogue(quantized)
+        weight_layout = "packed" if _shares_words(quantized) else "wide"
+        takes_any = _tail(epilogue, weight_layout, quantized) == "ANY"
+        is_relu = _is_relu(epilogue, weight_layout, quantized)
+        return conv_code(quantized.layer, widths, weight_layout, is_relu=is_relu, takes_any=takes_any)
 
     def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all
         """See `Kernel.template`: a fully connected layer is a convolution of a single pixel."""
@@ -208,6 +221,12 @@ def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     if _shares_words(quantized):
         return Epilogue.of(quantized, 8 * (channels % 2))
     return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
+
+
+def _is_relu(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> bool:
+    """Return whether outputs are bytes from 0 to 127 without a zero point."""
+    is_narrow = weight_layout == "packed" and epilogue.is_narrow and not epilogue.is_capped
+    return is_narrow and quantized.formats.y.zero_point == 0
 
 
 def _tail(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinysplit.kernels.base import Kernel, KernelContext
+from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped
@@ -161,6 +162,15 @@ class Planes(Kernel):
         """See `Kernel.shared_code`."""
         return SHARED_CODE
 
+    def code(self, layer: Layer, widths: Widths) -> Code:
+        """See `Kernel.code`: layers of the same shape and activation are expected to share all of it."""
+        shape = (layer.in_shape, layer.out_shape, _window(layer), widths, layer.activation)
+        return _code(layer, widths, sha256(repr(shape).encode()).hexdigest()[:8])
+
+    def exact_code(self, quantized: QuantizedLayer) -> Code:
+        """See `Kernel.exact_code`."""
+        return _code(quantized.layer, Widths.of(quantized.formats), _digest(quantized, _epilogue(quantized)))
+
     def context(self, quantized: QuantizedLayer) -> PlanesContext:
         """See `Kernel.context`."""
         layer, epilogue = quantized.layer, _epilogue(quantized)
@@ -172,6 +182,35 @@ class Planes(Kernel):
             pitch=_pitch(layer),
             is_wide=_is_wide(layer),
         )
+
+
+def _code(layer: Layer, widths: Widths, name: str) -> Code:
+    """Return the code of a layer whose functions have this name.
+
+    Parts beside those of C: `fours` of outputs in a row, unrolled on Cortex-M7 (`unrolled_fours`), and the `last` ones;
+    loops over `tiles`; kernel rows (`plane_rows`) and the words of one (`plane_words`); gathered `pairs`, and single
+    columns before and after them.
+    """
+    window, width = _window(layer), layer.out_shape.width
+    fours, columns = width // 4, layer.in_shape.width - window.pads.left % 2
+    own = {
+        "fours": fours > 0,
+        "unrolled_fours": fours * (1 < fours <= UNROLLED_FOURS),
+        "last": width % 4 > 0,
+        "single_last": width % 4 == 1,
+        "tiles": _tile_rows(layer) < layer.out_shape.height,
+        "any_width": _is_wide(layer),
+        "plane_rows": window.kernel[0],
+        "plane_words": (window.kernel[1] + 1) // 2,
+        "pairs": min(columns // 2, 4),
+        "column_before": window.pads.left % 2,
+        "column_behind": columns % 2,
+    }
+    parts = {**usual_code(layer, widths), **{part: float(count) for part, count in own.items()}}
+    kind = f"{SHARED_CODE}{widths.x}"
+    shared = {f"{SHARED_CODE}{name}": SharedFunction(kind, parts)}
+    tiled = ("dsp_planes_move_up",) if own["tiles"] else ()
+    return Code({}, shared | {each: SharedFunction(each) for each in ("dsp_planes_set", *tiled)})
 
 
 def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:

@@ -1,0 +1,94 @@
+"""Shapes, work and code of the Cortex-M0+ kernels that compute all channels of a window, four at a time."""
+
+from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.kernels.armv6m import common
+from tinysplit.kernels.code_parts import usual_code
+from tinysplit.kernels.cost_table import Work
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.conv import Conv
+from tinysplit.network.layers.window import layer_window
+
+CHANNELS = 4  # output channels computed together
+LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
+PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
+
+
+def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
+    """Return the work of a kernel that goes over all output pixels `passes` times, each time for other channels.
+
+    Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them; `pixel`: output pixels, once a
+    pass; `buffered` outputs; and those of copying the windows (`common.windows_work`).
+    """
+    (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
+    blocks = pixels * layer.out_shape.channels // CHANNELS
+    copies = copies_windows(layer, widths)
+    work = {
+        "pairs": blocks * inputs // 2,
+        "loop": blocks * inputs // unroll,
+        "block": blocks,
+        "pixel": pixels * passes,
+        "buffered": 0 if copies else layer.out_shape.size,
+    }
+    return work | (common.windows_work(layer, widths, passes) if copies else {})
+
+
+def pixels_code(layer: Layer, widths: Widths, unroll: int, groups: int, channels: int) -> Work:
+    """Return the parts of the code of a kernel in assembler that computes `channels` channels of a pixel at a time.
+
+    Parts beside those of C: `pairs` of inputs and `groups` of an iteration; `loop` where it is repeated; copied windows
+    (`copied`), with padding, of values in place of words, and of signed ones; `buffered` words of outputs, `passes`.
+    """
+    copies, signed = copies_windows(layer, widths), common.may_be_signed(layer, widths)
+    window, row_bytes = layer_window(layer), channels * widths.y // 8
+    is_partial = layer.in_shape.channels * widths.x // 8 % WORD_BYTES > 0
+    is_buffered = isinstance(layer, Conv) and not copies and channels == layer.out_shape.channels
+    own = {
+        "pairs": unroll // 2,
+        "groups": groups,
+        "looped": padded_inputs(layer)[0] > unroll,
+        "copied": copies,
+        "copied_padding": copies and window is not None and window.is_clipped,
+        "copied_columns": copies and window is not None and window.kernel[1] > 1,
+        "copied_values": copies and is_partial,
+        "copied_signed": copies and signed,
+        "buffered": is_buffered * (row_bytes // 16 + row_bytes % 16 // 4),
+        "passes": channels < layer.out_shape.channels,
+    }
+    return {**usual_code(layer, widths), **{part: float(count) for part, count in own.items()}}
+
+
+def copies_windows(layer: Layer, widths: Widths) -> bool:
+    """Return whether windows are expected to be copied to the scratch buffer, not read from the input."""
+    return not is_pointwise(layer) or common.may_be_signed(layer, widths) or padded_inputs(layer)[0] != inputs_of(layer)
+
+
+def is_pointwise(layer: Layer) -> bool:
+    """Return whether the windows of a layer are contiguous in its input, so that none has to be copied."""
+    if not isinstance(layer, Conv):
+        return True
+    window = layer.window
+    return window.elements == 1 and window.stride == (1, 1) and not window.is_clipped
+
+
+def inputs_of(layer: Layer) -> int:
+    """Return the number of inputs that an output sums up."""
+    return int(layer.parameters["weights"][0].size)
+
+
+def windows_bytes(layer: Layer, widths: Widths) -> int:
+    """Return the bytes that are read to copy the windows of all pixels."""
+    height, width, _ = layer.out_shape
+    return 0 if is_pointwise(layer) else height * width * inputs_of(layer) * widths.x // 8
+
+
+def padded_inputs(layer: Layer) -> tuple[int, int]:
+    """Return the inputs of an output, padded for the fastest inner loop, and how many of them an iteration takes."""
+    used = inputs_of(layer)
+    choices = [
+        (inputs, unroll)
+        for inputs in range(used + used % 2, used + LONGEST_UNROLL, 2)
+        for unroll in range(2, LONGEST_UNROLL + 1, 2)
+        if inputs % unroll == 0
+    ]
+    return min(choices, key=lambda choice: PAIR_CYCLES * choice[0] // 2 + LOOP_CYCLES * (choice[0] // choice[1]))

@@ -1,0 +1,59 @@
+"""The functions of firmware/common/dsp_conv.h that a layer of `dual_mac` needs, by which its code is predicted."""
+
+from collections.abc import Iterator
+
+from tinysplit.kernels.code_parts import Code, SharedFunction
+from tinysplit.kernels.dsp.parts import parts_of
+from tinysplit.kernels.dsp.strips import StripLayout, Strips
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.base import Layer
+
+SHARED_CODE = "dsp_conv_"
+DESCRIPTION_BYTES = 112  # of a part, beside its weights
+_WIDENED_ROWS = {StripLayout.ROWS, StripLayout.ROWS_TWICE}
+_PADDED = {*_WIDENED_ROWS, StripLayout.DILATED, StripLayout.SOME_CHANNELS}
+
+
+def two_pixels(strips: Strips, weight_layout: str, *, is_relu: bool) -> str:
+    """Return the name of the inner loop for two pixels."""
+    return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}"
+
+
+def conv_code(layer: Layer, widths: Widths, weight_layout: str, *, is_relu: bool, takes_any: bool) -> Code:
+    """Return the code of a layer; `takes_any` is that of outputs with any limits."""
+    shared: dict[str, SharedFunction] = {}
+    parts = parts_of(layer)
+    for part in parts:
+        strips = part.strips(widths.x // 8)
+        shared |= {name: SharedFunction(name) for name in _library(strips, weight_layout, takes_any=takes_any)}
+        if strips.pixels > 1:
+            name = two_pixels(strips, weight_layout, is_relu=is_relu)
+            own_loop = _own_loop(strips, weight_layout, is_relu=is_relu)
+            shared[name] = own_loop if strips.has_own_loop else SharedFunction(name)
+    own = {"parts": len(parts) - 1, "repeats": any(part.repeats > 1 for part in parts)}
+    return Code({name: float(count) for name, count in own.items()}, shared, len(parts) * DESCRIPTION_BYTES)
+
+
+def _own_loop(strips: Strips, weight_layout: str, *, is_relu: bool) -> SharedFunction:
+    """Return an inner loop that is generated: `pairs` one after the other, `gaps` between kernel rows; or a loop."""
+    kind = f"{SHARED_CODE}{weight_layout}{'_relu' if is_relu else ''}"
+    if not strips.is_short:
+        return SharedFunction(f"{kind}_loop")
+    rows = strips.kernel_rows
+    return SharedFunction(f"{kind}_short", {"pairs": float(rows * strips.pairs), "gaps": float(rows - 1)})
+
+
+def _library(strips: Strips, weight_layout: str, *, takes_any: bool) -> Iterator[str]:
+    """Yield the functions of the firmware library, with those that only these call."""
+    yield from (f"{SHARED_CODE}layer", "begin", "compute_rest")
+    yield f"{SHARED_CODE}fill_{strips.layout.value}"
+    yield strips.widen
+    if strips.layout in _WIDENED_ROWS:
+        yield "widen_rows"
+    if strips.layout in _PADDED:
+        yield "pad"
+    if strips.out_size[1] % 2:
+        yield f"{SHARED_CODE}{weight_layout}_one"
+    for is_used, count in ((strips.pixels > 1, "two"), (strips.out_size[1] % 2, "one")):
+        if takes_any and is_used:
+            yield f"{SHARED_CODE}{weight_layout}_any_of_{count}"

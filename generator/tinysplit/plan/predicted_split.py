@@ -1,0 +1,50 @@
+"""The memory that the programs of a split are expected to take, before weights and values have formats."""
+
+from collections.abc import Mapping, Sequence
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.plan.copies import plan_copies
+from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.predicted_memory import LayerProgram, PredictedMemory, Program
+from tinysplit.split.solution import Split
+
+
+def predict_split(
+    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+) -> Mapping[int, PredictedMemory]:
+    """Return the memory of every program by number of its board, without the copies of constants in idle RAM.
+
+    Which constants are copied depends on the formats. The errors are those of `make_plan`.
+    """
+    widths, assignments = BitWidths.of(graph, settings.bits), split.assignments
+    if split.distributions:
+        parts = distribute(graph, split.distributions, len(boards), widths)
+        graph, widths, assignments = parts, distributed_widths(graph, parts, widths), (parts.boards,)
+    optimize = split.optimize or settings.optimize
+    chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
+    plans = plan_copies(graph, widths, boards, split.problem, assignments, *chosen)
+    programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
+    return {number: program.predicted for number, program in programs}
+
+
+def _program(graph: Graph, widths: BitWidths, plan: Plan, board_plan: BoardPlan) -> Program:
+    layers: Mapping[int, LayerProgram] = {
+        number: _layer(graph, widths, board_plan, number)
+        for number in board_plan.layers
+        if not graph.layers[number].is_view
+    }
+    return Program(plan, board_plan, graph, layers)
+
+
+def _layer(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> LayerProgram:
+    """Return what a layer adds to a program; tiles share the constants of the first one."""
+    memory, own = board_plan.memory, widths.of_layer(graph.layers[number])
+    kernel, layer = memory.kernels[number], memory.layer(graph, number)
+    is_first = number == min(each for each in graph.siblings(number) if each in board_plan.layers)
+    weights_bytes = kernel.expected_weights_bytes(layer, own) if is_first else 0
+    return LayerProgram(kernel.cost_kind(layer), max(own.x, own.w), kernel.code(layer, own), weights_bytes)

@@ -1,0 +1,66 @@
+"""Memory that is predicted from plans: before and after weights and values have formats, and what it counts."""
+
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import example
+from tinysplit import pipeline
+from tinysplit.boards.catalog import load_board
+from tinysplit.calibration.project import plan_network
+from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.codegen.board_program import board_program, layer_sources
+from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.onnx_import import import_model
+from tinysplit.plan.predicted_memory import Program
+from tinysplit.plan.predicted_split import predict_split
+
+G0, F4 = "nucleo_g071rb", "nucleo_f401re"
+
+
+def programs(*names: str, settings: CostSettings | None = None) -> list[Program]:
+    """Return the programs of the example, divided into as many runs of layers as there are boards."""
+    quantized = quantize_randomly(import_model(example.MODEL), 8)[0]
+    count = len(quantized.layers)
+    assignment = tuple(number * len(names) // count for number in range(count))
+    plan = plan_network(quantized, list(map(load_board, names)), assignment, settings or CostSettings()).plan
+    sources = layer_sources(quantized, plan)
+    return [board_program(quantized, plan, own, sources) for own in plan.boards]
+
+
+def test_arena_buffers_and_vectors_are_known() -> None:
+    (alone,) = programs(G0)
+    vectors = 16 + 31  # RM0444, table of vectors: positions 0 to 30
+    assert alone.known.flash_bytes == 4 * vectors + len("tiny_cnn" + G0 + alone.board_plan.board.device.name)
+    assert alone.known.ram_bytes == alone.board_plan.arena_bytes
+    first, second = programs(G0, F4)
+    for linked in (first, second):
+        assert linked.known.ram_bytes == linked.board_plan.arena_bytes + 256 + 2 * 128  # ring and chunks of DMA
+
+
+def test_entries_of_tables_are_counted() -> None:
+    first, second = programs(G0, F4)
+    assert (first.parts["steps"], second.parts["steps"]) == (4 + 2, 3 + 2)  # input or output, and a transfer
+    assert (first.parts["only_sending"], second.parts["only_receiving"]) == (1, 1)
+    assert first.parts["transfers"] == second.parts["transfers"] == 1
+    assert first.parts["links_dma"] == first.parts["host_tinysplit_linked"] == 1
+    assert replace(first, host=HostProtocol.MLPERF).parts["host_mlperf_linked"] == 1
+
+
+def test_links_and_more_layers_take_flash() -> None:
+    (alone,), (first, _) = programs(G0), programs(G0, G0)
+    fewer = replace(alone, layers={number: alone.layers[number] for number in first.layers})
+    assert fewer.predicted.flash_bytes < alone.predicted.flash_bytes
+    assert fewer.predicted.flash_bytes + 10_000 < first.predicted.flash_bytes
+
+
+@pytest.mark.parametrize("name", [G0, F4, "nucleo_h743zi"])
+def test_a_split_is_predicted_before_there_are_formats(name: str) -> None:
+    context = pipeline.Context.load(example.MODEL, (name,), CostSettings(), Console(quiet=True))
+    split = pipeline.split_network(context, pipeline.Search())
+    predicted = predict_split(context.graph, context.boards, split, context.settings)
+    (exact,) = programs(name)
+    assert predicted[1].flash_bytes == pytest.approx(exact.predicted.flash_bytes, rel=0.02, abs=256)
+    assert predicted[1].ram_bytes <= exact.predicted.ram_bytes  # without copies of constants
