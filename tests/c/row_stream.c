@@ -30,7 +30,7 @@ static const row_stream_t gives_directly = {.output = &direct, .out_row_bytes = 
 
 /* What the link and the schedule do. */
 static uint32_t received, mismatches, accepted, failed, ready, waits;
-static int accepts, queued, sent_as_a_whole;
+static int accepts, queued, sent_as_a_whole, records;
 static bool is_free, has_ended, is_full;
 static const network_transfer_t *arriving;
 
@@ -39,7 +39,7 @@ static uint8_t value(uint32_t at) { return (uint8_t)(at * 7u + 1u); }
 static void begin(void) {
   memset(network_arena, UNTOUCHED, sizeof network_arena);
   received = mismatches = accepted = failed = ready = waits = 0;
-  accepts = queued = sent_as_a_whole = 0;
+  accepts = queued = sent_as_a_whole = records = 0;
   is_free = true;
   has_ended = is_full = false;
   arriving = NULL;
@@ -96,6 +96,7 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
   (void)ticks;
   (void)repeats;
   assert(record == arriving->record);
+  records++;
 }
 void run_fail(uint8_t code, uint32_t detail) {
   (void)detail;
@@ -135,7 +136,7 @@ static void rows_arrive_as_they_are_awaited(void) {
   row_stream_await(1000); /* all that there are */
   assert(has_bytes(0, 0, TENSOR) && accepts == 1 && accepted == run_inference + 1);
   row_stream_end();
-  assert(accepts == 1 && failed == 0);
+  assert(accepts == 1 && failed == 0 && records == 1);
 }
 
 static void the_end_of_a_tensor_does_not_wait_for_the_layer(void) {
@@ -186,7 +187,7 @@ static void without_a_buffer_rows_arrive_in_the_arena(void) {
   row_stream_await(2);
   assert(received == BLOCK);
   row_stream_end();
-  assert(accepts == 1 && has_bytes(0, 0, TENSOR));
+  assert(accepts == 1 && has_bytes(0, 0, TENSOR) && records == 0);
 }
 
 static void rows_of_a_wrong_tensor_end_the_run(void) {
