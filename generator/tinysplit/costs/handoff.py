@@ -1,15 +1,18 @@
 """What tensors take from links, host ports and CPUs: the parts of a transfer in the generated firmware."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import answer_seconds, check_bauds, host_line_seconds, reply_seconds, wire_seconds
-from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
+
+TICKS_PER_S = 1000  # of the firmware while it waits
 
 
 def handoff_of(
@@ -26,31 +29,38 @@ def handoff_of(
     The first link UART of a board is used, with DMA unless chosen otherwise. Raises UsageError for impossible rates.
     """
     check_bauds(boards, settings)
-    driver = settings.driver or LinkDriver.DMA
+    driver, costs = settings.driver or LinkDriver.DMA, table.handoff
 
     def wire_s(n_bytes: int) -> DeviceTable:
         return _by_pair(boards, settings, lambda uart, baud: wire_seconds(n_bytes, uart, baud, bits_per_byte))
 
-    def cpu_s(tensors: Sequence[int], cycles: Callable[[HandoffCosts, int], float]) -> DeviceTable:
-        return tuple(
-            tuple(cycles(table.handoff[board.device.core], n_bytes) / board.clock.core_hz for board in boards)
-            for n_bytes in tensors
-        )
-
+    cpu_s = partial(_cpu_seconds, boards)
     return Handoff(
         wire_s=tuple(map(wire_s, out_bytes)),
         reply_s=_by_pair(boards, settings, lambda uart, baud: reply_seconds(uart, baud, bits_per_byte)),
-        copy_s=cpu_s((*out_bytes, in_bytes), lambda costs, n_bytes: costs.copying * n_bytes),
+        copy_s=cpu_s((*out_bytes, in_bytes), lambda core, n_bytes: costs[core].copying * n_bytes),
         send_s=(
-            *cpu_s(out_bytes, lambda costs, n_bytes: costs.sent(n_bytes, driver)),
-            *cpu_s(out_bytes[-1:], lambda costs, n_bytes: costs.read(n_bytes)),
+            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].sent(n_bytes, driver)),
+            *cpu_s(out_bytes[-1:], lambda core, n_bytes: costs[core].read(n_bytes)),
         ),
         receive_s=(
-            *cpu_s(out_bytes, lambda costs, n_bytes: costs.received(n_bytes, driver)),
-            *cpu_s((in_bytes,), lambda costs, n_bytes: costs.fed(n_bytes)),
+            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].received(n_bytes, driver)),
+            *cpu_s((in_bytes,), lambda core, n_bytes: costs[core].fed(n_bytes)),
         ),
         overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
+        wake_s=cpu_s(
+            (*(n_bytes * (driver is LinkDriver.INTERRUPT) for n_bytes in out_bytes), in_bytes),
+            lambda core, n_bytes: costs[core].wake * n_bytes,
+        ),
+        tick_shares=tuple(costs[board.device.core].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
+    )
+
+
+def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callable[[str, int], float]) -> DeviceTable:
+    """Return seconds by tensor and board; `cycles` are those of a core for a tensor of so many bytes."""
+    return tuple(
+        tuple(cycles(each.device.core, n_bytes) / each.clock.core_hz for each in boards) for n_bytes in tensors
     )
 
 
@@ -66,7 +76,8 @@ def direct_seconds(
 
     They end with the acknowledgement, and with the copies between buffers and arenas.
     """
-    answer_s = _by_pair(boards, settings, lambda uart, baud: answer_seconds(uart, baud, bits_per_byte))
+    driver = settings.driver or LinkDriver.DMA
+    answer_s = _by_pair(boards, settings, lambda uart, baud: answer_seconds(uart, baud, bits_per_byte, driver))
     numbers = range(len(boards))
 
     def cpu_s(layer: int, i: int, h: int) -> float:

@@ -37,16 +37,20 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
     return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
 
 
-def answer_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the last bit of a tensor to the last bit of its acknowledgement.
+def answer_seconds(
+    sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE, driver: LinkDriver = LinkDriver.DMA
+) -> float:
+    """Return the seconds from the last bit of a tensor to the last bit of its acknowledgement, which `sender` sends.
 
-    The receiver, which may sleep, learns of the end by an idle line of one byte.
+    It learns of the tensor's end by an idle line of one byte, unless every byte interrupts or it polls.
     """
-    return reply_seconds(sender, baud, bits_per_byte) + bits_per_byte / sender.actual_baud(baud)
+    waits_for_idle = driver is LinkDriver.DMA or (driver is LinkDriver.INTERRUPT and sender.has_fifo)
+    idle_s = bits_per_byte / sender.actual_baud(baud) if waits_for_idle else 0.0
+    return reply_seconds(sender, baud, bits_per_byte) + idle_s
 
 
 def link_seconds(n_bytes: int, sender: Uart, receiver: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement.
+    """Return the seconds from the first bit of a tensor to the last bit of its acknowledgement, by DMA.
 
     They are the same on a half-duplex link: nothing comes back before the end of the tensor (docs/protocol.md, Links).
     """

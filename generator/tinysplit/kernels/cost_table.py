@@ -12,6 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
@@ -77,7 +78,9 @@ class HandoffCosts(FileModel):
 
     Of each frame of a tensor on a link at either end, with its share of replies; of the network's input from the host
     and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
-    received, by link driver, of the network's input (`feeding`) and of its output (`reading`).
+    received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Of a core that sleeps
+    while it waits: of each millisecond (`tick`), and what a byte's interrupt takes beyond that of a computing core
+    (`wake`).
     """
 
     frame: NonNegativeFloat
@@ -88,14 +91,19 @@ class HandoffCosts(FileModel):
     receiving: dict[str, NonNegativeFloat]
     feeding: NonNegativeFloat
     reading: NonNegativeFloat
+    tick: NonNegativeFloat
+    wake: NonNegativeFloat
 
     def sent(self, n_bytes: int, driver: str) -> float:
         """Return the cycles of sending a tensor; a driver without costs works only while its board waits."""
-        return frames_of(n_bytes) * self.frame + self.sending.get(driver, 0.0) * n_bytes
+        return self._message(n_bytes, self.sending.get(driver, 0.0))
 
     def received(self, n_bytes: int, driver: str) -> float:
         """Return the cycles of receiving a tensor."""
-        return frames_of(n_bytes) * self.frame + self.receiving.get(driver, 0.0) * n_bytes
+        return self._message(n_bytes, self.receiving.get(driver, 0.0))
+
+    def _message(self, n_bytes: int, cycles_per_byte: float) -> float:
+        return MessageCycles(frames_of(n_bytes) * self.frame, cycles_per_byte).of(n_bytes)
 
     def fed(self, n_bytes: int) -> float:
         """Return the cycles of taking the network's input from the host."""

@@ -29,7 +29,8 @@ def wire_of(project: Project, cut: ProjectCut) -> Wire:
     for number, name in zip(link.boards, link.uarts, strict=True):
         uarts[number] = next(uart for uart in _board(project.board(number).name).link_uarts if uart.name == name)
     tensor_s = wire_seconds(cut.payload_bytes, uarts[cut.from_board], link.baud)
-    return Wire(tensor_s, answer_seconds(uarts[cut.to_board], link.baud))
+    driver = link.drivers[link.boards.index(cut.to_board)]
+    return Wire(tensor_s, answer_seconds(uarts[cut.to_board], link.baud, driver=driver))
 
 
 @cache

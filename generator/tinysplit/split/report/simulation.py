@@ -14,8 +14,7 @@ from tinysplit.split.simulation.results import BoardTimes, Buffers, Simulated
 
 _WAITING = {
     Waiting.POLL: "poll while they wait",
-    Waiting.FIRMWARE: "sleep between inferences, as the firmware does",
-    Waiting.SLEEP: "sleep while they wait",
+    Waiting.SLEEP: "sleep while they wait, as the firmware does",
 }
 
 
