@@ -183,11 +183,11 @@ def powered(found: Simulated, problem: Problem) -> Sequence[float]:
 def test_power_by_hand() -> None:
     device = replace(pipeline(ROOMY, 2.0).devices[0], run_w=2.0, transfer_w=1.5, idle_w=0.5)
     times = BoardTimes(0, computing_s=4.0, moving_s=2.0, awake_s=1.0)
-    assert board_w(times, device, 10.0, Waiting.SLEEP) == pytest.approx((5 * 2 + 2 * 1.5 + 3 * 0.5) / 10)
+    assert board_w(times, device, 10.0, Waiting.SLEEP) == pytest.approx((7 * 2 + 3 * 0.5) / 10)
     ticking = replace(times, tick_share=0.1)
-    assert board_w(ticking, device, 10.0, Waiting.SLEEP) == pytest.approx((5.3 * 2 + 2 * 1.5 + 2.7 * 0.5) / 10)
-    assert board_w(times, device, 10.0, Waiting.POLL) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
-    assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
+    assert board_w(ticking, device, 10.0, Waiting.SLEEP) == pytest.approx((7.3 * 2 + 2.7 * 0.5) / 10)
+    assert board_w(times, device, 10.0, Waiting.POLL) == pytest.approx(2)
+    assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx(2)
 
 
 def test_boards_sleep_but_for_acknowledgements() -> None:

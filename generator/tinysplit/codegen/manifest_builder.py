@@ -153,6 +153,7 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
+    limits = plan.problem.devices[board_plan.index]
     return ProjectBoard(
         number=number,
         name=board.name,
@@ -168,6 +169,8 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) ->
         core_hz=board.clock.core_hz,
         takes_input=board_plan.takes_input,
         gives_output=plan.output_board == board_plan.index,
+        run_w=limits.run_w or None,
+        idle_w=limits.idle_w if limits.run_w else None,
     )
 
 

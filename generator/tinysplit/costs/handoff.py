@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 
-from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.board import Board, Power, Uart
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import answer_seconds, check_bauds, host_line_seconds, reply_seconds, wire_seconds
 from tinysplit.kernels.cost_table import CycleTable
@@ -55,6 +56,20 @@ def handoff_of(
         ),
         tick_shares=tuple(costs[board.device.core].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
     )
+
+
+def transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
+    """Return the mean power of a board in W while a tensor crosses a link at its end, at `baud` or less.
+
+    It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
+    """
+    driver = driver or LinkDriver.DMA
+    if baud is None or driver is LinkDriver.POLLING:
+        return power.run_w
+    costs, n_bytes = table.handoff[board.device.core], LINK_PAYLOAD_BYTES
+    cycles = max(costs.sent(n_bytes, driver), costs.received(n_bytes, driver)) + costs.copying * n_bytes
+    share = cycles / board.clock.core_hz * baud / (BITS_PER_BYTE * line_bytes_of(n_bytes))
+    return power.idle_w + min(1.0, share) * (power.run_w - power.idle_w)
 
 
 def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callable[[str, int], float]) -> DeviceTable:

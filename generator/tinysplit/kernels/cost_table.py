@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
@@ -131,6 +131,16 @@ class LinkCosts(FileModel):
         return self.receiving + self.last_frame * last_frame_of(n_bytes) + self.joining * (frames_of(n_bytes) > 1)
 
 
+class MeasuredCurrents(FileModel):
+    """Mean currents of a board in mA, of all that was measured: see `calibration/power_trace.py`."""
+
+    run_ma: NonNegativeFloat
+    sleep_ma: NonNegativeFloat
+    transfer_ma: NonNegativeFloat | None = None  # while a tensor crosses a link
+    samples: NonNegativeInt
+    source: str  # name of the file
+
+
 class Target(FileModel):
     """What the costs of a core were measured on: a board, its core clock, and its memory.
 
@@ -157,6 +167,7 @@ class CycleTable(FileModel):
     link: dict[str, LinkCosts]  # by core
     handoff: dict[str, HandoffCosts]  # by core
     code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
+    currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
         """Return the costs of a kind of layer, None if it was not measured."""

@@ -210,6 +210,8 @@ class ProjectBoard(FileModel):
     has_markers: bool = False  # pins that are high while a layer or a transfer runs
     takes_input: bool = False  # of the network, from the host
     gives_output: bool = False  # of the network, to the host
+    run_w: float | None = None  # of the MCU; None: its currents are not known
+    idle_w: float | None = None  # in Sleep mode
 
     @property
     def title(self) -> str:
