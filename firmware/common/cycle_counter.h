@@ -1,5 +1,5 @@
-/* A free-running counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. It stops while a core with
- * DWT sleeps.
+/* A free-running counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. DWT stops while the core
+ * sleeps, and is set forward behind that (ticker_sleep).
  */
 #ifndef CYCLE_COUNTER_H
 #define CYCLE_COUNTER_H
@@ -9,10 +9,10 @@
 /* The counter itself: 32 bits, which wrap around. */
 #ifdef DWT
 static inline uint32_t cycle_counter_low(void) { return DWT->CYCCNT; }
-enum { CYCLE_COUNTER_SLEEPS = 1 };
+static inline void cycle_counter_set_forward(uint32_t low) { DWT->CYCCNT = low; }
 #else
 static inline uint32_t cycle_counter_low(void) { return TIM2->CNT; }
-enum { CYCLE_COUNTER_SLEEPS = 0 };
+static inline void cycle_counter_set_forward(uint32_t low) { (void)low; /* it has counted */ }
 #endif
 
 void cycle_counter_begin(void);

@@ -204,6 +204,9 @@ uint32_t link_received_prefix(const link_t *link, uint8_t channel);
 /* In: how often all bytes of the tensor had arrived and did not match its CRC, so that they came again. */
 uint32_t link_mismatches(const link_t *link, uint8_t channel);
 
+/* Out: whether all bytes of a tensor have been filled, and its acknowledgement is to come. */
+bool link_awaits_answer(const link_t *link);
+
 link_channel_state_t link_channel_state(const link_t *link, uint8_t channel);
 
 /* Asks whether the peer is there, if nothing has been heard since the last call; a bad answer comes as an event. For a

@@ -26,6 +26,15 @@ bool link_out_has_data(const link_t *link, uint8_t index) {
          ((channel->flags & HAS_REPEATS) || channel->position < may_leave(link_plan(link, index), channel));
 }
 
+bool link_awaits_answer(const link_t *link) {
+  for (uint8_t i = 0; i < link->settings->channel_count; i++) {
+    bool is_moving = link_plan(link, i)->is_out && link_at(link, i)->state == LINK_MOVING;
+    bool is_filled = link_at(link, i)->position == link_plan(link, i)->bytes && !link_out_has_data(link, i);
+    if (is_moving && is_filled) return true;
+  }
+  return false;
+}
+
 static void begin_tensor(link_t *link, uint8_t index) {
   const link_channel_plan_t *plan = link_plan(link, index);
   link_channel_t *channel = link_at(link, index);

@@ -37,6 +37,11 @@ void link_parser_reset(link_parser_t *parser) {
 
 bool link_parser_is_hunting(const link_parser_t *parser) { return parser->state == HUNTING; }
 
+uint32_t link_parser_left(const link_parser_t *parser) {
+  if (link_parser_is_hunting(parser)) return 0;
+  return (uint32_t)parser->left + parser->segment + LINK_CRC_BYTES;
+}
+
 bool link_parser_end(link_parser_t *parser) {
   bool is_cut_off = parser->state > IN_HEADER;
   link_parser_reset(parser);

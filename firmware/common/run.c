@@ -1,6 +1,5 @@
 #include "run.h"
 
-#include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
 #include "network.h"
@@ -19,6 +18,7 @@ static volatile uint8_t pending_type; /* of `pending` */
 static volatile uint32_t joining;
 static volatile bool has_failed;
 static volatile bool is_waiting;
+static volatile bool has_changed;
 
 void run_request(const run_request_t *request) {
   uint32_t lock = interrupts_lock();
@@ -82,28 +82,19 @@ void run_stop(void) { run_state = RUN_STOPPED; }
 /* Interrupts are masked: one that comes before WFI stays pending and ends it at once, so that none is missed. It is
  * served between the unlock and the next test.
  */
-static void sleep_unless(bool (*is_over)(const void *), const void *what) {
+static bool sleep_unless(bool (*is_over)(const void *), const void *what) {
   uint32_t lock = interrupts_lock();
-  if (!is_over(what) && !run_has_ended()) {
-    __DSB();
-    __WFI();
-  }
+  bool may_sleep = !has_changed && !run_has_ended() && !is_over(what);
+  if (may_sleep) ticker_sleep();
   interrupts_unlock(lock);
   __ISB();
+  return may_sleep;
 }
 
-/* As long as a sleep at most, which the ticker ends. */
-static void stay_awake(bool (*is_over)(const void *), const void *what) {
+/* Every byte of the host wakes the core: it sleeps again at once, for a millisecond at most. */
+static void sleep_until_change(bool (*is_over)(const void *), const void *what) {
   uint32_t start = ticker_ms;
-  while (ticker_ms == start && !is_over(what) && !run_has_ended()) continue;
-}
-
-static void rest_until(bool (*is_over)(const void *), const void *what) {
-  if (CYCLE_COUNTER_SLEEPS && times_keep_clock) {
-    stay_awake(is_over, what);
-  } else {
-    sleep_unless(is_over, what);
-  }
+  while (ticker_ms == start && sleep_unless(is_over, what)) continue;
 }
 
 /* Once a millisecond: the ticker interrupts every wait, so a wait that does not come here hangs. */
@@ -115,6 +106,8 @@ static void keep_alive(void) {
 }
 
 bool run_needs_ticker(void) { return is_waiting || network_has_long_layers; }
+
+void run_look_again(void) { has_changed = true; }
 
 bool run_is_waiting(void) { return is_waiting; }
 
@@ -128,9 +121,10 @@ bool run_wait(bool (*is_over)(const void *), const void *what) {
   is_waiting = true;
   ticker_start();
   while (!run_has_ended() && !is_over(what)) {
+    has_changed = false;
     bool may_sleep = run_on_wait();
     keep_alive();
-    if (may_sleep) rest_until(is_over, what);
+    if (may_sleep) sleep_until_change(is_over, what);
   }
   is_waiting = false;
   if (run_has_ended()) return false;

@@ -46,6 +46,9 @@ bool run_has_ended(void);
 /* Whether the ticker is to stay on: while waiting, and while a layer runs during which the cycle counter may wrap. */
 bool run_needs_ticker(void);
 
+/* From interrupts: run_on_wait is to be called again. */
+void run_look_again(void);
+
 /* Whether a step waits. */
 bool run_is_waiting(void);
 
@@ -58,7 +61,7 @@ uint32_t run_take_join(void);
 void run_begin(uint32_t number);
 void run_stop(void);
 
-/* Waits until `is_over`; false when the run has ended before. Sleeps before the first step of an inference. */
+/* Waits until `is_over`; false when the run has ended before. Sleeps meanwhile, unless run_on_wait says no. */
 bool run_wait(bool (*is_over)(const void *), const void *what);
 
 /* Defined by host.c: a failure or a warning. */

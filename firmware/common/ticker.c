@@ -1,6 +1,7 @@
 #include "ticker.h"
 
 #include "clock.h"
+#include "cycle_counter.h"
 #include "device.h"
 #include "interrupts.h"
 
@@ -24,6 +25,19 @@ void ticker_start(void) {
 void ticker_stop(void) {
   is_on = false;
   SysTick->CTRL = 0;
+}
+
+uint32_t ticker_left(void) { return SysTick->VAL; }
+
+/* SysTick counts core cycles down, also in Sleep mode, and ends it before it has counted a whole period. */
+void ticker_sleep(void) {
+  uint32_t left = SysTick->VAL;
+  uint32_t counted = cycle_counter_low();
+  __DSB();
+  __WFI();
+  uint32_t now = SysTick->VAL;
+  uint32_t cycles = left >= now ? left - now : left + SysTick->LOAD + 1u - now;
+  cycle_counter_set_forward(counted + cycles);
 }
 
 /* A millisecond that has ended while interrupts are masked is not counted in ticker_ms yet. The counter counts down; it

@@ -19,6 +19,13 @@ void ticker_begin(void);
 void ticker_start(void);
 void ticker_stop(void);
 
+/* Core cycles until its next interrupt, while it is on. */
+uint32_t ticker_left(void);
+
+/* Sleeps until an interrupt is pending, a millisecond at most. To be called with interrupts masked, and while it is on;
+ * the cycle counter has the time asleep before any handler reads it. */
+void ticker_sleep(void);
+
 /* Microseconds for which it was on; wraps around. */
 uint32_t ticker_us(void);
 

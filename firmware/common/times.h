@@ -11,8 +11,8 @@ void times_clear(void);
 /* Fills a record; ticks beyond 32 bits lose their lowest bits. */
 void times_set(uint32_t record, uint64_t ticks, uint32_t repeats);
 
-/* Set by the host until the next run: a core whose cycle counter stops in sleep does not sleep, and times_note_end
- * notes when a step has ended (network_ended), and what of its time the links have taken (network_link_ticks).
+/* Set by the host until the next run: times_note_end notes when a step has ended (network_ended), and what of its time
+ * the links have taken (network_link_ticks).
  */
 extern volatile bool times_keep_clock;
 

@@ -85,6 +85,7 @@ void transfers_interrupt(uint32_t link) {
   uint32_t start = cycle_counter_low();
   uart_link_interrupt(&board_link_uarts[link]);
   if (link_is_busy(&board_links[link])) ticker_start();
+  run_look_again();
   if (times_keep_clock) times_link_ticks += cycle_counter_low() - start;
 }
 
@@ -109,22 +110,27 @@ void transfers_tick(void) {
   }
 }
 
-static bool is_sending(void) {
-  for (uint32_t i = 0; i < network_transfer_count; i++) {
-    const network_transfer_t *transfer = &network_transfers[i];
-    bool is_moving = link_channel_state(&board_links[transfer->link], transfer->channel) == LINK_MOVING;
-    if (is_moving && is_sent(transfer)) return true;
-  }
-  return false;
+/* Whether `bytes` cross the line before the ticker ends a sleep. */
+static bool is_soon(const link_t *link, uint32_t bytes) {
+  return bytes * LINK_BITS_PER_BYTE * (clock_core_hz / link->settings->baud) < ticker_left();
 }
 
-/* Sleep stops the cycle counter (DWT) of real parts, which has to count inside an inference and while a tensor leaves;
- * a board that only receives sleeps until the line is idle.
+/* The end of a frame interrupts when the line is idle behind it, or when more has come. To see it at once, a sender
+ * stays awake from the last byte of its tensor to the acknowledgement, and a board inside an inference before the end
+ * of a frame, of which it may need rows.
  */
+static bool is_frame_ending(uint32_t i) {
+  const link_t *link = &board_links[i];
+  if (link_awaits_answer(link) && uart_link_left(&board_link_uarts[i]) == 0) return true;
+  uint32_t left = run_state == RUN_RUNNING ? link_parser_left(&link->parser) : 0;
+  return left > 0 && is_soon(link, left);
+}
+
 bool transfers_poll(void) {
-  for (uint32_t i = 0; i < board_link_count; i++) poll_port(&board_link_uarts[i]);
-  bool may_sleep = board_link_uarts[0].settings->driver != UART_LINK_POLLING && run_state != RUN_RUNNING;
-  return may_sleep && !is_sending();
+  bool may_sleep = board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+  for (uint32_t i = 0; i < board_link_count; i++) may_sleep = may_sleep && !is_frame_ending(i);
+  for (uint32_t i = 0; !may_sleep && i < board_link_count; i++) poll_port(&board_link_uarts[i]);
+  return may_sleep;
 }
 
 uint32_t transfers_repeats(void) {

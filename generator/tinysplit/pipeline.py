@@ -50,7 +50,7 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front, SecondObjective
 from tinysplit.split.pareto import pareto_front as front_of
-from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, Placement, simulate_arrivals
 from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
@@ -259,9 +259,12 @@ def describe_split(context: Context, split: Split, widths: BitWidths | None = No
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
     """Find the Pareto front of latency and energy or throughput.
 
-    Raises CheckFailedError where no split is feasible or none was found in time.
+    Raises CheckFailedError where no split is feasible or none was found in time, InputError for energy where the
+    currents of a board are not known.
     """
     problem = make_problem(context.graph, context.boards, context.settings)
+    if against is SecondObjective.ENERGY:
+        check_currents(problem.devices)
     with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
         return front_of(problem, against, _solver(context, search), search.time_limit_s)
 

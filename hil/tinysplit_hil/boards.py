@@ -1,7 +1,7 @@
 """The boards of a project on a rig: checked, started together in a run, and watched while it lasts."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import reduce
 
@@ -10,6 +10,7 @@ from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_HELLO_BYTES, LI
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
+from tinysplit_hil.energy.account import Accounts
 from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
@@ -35,6 +36,7 @@ class Boards:
     def __init__(self, project: Project, rig: Rig) -> None:
         self.project = project
         self.clock = rig.clock
+        self._rig = rig
         self._first_run = secrets.randbelow(RUNS) if rig.kind == "real" else 0
         self.clients = rig.clients(project)
         self.identities: dict[int, Identity] = {}
@@ -46,6 +48,15 @@ class Boards:
         input_bytes = max(identity.input_bytes for identity in self.identities.values())
         input_s = input_bytes * BITS_PER_BYTE / self.project.host_baud
         return TIMEOUT_FACTOR * (self.project.estimated_l_s + self.project.estimated_t_s + input_s) + LINK_TIMEOUT_S
+
+    def accounts(self) -> Accounts:
+        """Return the cycles of virtual boards until now; none of real boards, which keep no account."""
+        return self._rig.accounts() if self._rig.accounts else {}
+
+    @property
+    def core_hz(self) -> Mapping[int, int]:
+        """Core clocks by board number."""
+        return {number: identity.core_hz for number, identity in self.identities.items()}
 
     def check(self) -> None:
         """Identify all boards. Raises ToolError unless each runs the firmware that was generated for it."""

@@ -10,8 +10,10 @@ import numpy as np
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.common.tables import counted
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
+from tinysplit_hil.energy.account import activities_between, mean_activities
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.statistics import Statistics
@@ -74,15 +76,20 @@ class Measurement:
     i_s: Statistics
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
+    activities: tuple[BoardActivity, ...] = ()  # of an inference of the slowest copy; none of real boards
 
 
 @dataclass(frozen=True)
 class _Inference:
-    """One inference: its output, I in seconds, and the time records of its boards, by number."""
+    """One inference: its output, I in seconds, and the time records and the activity of its boards, by number.
+
+    The activity is that from the first byte of the input until the output was read.
+    """
 
     output: bytes
     i_s: float
     records: Mapping[int, Sequence[TimeRecord]]
+    activities: tuple[BoardActivity, ...]
 
 
 def measure(
@@ -179,6 +186,7 @@ def _measurement(
         i_s=Statistics.of([inference.i_s for inference in of_copies[slowest]]),
         failures=tuple(failures),
         not_run=n_samples - len(done) - len(failures),
+        activities=mean_activities([inference.activities for inference in of_copies[slowest]], slowest),
     )
 
 
@@ -207,10 +215,12 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
+        before = boards.accounts()
         output, i_s = _infer(boards, pipeline, data)
+        activities = activities_between(before, boards.accounts(), boards.core_hz)
         records = read_times(boards, pipeline)
         boards.check_flash()
-        return _Inference(output, i_s, records)
+        return _Inference(output, i_s, records, activities)
     except ToolError as error:
         raise boards.explain(error) from None
 

@@ -7,6 +7,7 @@ from zlib import crc32
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
+from tinysplit_hil.energy.report import Energy
 from tinysplit_hil.measure import Failure, Measurement
 from tinysplit_hil.outputs import OutputCheck
 from tinysplit_hil.protocol import StackUse
@@ -68,6 +69,18 @@ class MeasureReport:
         return Latency(l_s, t_s, l_s + t_s - own.i_s.mean if self.project.overlaps else 0.0)
 
     @property
+    def energies(self) -> tuple[tuple[str, Energy], ...]:
+        """Energy of one inference on boards at rest, and, of a stream, of one among many; each with its title."""
+        project = self.project
+        alone = Energy(project, project.estimated_alone, self.measurement.activities)
+        if self.stream is None:
+            return (("one alone", alone),)
+        return ("one alone", alone), (
+            "in a stream",
+            Energy(project, project.estimated_in_stream, self.stream.activities),
+        )
+
+    @property
     def failures(self) -> tuple[Failure, ...]:
         """Samples that the boards gave no output for, in either mode."""
         return self.measurement.failures + (self.stream.failures if self.stream else ())
@@ -118,6 +131,7 @@ class MeasureReport:
                 "estimated": dict(zip("LTI", self.estimated.values, strict=True)),
                 "measured": dict(zip("LTI", self.measured.values, strict=True)),
             },
+            "energy": {title.replace(" ", "_"): energy.to_json() for title, energy in self.energies},
             "timeline": self.timeline.to_json() if self.timeline else None,
             "times": [time.to_json() for time in self.times],
             "layers": self._layers_json(),

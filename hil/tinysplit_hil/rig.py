@@ -1,10 +1,11 @@
 """A rig: an open port to every board of a project, real or virtual."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import serial
 
@@ -15,9 +16,13 @@ from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.bench.rig_file import ServedRig, read_rig_file
 from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.client import BoardClient
+from tinysplit_hil.energy.account import Account, Accounts
 from tinysplit_hil.request_port import Port
 from tinysplit_hil.simulated_time import share_time
 from tinysplit_hil.tasks import Clock, RealClock
+
+if TYPE_CHECKING:
+    from tinysplit_hil.virtual.rig import VirtualRig
 
 VIRTUAL = "virtual"
 
@@ -31,6 +36,7 @@ class Rig:
     memory: Literal["real", "ideal"]  # ideal: of virtual boards without wait states
     ports: Mapping[int, Port]
     clock: Clock
+    accounts: Callable[[], Accounts] | None = None  # of virtual boards that this process runs
 
     def clients(self, project: Project) -> dict[int, BoardClient]:
         """Return the client of every board of `project` by number."""
@@ -85,7 +91,15 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
         urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
-            yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual))
+            accounts = partial(_accounts, project, virtual)
+            yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual), accounts)
+
+
+def _accounts(project: Project, virtual: "VirtualRig") -> Accounts:
+    return {
+        board.number: Account(virtual.cycles(index), virtual.slept_cycles(index))
+        for index, board in enumerate(project.boards)
+    }
 
 
 @contextmanager

@@ -13,8 +13,10 @@ from math import ceil
 
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
+from tinysplit_hil.energy.account import Accounts, activities_between, mean_activities
 from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
 from tinysplit_hil.request_port import ClientError
 from tinysplit_hil.rig import Rig
@@ -42,6 +44,7 @@ class Stream:
     host_port_share: float | None
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
+    activities: tuple[BoardActivity, ...] = ()  # of an inference among many, of all copies; none of real boards
 
 
 def check_stream_count(project: Project, n_samples: int) -> None:
@@ -136,14 +139,25 @@ class _Results:
         periods = [period for pipeline in copies if (period := self._period_s(pipeline))]
         intervals_s = [seconds for run in self.runs for seconds in run.intervals_s()]
         shares = [share for run in self.runs for share in run.host_port_shares()]
+        period_s = 1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None
         return Stream(
             samples=tuple(samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
-            period_s=1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None,
+            period_s=period_s,
             intervals=Statistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
             host_port_share=sum(shares) / len(shares) if shares else None,
             failures=tuple(self.failures),
             not_run=len(self.missing),
+            activities=self._activities(period_s) if period_s else (),
+        )
+
+    def _activities(self, period_s: float) -> tuple[BoardActivity, ...]:
+        """Return what each board does in a period: its shares of the newest run of its copy that has some."""
+        by_board = {each.board: each for run in self.runs for each in run.activities()}
+        shares = {number: each.run_s / (each.run_s + each.sleep_s) for number, each in by_board.items()}
+        return tuple(
+            BoardActivity(board=number, run_s=share * period_s, sleep_s=(1 - share) * period_s)
+            for number, share in sorted(shares.items())
         )
 
     def _period_s(self, pipeline: Pipeline) -> float | None:
@@ -170,6 +184,7 @@ class _Copy:
         self._last = boards.clients[pipeline.output_board]
         self._first = [boards.clients[number] for number in pipeline.input_boards]
         self._done_s: dict[int, float] = {}
+        self._accounts: dict[int, Accounts] = {}  # when outputs were complete
         self._waits_s: list[float] = []
 
     def tasks(self, results: _Results) -> Iterator[Task[None]]:
@@ -197,6 +212,7 @@ class _Copy:
                 yield
                 continue
             crc = yield from self._last.wait_done(number, self._boards.timeout_s)
+            self._accounts[number] = self._boards.accounts()
             output = yield from self._last.read_output(number, size_bytes, crc)
             self._note_times(number)
             results.add(self.samples[number], output)
@@ -215,6 +231,14 @@ class _Copy:
         """Return seconds and number of periods between the first and the last output after the start."""
         numbers = self._steady()
         return (self._done_s[numbers[-1]] - self._done_s[numbers[0]], numbers[-1] - numbers[0]) if numbers else None
+
+    def activities(self) -> tuple[BoardActivity, ...]:
+        """Return what the copy's boards do between the first and the last output after the start."""
+        numbers = self._steady()
+        if not numbers:
+            return ()
+        first, last = (self._accounts[number] for number in (numbers[0], numbers[-1]))
+        return mean_activities([activities_between(first, last, self._boards.core_hz)], self.pipeline.boards)
 
     def intervals_s(self) -> Sequence[float]:
         """Return the seconds between each two outputs of `span`; those with a lost event between them are missing."""

@@ -10,6 +10,7 @@ from rich.text import Text
 from tinysplit.common.tables import shortened
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
+from tinysplit_hil.energy.report import print_energy
 from tinysplit_hil.report import MeasureReport
 from tinysplit_hil.stream import Stream
 from tinysplit_hil.timeline.layer_parts import PartTimes
@@ -55,6 +56,9 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
             f"{report.project.board(number).title}: {stack.used_bytes} of {stack.stack_bytes} bytes of the stack used"
         )
         console.print(line, highlight=False)
+    if report.project.estimated_alone:
+        console.print()
+        print_energy(report.energies, console)
 
 
 def _layer_table(report: MeasureReport) -> Table:

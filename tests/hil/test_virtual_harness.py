@@ -14,6 +14,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit_hil.energy.report import Energy
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import open_rig
@@ -111,12 +112,19 @@ def test_dead_link(project: Project, folder: Path) -> None:
 
 
 def test_stream(project: Project, folder: Path) -> None:
-    inputs, expected = make_inputs(project, folder, 6)
+    inputs, expected = make_inputs(project, folder, 8)
     with open_rig("virtual", project, folder) as rig:
         streamed = stream(project, rig, inputs)
         alone = measure(project, rig, inputs[:1])
     assert np.array_equal(streamed.outputs, expected)
     assert streamed.period_s is not None
+    for activities, estimated in (
+        (alone.activities, project.estimated_alone),
+        (streamed.activities, project.estimated_in_stream),
+    ):
+        energy = Energy(project, estimated, activities)
+        assert energy.energy_j(estimated) == pytest.approx(energy.energy_j(activities), rel=0.03)
+    assert {round(each.span_s, 9) for each in streamed.activities} == {round(streamed.period_s, 9)}
     busiest_s = max(sum(t.seconds.mean for t in alone.layers if t.board == board.number) for board in project.boards)
     assert busiest_s < streamed.period_s < alone.i_s.mean
 

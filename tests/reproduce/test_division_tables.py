@@ -185,7 +185,7 @@ def test_without_cvxpy_the_other_tables_are_printed(monkeypatch: pytest.MonkeyPa
         figure.cache_clear()
     reproduction = reproduce()
     reproduction.check()
-    assert {row.source for row in reproduction.rows} == {"Santamaria 2021", "Mukherjee 2022"}
+    assert {row.source for row in reproduction.rows} == {"Santamaria 2021", "Mukherjee 2022", "Dariol 2023"}
     text = StringIO()
     print_reproduction(reproduction, Console(file=text, width=80))
     left_out = f"left out: Carballo-Hernández 2023: geometric programs need cvxpy: {install_line('geometric')}"

@@ -20,6 +20,7 @@ from tinysplit.split.evaluate.arrivals import frames, on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.handoff import Handoff
 from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
+from tinysplit.split.simulation.activity import activities_alone, activities_in_stream
 from tinysplit.split.simulation.copies import simulate_copies
 from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.simulation.power import Waiting, board_w, split_w
@@ -181,23 +182,46 @@ def powered(found: Simulated, problem: Problem) -> Sequence[float]:
 
 def test_power_by_hand() -> None:
     device = replace(pipeline(ROOMY, 2.0).devices[0], run_w=2.0, transfer_w=1.5, idle_w=0.5)
-    times = BoardTimes(0, computing_s=4.0, moving_s=2.0, polling_s=1.0)
-    assert board_w(times, device, 10.0, Waiting.SLEEP) == pytest.approx((4 * 2 + 2 * 1.5 + 4 * 0.5) / 10)
-    assert board_w(times, device, 10.0, Waiting.FIRMWARE) == pytest.approx((5 * 2 + 2 * 1.5 + 3 * 0.5) / 10)
-    assert board_w(times, device, 10.0, Waiting.POLL) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
-    assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx((8 * 2 + 2 * 1.5) / 10)
+    times = BoardTimes(0, computing_s=4.0, moving_s=2.0, awake_s=1.0)
+    assert board_w(times, device, 10.0, Waiting.SLEEP) == pytest.approx((7 * 2 + 3 * 0.5) / 10)
+    ticking = replace(times, tick_share=0.1)
+    assert board_w(ticking, device, 10.0, Waiting.SLEEP) == pytest.approx((7.3 * 2 + 2.7 * 0.5) / 10)
+    assert board_w(times, device, 10.0, Waiting.POLL) == pytest.approx(2)
+    assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx(2)
 
 
-def test_boards_sleep_before_an_inference_once_their_tensor_has_left() -> None:
+def test_boards_sleep_but_for_acknowledgements() -> None:
     problem = pipeline(ROOMY, 4.0)
     found = simulate(problem, (0, 1), (0.0, 100.0))
-    # x waits for its second input from 14 s on, when it has sent for 0.5 s: 3.625 s of 4.125 are left.
-    assert found.boards[0].polling_s == pytest.approx(3.625)
-    assert found.boards[1].polling_s == 0.0
-    polls, firmware, sleeps = powered(found, problem)
-    assert polls > firmware > sleeps
-    assert firmware - sleeps == pytest.approx(1.5 * 3.625 / found.end_s)
+    assert found.boards[0].awake_s == pytest.approx(2 * 0.125)
+    assert found.boards[1].awake_s == 0.0
+    polls, sleeps = powered(found, problem)
+    waits_s = sum(times.waiting_s(found.end_s) for times in found.boards)
+    assert polls - sleeps == pytest.approx(1.5 * (waits_s - 0.25) / found.end_s)
     assert split_w(found, problem.devices, Waiting.SLEEP) is None
+
+
+def approx(*seconds: float) -> object:
+    return pytest.approx(seconds, abs=1e-9)
+
+
+def test_activities_of_an_inference_by_hand() -> None:
+    # x takes in for 0.75, computes for 10 and gives out for 0.75; y does the same with 8, and no tensor to acknowledge.
+    x, y = activities_alone(pipeline(ROOMY, 2.0), (0, 1))
+    assert x[1:] == approx(11.5 + 0.125, 25.0 - 11.625)
+    assert y[1:] == approx(9.5, 25.0 - 9.5)
+    x, y = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1))
+    assert x[1:] == approx(11.5, 0.0)
+    assert y[1:] == approx(9.5, 2.0)
+    x, _ = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1), interval_s=20.0)
+    assert x[1:] == approx(11.625, 8.375)
+
+
+def test_interrupts_take_time_from_sleep() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    woken = with_handoff(problem, wake_s=((0.0, 0.0), (0.0, 0.0), (0.25, 0.25)), tick_shares=(0.1, 0.0))
+    (before, *_), (after, *_) = activities_alone(problem, (0, 1)), activities_alone(woken, (0, 1))
+    assert after.run_s - before.run_s == pytest.approx(0.25 + 0.1 * (before.sleep_s - 0.25))
 
 
 def at_baud(problem: Problem, baud: int, rng: Random) -> Problem:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tinysplit.project.manifest import Project
 
@@ -17,6 +18,12 @@ class Served:
 
     process: subprocess.Popen[str]
     ports: tuple[str, ...]
+
+
+def without_account(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of `measure` without the account of sleep, which only boards of the same process keep."""
+    energy = {title: {"estimated": each["estimated"]} for title, each in report["energy"].items()}
+    return {**report, "energy": energy}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import InputError, UsageError
 
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
@@ -126,11 +126,17 @@ class ClockTree:
         return self.core_hz // self.ahb_divider // self.apb2_divider
 
 
+def no_energy_model(name: str) -> str:
+    """Return why nothing is said of the energy of a board."""
+    return f"no energy model for {name}, because its file has no [power]: add its currents (docs/adding_a_board.md)"
+
+
 @dataclass(frozen=True)
 class Power:
     """Power in W that the MCU alone draws, without the rest of the board.
 
-    `run_w` applies to computing, `transfer_w` to sending or receiving a tensor, `idle_w` between inferences.
+    `run_w` applies while the core runs, `transfer_w` at most while a tensor crosses a link, `idle_w` while the core
+    sleeps, at its full clock.
     """
 
     run_w: float
@@ -139,11 +145,7 @@ class Power:
 
     @classmethod
     def of(cls, run_ma: float, sleep_ma: float) -> Self:
-        """Return the power of a device at SUPPLY_V with these currents in mA.
-
-        The firmware polls during a transfer (schedule.c), so that a transfer draws as much as computing. Between
-        inferences the core is in Sleep mode at its full clock.
-        """
+        """Return the power of a device at SUPPLY_V with these currents in mA."""
         run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
         return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
 
@@ -294,7 +296,7 @@ class Board:
     caches: Caches
     code_ram: CodeRam | None  # None without such a memory
     dma: Dma
-    power: Power
+    known_power: Power | None  # None: the file has no currents
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]
     platformio_board: str  # name in PlatformIO's ststm32 platform
@@ -303,6 +305,13 @@ class Board:
     published_ram_bytes: int
     published_hz: int
     clock_source: ClockSource = ClockSource.HSI
+
+    @property
+    def power(self) -> Power:
+        """The power. Raises InputError where the currents are not known."""
+        if self.known_power is None:
+            raise InputError(no_energy_model(self.name))
+        return self.known_power
 
     @property
     def clock(self) -> ClockTree:

@@ -80,7 +80,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         caches=caches(family.memory_system, file.caches),
         code_ram=_code_ram(file, family, device),
         dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
-        power=Power.of(file.power.run_ma, file.power.sleep_ma),
+        known_power=Power.of(file.power.run_ma, file.power.sleep_ma) if file.power else None,
         host_uart=_uart(file.host_uart, device, family, clock, with_fifo),
         link_uarts=tuple(_uart(wiring, device, family, clock, with_fifo) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
@@ -174,7 +174,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "memory_levels": _levels_to_json(board),
             "caches": asdict(board.caches),
             "code_ram": asdict(board.code_ram) if board.code_ram else None,
-            "power_w": asdict(board.power),
+            "power_w": asdict(board.power) if board.known_power else None,
             "published": {
                 "cpm": board.published_cpm,
                 "flash_bytes": board.published_flash_bytes,
@@ -225,8 +225,8 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             f"{board.device.flash.size_bytes // KB}",
             f"{sum(memory.size_bytes for memory in board.device.ram) // KB}",
             f"{board.published_cpm:g}",
-            f"{board.power.run_w * MILLI:.0f}",
-            f"{board.power.idle_w * MILLI:.0f}",
+            f"{board.power.run_w * MILLI:.0f}" if board.known_power else "-",
+            f"{board.power.idle_w * MILLI:.0f}" if board.known_power else "-",
             _describe(board.host_uart),
             " ".join(uart.name for uart in board.link_uarts),
         )

@@ -227,7 +227,7 @@ class BoardFile(FileModel):
     source: Source
     published: Published
     clock: BusLimits
-    power: Currents
+    power: Currents | None = None
     debug: DebugId
     probe: OwnProbe | None = None
     host_uart: UartWiring

@@ -14,7 +14,14 @@ from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import read_json, validate
 from tinysplit.common.output_file import write_whole_file
-from tinysplit.kernels.cost_table import IDEAL_MEMORY, CycleTable, Target, using_table
+from tinysplit.kernels.cost_table import (
+    IDEAL_MEMORY,
+    CycleTable,
+    MeasuredCurrents,
+    Target,
+    load_cycle_table,
+    using_table,
+)
 
 REMEDY = "make a calibration with `tinysplit calibrate`"
 SHOWN_DIGITS = 12  # of a hash
@@ -95,6 +102,14 @@ def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[No
         return
     with using_table(read_calibration(path, boards)):
         yield
+
+
+def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:
+    """Return a calibration with the currents of a board, and the costs of `base`, by default of this installation."""
+    if base is None:
+        compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
+        base = load_cycle_table().model_copy(update={"firmware_sha256": firmware_sha256(), **compiler})
+    return base.model_copy(update={"currents": {**base.currents, board.name: currents}})
 
 
 def write_calibration(path: Path, table: CycleTable) -> None:

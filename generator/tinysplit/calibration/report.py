@@ -6,8 +6,10 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.boards.board import SUPPLY_V, Board
 from tinysplit.common.tables import plain_table
-from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts
+from tinysplit.common.units import MILLI
+from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, MeasuredCurrents
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,19 @@ def _print_parts(every: Iterable[FittedKernel], console: Console) -> None:
             figures = (fitted.costs.cycles[part], low, high)
             shown.add_row(fitted.core, fitted.kind, part, str(fitted.bits), *(f"{each:g}" for each in figures))
     console.print(shown)
+
+
+def print_currents(board: Board, currents: MeasuredCurrents, console: Console) -> None:
+    """Print the fitted currents beside those of the board's file."""
+    table = plain_table(board.name, numbers=("measured mA", "file mA"))
+    known = board.known_power
+    rows = (
+        ("run", currents.run_ma, known and known.run_w),
+        ("sleep", currents.sleep_ma, known and known.idle_w),
+        ("transfer", currents.transfer_ma, None),
+    )
+    for state, measured_ma, file_w in rows:
+        if measured_ma is not None:
+            table.add_row(state, f"{measured_ma:.4g}", f"{MILLI * file_w / SUPPLY_V:.4g}" if file_w else "-")
+    console.print(table)
+    console.print(f"{currents.samples} samples of {currents.source}", highlight=False, markup=False)

@@ -7,12 +7,14 @@ import typer
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.calibration.conditions import read_calibration, write_calibration
-from tinysplit.calibration.report import calibration_to_json, print_calibration
+from tinysplit.calibration.conditions import read_calibration, with_currents, write_calibration
+from tinysplit.calibration.power_trace import fit_currents
+from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.options import CalibrationFile, Clock, ProgrammerOption, Rig, check_bits
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
@@ -37,6 +39,13 @@ Only = Annotated[
         "firmware. Repeat it for several."
     ),
 ]
+PowerTrace = Annotated[
+    Path | None,
+    typer.Option(
+        help="Measure nothing, and fit the currents of --board to this trace: CSV with columns time (s), "
+        "current (mA) and marker (run, sleep, transfer).",
+    ),
+]
 Parts = Annotated[
     bool, typer.Option("--parts", help="Also print the cycles of each part of a kernel, with their interval.")
 ]
@@ -49,6 +58,7 @@ def calibrate(
     bits: Annotated[list[int] | None, typer.Option(help="Measure only this bit width: 8 or 16.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Calibration file to write.")] = Path("calibration.json"),
     calibration: CalibrationFile = None,
+    power: PowerTrace = None,
     clock: Clock = ClockSource.HSI,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     parts: Parts = False,
@@ -62,6 +72,10 @@ def calibrate(
     if rig != VIRTUAL and not board:
         raise UsageError(f"--rig {rig} needs the name of its board: --board")
     check_output_file(out, force=force)
+    base = read_calibration(calibration, ()) if calibration else None
+    if power is not None:
+        _calibrate_power(power, board or [], base, out, as_json=as_json)
+        return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
     request = CalibrationRequest(
         bench=Bench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
@@ -71,7 +85,22 @@ def calibrate(
         kinds=frozenset(only) - others if only else None,
         others=others if board or only else frozenset(OtherCosts),
     )
-    found = calibrate_boards(request, read_calibration(calibration, ()) if calibration else None, messages)
+    found = calibrate_boards(request, base, messages)
     write_calibration(out, found)
     messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
     emit(as_json, calibration_to_json(found), lambda console: print_calibration(found, console, has_parts=parts))
+
+
+def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out: Path, *, as_json: bool) -> None:
+    """Write a calibration file with the currents of one board, and all costs of `base` or of this installation."""
+    if len(names) != 1:
+        raise UsageError("--power needs the name of the board that was measured: --board")
+    (board,) = load_all(names)
+    currents = fit_currents(trace)
+    write_calibration(out, with_currents(base, board, currents))
+    messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
+    emit(
+        as_json,
+        {"board": board.name, **currents.model_dump()},
+        lambda console: print_currents(board, currents, console),
+    )

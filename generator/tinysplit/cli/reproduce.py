@@ -1,12 +1,23 @@
 """`tinysplit reproduce`: published tables and figures, computed again."""
 
+from typing import Annotated
+
+import typer
+
 from tinysplit.cli.basic_options import Json, emit
 from tinysplit.reproduce.report import print_reproduction
+from tinysplit.reproduce.tables import Platform
 from tinysplit.reproduce.tables import reproduce as reproduce_tables
 
 
-def reproduce(as_json: Json = False) -> None:
-    """Compute the tables and figures of three publications and compare them with the published values."""
-    reproduction = reproduce_tables()
+def reproduce(
+    platform: Annotated[
+        Platform | None,
+        typer.Option(help="Only the models of messages, layers and memory with the constants of this platform."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute the tables and figures of four publications and compare them with the published values."""
+    reproduction = reproduce_tables(platform)
     emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
     reproduction.check()

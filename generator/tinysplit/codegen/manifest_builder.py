@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
 
+from tinysplit.codegen.activities import estimated_alone, estimated_in_stream
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
@@ -49,20 +50,20 @@ def build_manifest(
     `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
     `bauds` are the baud rates of links and host ports.
     """
-    baud, host_baud = bauds
     copies = list(zip(plans, sources, strict=True))
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
     problem = _as_generated(plans[0].problem, layers)
     whole = quantized.whole.layers if quantized.whole else ()
+    period_s = period_of_copies_s([planned_period_s(plan, problem) for plan in plans])
     return Project(
         tinysplit_version=version("tinysplit"),
         model=model,
         bits=quantized.bits,
-        baud=baud,
-        host_baud=host_baud,
+        baud=bauds[0],
+        host_baud=bauds[1],
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_of_copies_s([planned_period_s(plan, problem) for plan in plans]),
+        estimated_period_s=period_s,
         one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
         boards=tuple(_board(own, board_plan, plan) for plan, own in copies for board_plan in plan.boards),
@@ -71,6 +72,8 @@ def build_manifest(
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
         estimated_saved_s=max(overlapped_s(plan, problem) for plan in plans),
         network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
+        estimated_alone=estimated_alone(plans, problem),
+        estimated_in_stream=estimated_in_stream(plans, problem, period_s),
     )
 
 
@@ -150,6 +153,7 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
+    limits = plan.problem.devices[board_plan.index]
     return ProjectBoard(
         number=number,
         name=board.name,
@@ -165,6 +169,8 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) ->
         core_hz=board.clock.core_hz,
         takes_input=board_plan.takes_input,
         gives_output=plan.output_board == board_plan.index,
+        run_w=limits.run_w or None,
+        idle_w=limits.idle_w if limits.run_w else None,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 
-from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.board import Board, Power, Uart
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import (
     check_bauds,
@@ -15,9 +16,11 @@ from tinysplit.costs.transfers import (
     taken_seconds,
     wire_seconds,
 )
-from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
+
+TICKS_PER_S = 1000  # of the firmware while it waits
 
 
 def handoff_of(
@@ -34,29 +37,49 @@ def handoff_of(
     The first link UART of a board is used, with DMA unless chosen otherwise. Raises UsageError for impossible rates.
     """
     check_bauds(boards, settings)
-    driver, over_links = settings.driver or LinkDriver.DMA, partial(_by_pair, boards, settings)
-
-    def cpu_s(tensors: Sequence[int], cycles: Callable[[HandoffCosts, int], float]) -> DeviceTable:
-        return tuple(
-            tuple(cycles(table.handoff[board.device.core], n_bytes) / board.clock.core_hz for board in boards)
-            for n_bytes in tensors
-        )
-
+    driver, costs = settings.driver or LinkDriver.DMA, table.handoff
+    over_links, cpu_s = partial(_by_pair, boards, settings), partial(_cpu_seconds, boards)
     return Handoff(
         wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
-        copy_s=cpu_s((*out_bytes, in_bytes), lambda costs, n_bytes: costs.copying * n_bytes),
+        copy_s=cpu_s((*out_bytes, in_bytes), lambda core, n_bytes: costs[core].copying * n_bytes),
         send_s=(
-            *cpu_s(out_bytes, lambda costs, n_bytes: costs.sent(n_bytes, driver)),
-            *cpu_s(out_bytes[-1:], lambda costs, n_bytes: costs.read(n_bytes)),
+            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].sent(n_bytes, driver)),
+            *cpu_s(out_bytes[-1:], lambda core, n_bytes: costs[core].read(n_bytes)),
         ),
         receive_s=(
-            *cpu_s(out_bytes, lambda costs, n_bytes: costs.received(n_bytes, driver)),
-            *cpu_s((in_bytes,), lambda costs, n_bytes: costs.fed(n_bytes)),
+            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].received(n_bytes, driver)),
+            *cpu_s((in_bytes,), lambda core, n_bytes: costs[core].fed(n_bytes)),
         ),
         overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
         taken_s=tuple(taken_seconds(board, host_baud) for board in boards),
+        wake_s=cpu_s(
+            (*(n_bytes * (driver is LinkDriver.INTERRUPT) for n_bytes in out_bytes), in_bytes),
+            lambda core, n_bytes: costs[core].wake * n_bytes,
+        ),
+        tick_shares=tuple(costs[board.device.core].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
+    )
+
+
+def transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
+    """Return the mean power of a board in W while a tensor crosses a link at its end, at `baud` or less.
+
+    It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
+    """
+    driver = driver or LinkDriver.DMA
+    if baud is None or driver is LinkDriver.POLLING:
+        return power.run_w
+    costs, n_bytes = table.handoff[board.device.core], LINK_PAYLOAD_BYTES
+    cycles = max(costs.sent(n_bytes, driver), costs.received(n_bytes, driver)) + costs.copying * n_bytes
+    share = cycles / board.clock.core_hz * baud / (BITS_PER_BYTE * line_bytes_of(n_bytes))
+    return power.idle_w + min(1.0, share) * (power.run_w - power.idle_w)
+
+
+def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callable[[str, int], float]) -> DeviceTable:
+    """Return seconds by tensor and board; `cycles` are those of a core for a tensor of so many bytes."""
+    return tuple(
+        tuple(cycles(each.device.core, n_bytes) / each.clock.core_hz for each in boards) for n_bytes in tensors
     )
 
 

@@ -6,11 +6,11 @@ from functools import cached_property
 from itertools import pairwise
 from math import inf
 
-from tinysplit.boards.board import Board, CodeMemory, check_baud
+from tinysplit.boards.board import Board, CodeMemory, Power, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, HOST_BAUD
-from tinysplit.costs.handoff import direct_seconds, handoff_of
+from tinysplit.costs.handoff import direct_seconds, handoff_of, transfer_w
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel, Optimize
@@ -30,6 +30,7 @@ from tinysplit.split.problem import (
     Objective,
     Period,
     Problem,
+    check_currents,
     last_two,
 )
 
@@ -89,13 +90,14 @@ def make_problem(
     """Return the splitting problem of `graph` on `boards`; `widths` replaces the bits of `settings`.
 
     Raises UsageError if a link UART cannot generate the baud rate, InputError if the links leave a board unconnected,
-    CheckFailedError if a board is too small for the firmware alone, and ToolError if the cost table lacks a layer.
+    CheckFailedError if a board is too small for the firmware alone, and ToolError if the cost table lacks a layer;
+    InputError if energy is asked for, and the currents of a board are not known.
     """
     if settings.paper:
         problem = _paper_problem(graph, boards, settings)
     else:
         problem = _measured_problem(graph, boards, settings, widths or BitWidths.of(graph, settings.bits))
-    return replace(
+    problem = replace(
         problem,
         objective=settings.objective,
         period_definition=settings.period_definition,
@@ -104,6 +106,9 @@ def make_problem(
         max_energy_j=settings.max_energy_j,
         frame_period_s=settings.frame_period_s,
     )
+    if problem.asks_for_energy:
+        check_currents(problem.devices)
+    return problem
 
 
 def _measured_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings, widths: BitWidths) -> Problem:
@@ -263,7 +268,7 @@ def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int |
             f"{board.name} is too small for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
             f"{firmware.ram_bytes} bytes of RAM"
         )
-    power = asdict(board.power)
+    power = asdict(_powers(board, driver, link_baud))
     if link_baud is None:
         return DeviceLimits(board.name, flash_bytes, ram_bytes, **power)
     drivings = possible_drivings(board, board.link_uarts[0], driver, link_baud)
@@ -276,6 +281,18 @@ def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int |
         link_flash_bytes=link_flash_bytes,
         driver_bytes=tuple(each.ram_bytes(board, 1) for each in drivings),
     )
+
+
+def _powers(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
+    """Return the powers of `DeviceLimits`; 0 where the currents of a board are not known."""
+    table = load_cycle_table()
+    measured = table.currents.get(board.name)
+    power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
+    if power is None:
+        return Power(0.0, 0.0, 0.0)
+    if measured and measured.transfer_ma is not None and link_baud is not None:
+        return replace(power, transfer_w=Power.of(measured.transfer_ma, measured.sleep_ma).run_w)
+    return replace(power, transfer_w=transfer_w(power, board, driver, link_baud, table))
 
 
 def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> Problem:
@@ -296,7 +313,7 @@ def _paper_problem(graph: Graph, boards: Sequence[Board], settings: CostSettings
         for layer, inputs in zip(graph.layers, graph.predecessors, strict=True)
     )
     devices = tuple(
-        DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes, **asdict(board.power))
+        DeviceLimits(board.name, board.published_flash_bytes, board.published_ram_bytes, **asdict(_powers(board)))
         for board in boards
     )
     pairs = [[i != h for h in range(len(boards))] for i in range(len(boards))]

@@ -76,4 +76,6 @@ def _handoff_of(
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in own),
         overlaps=parts.overlaps,
+        wake_s=by_device(parts.wake_s),
+        tick_shares=tuple(parts.tick_shares[index] for index in own),
     )

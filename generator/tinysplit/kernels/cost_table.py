@@ -7,11 +7,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
@@ -107,7 +108,9 @@ class HandoffCosts(FileModel):
 
     Of each frame of a tensor on a link at either end, with its share of replies; of the network's input from the host
     and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
-    received, by link driver, of the network's input (`feeding`) and of its output (`reading`).
+    received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Of a core that sleeps
+    while it waits: of each millisecond (`tick`), and what a byte's interrupt takes beyond that of a computing core
+    (`wake`).
     """
 
     frame: NonNegativeFloat
@@ -118,14 +121,19 @@ class HandoffCosts(FileModel):
     receiving: dict[str, NonNegativeFloat]
     feeding: NonNegativeFloat
     reading: NonNegativeFloat
+    tick: NonNegativeFloat
+    wake: NonNegativeFloat
 
     def sent(self, n_bytes: int, driver: str) -> float:
         """Return the cycles of sending a tensor; a driver without costs works only while its board waits."""
-        return frames_of(n_bytes) * self.frame + self.sending.get(driver, 0.0) * n_bytes
+        return self._message(n_bytes, self.sending.get(driver, 0.0))
 
     def received(self, n_bytes: int, driver: str) -> float:
         """Return the cycles of receiving a tensor."""
-        return frames_of(n_bytes) * self.frame + self.receiving.get(driver, 0.0) * n_bytes
+        return self._message(n_bytes, self.receiving.get(driver, 0.0))
+
+    def _message(self, n_bytes: int, cycles_per_byte: float) -> float:
+        return MessageCycles(frames_of(n_bytes) * self.frame, cycles_per_byte).of(n_bytes)
 
     def fed(self, n_bytes: int) -> float:
         """Return the cycles of taking the network's input from the host."""
@@ -151,6 +159,16 @@ class LinkCosts(FileModel):
     def received(self, n_bytes: int) -> float:
         """Return the cycles at the receiver of a tensor."""
         return self.receiving + self.last_frame * last_frame_of(n_bytes) + self.joining * (frames_of(n_bytes) > 1)
+
+
+class MeasuredCurrents(FileModel):
+    """Mean currents of a board in mA, of all that was measured: see `calibration/power_trace.py`."""
+
+    run_ma: NonNegativeFloat
+    sleep_ma: NonNegativeFloat
+    transfer_ma: NonNegativeFloat | None = None  # while a tensor crosses a link
+    samples: NonNegativeInt
+    source: str  # name of the file
 
 
 class Target(FileModel):
@@ -180,6 +198,7 @@ class CycleTable(FileModel):
     link: dict[str, LinkCosts]  # by core
     handoff: dict[str, HandoffCosts]  # by core
     code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
+    currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:
         """Return the costs of a kind of layer, None if it was not measured."""

@@ -11,7 +11,7 @@ from tinysplit.split.problem import Problem
 
 def planned_period_s(plan: Plan, problem: Problem) -> float:
     """Return the period of the generated firmware in seconds; `problem` has the costs of its layers."""
-    return program_period_s(problem, _planned(plan, problem))
+    return program_period_s(problem, planned_program(plan, problem))
 
 
 def overlapped_s(plan: Plan, problem: Problem) -> float:
@@ -22,10 +22,10 @@ def overlapped_s(plan: Plan, problem: Problem) -> float:
     if not problem.is_distributed:
         return plan.saved_s
     figures = evaluate(problem, plan.assignment)
-    return figures.l_s + figures.t_s - FirmwareSimulation(problem, _planned(plan, problem)).latency_s()
+    return figures.l_s + figures.t_s - FirmwareSimulation(problem, planned_program(plan, problem)).latency_s()
 
 
-def _planned(plan: Plan, problem: Problem) -> Program:
+def planned_program(plan: Plan, problem: Problem) -> Program:
     """Return the steps of the generated firmware, with the buffers that it has."""
     stages = {board.index: board.stages for board in plan.boards}
 

@@ -22,6 +22,7 @@ from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.project.activity import BoardActivity
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -212,6 +213,8 @@ class ProjectBoard(FileModel):
     has_markers: bool = False  # pins that are high while a layer or a transfer runs
     takes_input: bool = False  # of the network, from the host
     gives_output: bool = False  # of the network, to the host
+    run_w: float | None = None  # of the MCU; None: its currents are not known
+    idle_w: float | None = None  # in Sleep mode
 
     @property
     def title(self) -> str:
@@ -277,6 +280,8 @@ class Project(FileModel):
     cuts: tuple[ProjectCut, ...]
     estimated_saved_s: float = 0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
+    estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
+    estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

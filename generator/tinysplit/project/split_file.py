@@ -25,6 +25,7 @@ from tinysplit.plan.predicted_memory import PredictedMemory
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
+from tinysplit.split.report.power import power_of
 from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
@@ -136,7 +137,8 @@ class SplitFigures(FileModel):
     I: Seconds  # noqa: E741 (the name of formula 5)
     period_s: Seconds
     throughput: float | None  # None for a period of 0
-    energy_j: float
+    energy_j: float | None  # None where the currents of a board are not known
+    power: dict[str, float] | None = None  # `PowerFigures` of the simulated firmware
     lower_bound: float
     gap: float
 
@@ -149,7 +151,8 @@ class SplitFigures(FileModel):
             I=split.figures.i_s,
             period_s=split.period_s,
             throughput=1 / split.period_s if split.period_s else None,
-            energy_j=split.energy_j,
+            energy_j=None if split.without_currents else split.energy_j,
+            power=power.to_json() if (power := power_of(split)) else None,
             lower_bound=split.lower_bound,
             gap=split.gap,
         )

@@ -15,13 +15,14 @@ LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
 
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
     """Print one table per published table or figure, the conventions, the reasons of differences, and a summary."""
+    assumed = {convention for row in reproduction.rows for convention in row.conventions}
     reasons = list(dict.fromkeys(row.why_not for row in reproduction.rows if row.why_not))
     for title, printed in groupby(reproduction.rows, key=lambda row: f"{row.source}, {row.title}"):
         console.print(title, style="bold", highlight=False)
         console.print(_table(list(printed), reasons))
         console.print()
     notes = [
-        *((letter, convention.value) for convention, letter in LETTERS.items()),
+        *((letter, convention.value) for convention, letter in LETTERS.items() if convention in assumed),
         *((str(number), reason) for number, reason in enumerate(reasons, 1)),
     ]
     console.print(_notes(notes))

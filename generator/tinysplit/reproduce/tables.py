@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import StrEnum
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.units import KB, MS, PERCENT
@@ -14,6 +15,7 @@ from tinysplit.reproduce.costs import (
     published_problem,
     published_ram_bytes,
 )
+from tinysplit.reproduce.dariol_tables import dariol_rows
 from tinysplit.reproduce.dichotomic import dichotomic_search
 from tinysplit.reproduce.division_tables import CARBALLO, division_rows
 from tinysplit.reproduce.figures import (
@@ -40,13 +42,22 @@ ROUNDING = 1e-9  # relative
 COSTS = (Convention.EIGHT_BITS, Convention.LAST_TWO)
 
 
-def reproduce() -> Reproduction:
-    """Compute every figure whose network and boards can be identified."""
+class Platform(StrEnum):
+    """A published platform by whose constants the models of costs are evaluated."""
+
+    DARIOL_2023 = "dariol2023"
+
+
+def reproduce(platform: Platform | None = None) -> Reproduction:
+    """Compute every figure whose network and boards can be identified, or those of one platform."""
+    if platform is Platform.DARIOL_2023:
+        return Reproduction(dariol_rows())
     rows = (
         *(row for published in TABLE_2 for row in _table_2(published)),
         *(row for published in TABLE_4 for row in _table_4(published)),
         *_table_5(),
         *(row for published in MUKHERJEE_TABLE_2 for row in _pipelines(published)),
+        *dariol_rows(),
     )
     try:
         return Reproduction((*rows, *division_rows()))

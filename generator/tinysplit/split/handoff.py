@@ -13,9 +13,9 @@ class Handoff:
 
     `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
     those of a reply (grant or acknowledgement) on its way back. The CPU copies a staged tensor between its buffer and
-    the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it. The host feeds and reads a
-    device for `host_s`, and knows `taken_s` later that an input was taken; the last entries of `receive_s` and `send_s`
-    are those of the network's input and output.
+    the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one that sleeps meanwhile
+    takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later that an input was
+    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output.
     """
 
     wire_s: Table
@@ -26,6 +26,8 @@ class Handoff:
     host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
     taken_s: tuple[float, ...] = ()  # [device]; empty: at once
     overlaps: bool = True  # whether boards compute while their links move tensors
+    wake_s: DeviceTable = ()  # of a core that sleeps while a tensor comes; empty: nothing
+    tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
 
     @classmethod
     def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> "Handoff":
@@ -46,6 +48,10 @@ class Handoff:
     def output_s(self, device: int) -> float:
         """Return the CPU seconds of handing the staged output of the network to the host."""
         return self.copy_s[-2][device] + self.send_s[-1][device]
+
+    def asleep_s(self, tensor: int, device: int) -> float:
+        """Return the CPU seconds of receiving a tensor while the board sleeps between the interrupts."""
+        return self.receive_s[tensor][device] + (self.wake_s[tensor][device] if self.wake_s else 0.0)
 
     def in_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of receiving a staged tensor."""

@@ -10,7 +10,9 @@ from functools import cached_property
 from math import inf, isfinite
 from typing import NamedTuple
 
+from tinysplit.boards.board import no_energy_model
 from tinysplit.common.alignment import aligned
+from tinysplit.common.errors import InputError
 from tinysplit.split.handoff import Handoff
 from tinysplit.split.topology import NETWORK_INPUT, Cut, Hop, Links, Table
 from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
@@ -155,7 +157,15 @@ class DeviceLimits:
     @property
     def without_links(self) -> "DeviceLimits":
         """The same device where no other one is linked to it."""
-        return replace(self, flash_bytes=self.flash_bytes + self.link_flash_bytes, link_flash_bytes=0, driver_bytes=())
+        flash_bytes = self.flash_bytes + self.link_flash_bytes
+        return replace(self, flash_bytes=flash_bytes, transfer_w=self.run_w, link_flash_bytes=0, driver_bytes=())
+
+
+def check_currents(devices: Sequence[DeviceLimits]) -> None:
+    """Raise InputError, which names the device, where the currents of one are not known."""
+    for device in devices:
+        if not device.run_w:
+            raise InputError(no_energy_model(device.name))
 
 
 @dataclass(frozen=True)

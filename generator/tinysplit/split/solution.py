@@ -80,6 +80,14 @@ class Split:
         return self.figures.energy_j
 
     @property
+    def without_currents(self) -> tuple[str, ...]:
+        """Names of the devices that take part and whose currents are not known, so that there is no energy."""
+        used = {device for assignment in self.assignments for device in assignment}
+        return tuple(
+            self.problem.devices[device].name for device in sorted(used) if not self.problem.devices[device].run_w
+        )
+
+    @property
     def gap(self) -> float:
         """Optimality gap: relative distance of the lower bound from the objective; 0 if proved."""
         return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0

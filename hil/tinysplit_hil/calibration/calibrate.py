@@ -30,7 +30,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
-from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_handoffs
+from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
 from tinysplit_hil.calibration.layers import Bench, MeasuredLayer, measure_layers
 from tinysplit_hil.calibration.links import fit_links, measure_links
 from tinysplit_hil.rig import VIRTUAL
@@ -209,7 +209,10 @@ def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, An
     boards = {core: load_board(name) for core, name in LINKED_BOARDS.items()}
     measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
         OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(boards))),
-        OtherCosts.HAND_OFFS: ("handoff", lambda: {c: fit_handoffs(measure_handoffs(b)) for c, b in boards.items()}),
+        OtherCosts.HAND_OFFS: (
+            "handoff",
+            lambda: {c: fit_handoffs(measure_handoffs(b), measure_fed_asleep(b)) for c, b in boards.items()},
+        ),
         OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
         OtherCosts.CODE: ("code", lambda: code_costs(all_networks(), [load_board(name) for name in CORE_BOARDS])),
         OtherCosts.FIRMWARE: ("firmware", firmware_bytes),

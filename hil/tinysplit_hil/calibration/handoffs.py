@@ -26,7 +26,7 @@ from tinysplit.network.layers import Shape
 from tinysplit.project.manifest import Project
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import VIRTUAL, open_rig
+from tinysplit_hil.rig import VIRTUAL, Rig, open_rig
 from tinysplit_hil.stream import stream
 
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
@@ -38,6 +38,9 @@ SAMPLES = 8
 COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once
 DIGITS = 3
 ENDS = ("sending", "receiving")
+FED_ALONE = (4, 64)  # channels of inputs
+IDLE_MS = 100
+MS = 1000  # in a second
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class HandoffCycles:
     cut_bytes: int
     out_bytes: int
     cycles: float
+    tick: float  # cycles of a millisecond in which a board only waits
 
     @property
     def frames(self) -> int:
@@ -99,23 +103,53 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project, _ = plan_network(quantized, boards, assignment, settings).build(folder)
-        cycles = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
+        cycles, tick = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
     pixels = SIDE * SIDE
     in_bytes, out_bytes = (0 if receives else sizes.inputs) * pixels, (0 if sends else sizes.outputs) * pixels
-    return HandoffCycles(receives, sends, driver, in_bytes, sizes.cut * pixels, out_bytes, cycles)
+    return HandoffCycles(receives, sends, driver, in_bytes, sizes.cut * pixels, out_bytes, cycles, tick)
 
 
-def _cycles_beside_layers(project: Project, folder: Path, x: np.ndarray, board: Board, number: int) -> float:
+def _cycles_beside_layers(
+    project: Project, folder: Path, x: np.ndarray, board: Board, number: int
+) -> tuple[float, float]:
     with open_rig(VIRTUAL, project, folder) as rig:
         measured = measure(project, rig, x[:1])
         period_s = stream(project, rig, x).period_s
+        tick = _tick_cycles(rig)
     layers_s = sum(layer.seconds.mean for layer in measured.layers if layer.board == number)
     if period_s is None or layers_s < max(cut.estimated_s for cut in project.cuts):
         raise ToolError(f"{board.name}: the link is busy for longer than the layers, which leaves cores waiting")
-    return (period_s - layers_s) * board.clock.core_hz
+    return (period_s - layers_s) * board.clock.core_hz, tick
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
+def measure_fed_asleep(board: Board) -> Iterator[tuple[int, float]]:
+    """Yield bytes of inputs, and the cycles beside layers and ticks of a board that sleeps while they come."""
+    for channels in FED_ALONE:
+        net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(1)
+        quantized, x = quantize_randomly(net.graph(), 8)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "out"
+            project, _ = plan_network(quantized, (board,), (0,) * len(net.graph().layers), CostSettings()).build(folder)
+            with open_rig(VIRTUAL, project, folder) as rig:
+                measured = measure(project, rig, x[:1])
+                tick = _tick_cycles(rig)
+        (activity,) = measured.activities
+        beside_s = activity.run_s - sum(layer.seconds.mean for layer in measured.layers)
+        yield channels * SIDE * SIDE, beside_s * board.clock.core_hz - tick * MS * activity.sleep_s
+
+
+def _tick_cycles(rig: Rig) -> float:
+    """Return the cycles that a board which does nothing runs in a millisecond, on average over boards."""
+    if rig.accounts is None:
+        raise ToolError("cycles of sleeping boards are counted by virtual boards only")
+    before = rig.accounts()
+    rig.clock.wait(IDLE_MS / MS)
+    after = rig.accounts()
+    ran = [after[number].ran - before[number].ran for number in before]
+    return sum(ran) / len(ran) / IDLE_MS
+
+
+def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[int, float]]) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
     found = list(measured)
     drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
@@ -135,7 +169,7 @@ def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
         n_ends = each.receives + each.sends
         beyond[number] = each.cycles - COPYING * (n_ends * each.cut_bytes + each.in_bytes + each.out_bytes)
     fitted, *_ = np.linalg.lstsq(rows, beyond, rcond=None)
-    costs = {name: float(f"{max(0.0, cost):.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
+    costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
     return HandoffCosts(
         frame=costs["frame"],
         input=costs["input"],
@@ -145,4 +179,16 @@ def fit_handoffs(measured: Iterable[HandoffCycles]) -> HandoffCosts:
         receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in drivers},
         feeding=costs["feeding"],
         reading=costs["reading"],
+        tick=_rounded(sum(each.tick for each in found) / len(found)),
+        wake=fit_wake(fed_asleep, costs["feeding"]),
     )
+
+
+def fit_wake(fed_asleep: Iterable[tuple[int, float]], feeding: float) -> float:
+    """Return what a byte takes beyond `feeding`, the cycles that it takes while the board computes."""
+    (few, of_few), (many, of_many) = fed_asleep
+    return _rounded((of_many - of_few) / (many - few) - feeding - COPYING)
+
+
+def _rounded(cost: float) -> float:
+    return float(f"{max(0.0, cost):.{DIGITS}g}")

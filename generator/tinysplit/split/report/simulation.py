@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.boards.board import no_energy_model
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.split.problem import DeviceLimits
@@ -14,8 +15,7 @@ from tinysplit.split.simulation.results import BoardTimes, Buffers, Simulated
 
 _WAITING = {
     Waiting.POLL: "poll while they wait",
-    Waiting.FIRMWARE: "sleep between inferences, as the firmware does",
-    Waiting.SLEEP: "sleep while they wait",
+    Waiting.SLEEP: "sleep while they wait, as the firmware does",
 }
 
 
@@ -119,7 +119,7 @@ def _cells(times: BoardTimes, buffers: Buffers, span_s: float, inferences: int) 
 def _print_power(report: SimulationReport, console: Console) -> None:
     unknown = [device.name for device in report.devices if not device.run_w]
     if report.power_w(Waiting.POLL) is None:
-        console.print(f"no energy model for {unknown[0]}, because its current is not known", highlight=False)
+        console.print(no_energy_model(unknown[0]), highlight=False)
         return
     table = plain_table("boards", numbers=("mean mW", "mJ an inference"))
     for waiting, text in _WAITING.items():

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from tinysplit.boards.board import board_title
+from tinysplit.boards.board import board_title, no_energy_model
 from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
@@ -15,6 +15,7 @@ from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
+from tinysplit.split.report.power import power_of
 from tinysplit.split.solution import Split
 from tinysplit.split.topology import Cut, pair_of
 
@@ -189,7 +190,11 @@ def _blocking(split: Split) -> Iterator[str]:
 def _energy(split: Split) -> str:
     interval_s = split.problem.frame_period_s
     interval = f"an input every {interval_s * MS:.6g} ms" if interval_s else "inputs without pauses"
-    return f"energy {split.energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
+    if unknown := split.without_currents:
+        return no_energy_model(unknown[0])
+    energy = f"energy {split.energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
+    power = power_of(split)
+    return f"{energy}\n{power.text}" if power else energy
 
 
 def _proof(split: Split) -> str:

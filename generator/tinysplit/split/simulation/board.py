@@ -6,6 +6,7 @@ from typing import Any
 
 from simpy import Environment, Event
 
+from tinysplit.common.protocol_limits import frames_of
 from tinysplit.split.evaluate.steps import BoardStep, Kind
 from tinysplit.split.handoff import Handoff
 from tinysplit.split.simulation.gate import Gate, Process
@@ -14,6 +15,9 @@ from tinysplit.split.simulation.receiver import Receiver
 from tinysplit.split.simulation.recorder import Recorder
 from tinysplit.split.simulation.results import Activity, BoardTimes
 from tinysplit.split.simulation.sender import Sender
+
+TICK_S = 0.001  # of the firmware, which ends a sleep
+LOOK_AHEAD_S = TICK_S / 2  # before the end of a frame, on average, a board stays awake (transfers.c)
 
 
 @dataclass
@@ -40,6 +44,8 @@ class Board:
         self._env, self._device, self._parts, self._recorder = env, device, parts, recorder
         self._is_distributed = is_distributed
         self._times = recorder.boards[device] = BoardTimes(device)
+        if parts.tick_shares:
+            self._times.tick_share = parts.tick_shares[device]
 
         self._number, self._name = 0, ""
         self._has_begun = False  # the inference: a board sleeps before
@@ -60,6 +66,10 @@ class Board:
             for step, name in zip(self.steps, names, strict=True):
                 self._name = name
                 yield from self._take[step.kind](step)
+        end_s = self._env.now
+        for sender in self.ports.senders.values():
+            yield sender.free.opened
+        self._times.awake_s += self._acknowledging_since(end_s)
 
     def _work(self, seconds: float, activity: Activity) -> Process:
         self._has_begun = True
@@ -83,22 +93,29 @@ class Board:
         if moves and not self._parts.overlaps:
             self._times.moving_s += waited_s
         else:
-            self._times.polling_s += waited_s if self._has_begun else self._sending_since(begin_s)
+            self._times.awake_s += self._acknowledging_since(begin_s)
         self._recorder.note(Activity.WAIT, self._device, self._name, (begin_s, self._env.now), self._number)
         return waited_s
 
-    def _hidden(self, driver_s: float, waited_s: float, line_s: float) -> float:
+    def _hidden(self, tensor: int, waited_s: float, line_s: float) -> float:
         """Return the part of a driver's work for a tensor on the line that was done while the board waited for it."""
-        hidden_s = driver_s * min(1.0, waited_s / line_s) if line_s > 0 else 0.0
-        self._recorder.hidden_s += hidden_s
-        self._times.moving_s += hidden_s
-        self._times.polling_s -= hidden_s if self._has_begun else 0.0
-        return hidden_s
+        share = min(1.0, waited_s / line_s) if line_s > 0 else 0.0
+        self._times.moving_s += share * self._parts.asleep_s(tensor, self._device)
+        return share * self._parts.receive_s[tensor][self._device]
 
-    def _sending_since(self, begin_s: float) -> float:
-        """Return the seconds from then in which a tensor still left: a board sleeps behind them."""
-        ends = (sender.sent_s if sender.free.is_open else self._env.now for sender in self.ports.senders.values())
-        return max(0.0, max(ends, default=begin_s) - begin_s)
+    def _acknowledging_since(self, begin_s: float) -> float:
+        """Return the seconds since then between the ends of tensors that left and of their acknowledgements."""
+        senders = [sender for sender in self.ports.senders.values() if sender.free.is_open]
+        return sum(max(0.0, sender.sent_s - max(begin_s, sender.left_s)) for sender in senders)
+
+    def _await_frames(self, n_bytes: int, wire_s: float, waited_s: float) -> None:
+        """Count the ends of a tensor's frames as awake: inside an inference, a board waits for them without sleep."""
+        frames = frames_of(n_bytes)
+        if not self._has_begun or not self._parts.overlaps or not frames:
+            return
+        frame_s = wire_s / frames
+        seen = min(1.0, frame_s / TICK_S)  # share of the frames that a tick finds under way
+        self._times.awake_s += min(waited_s, frames * seen * min(LOOK_AHEAD_S, frame_s / 2))
 
     def _copy(self, step: BoardStep) -> Process:
         yield from self._work(self._parts.copy_s[step.tensor][self._device], Activity.COPY)
@@ -117,8 +134,9 @@ class Board:
             feed.room.open()
         waited_s = yield from self._wait(feed.there)
         feed.there.close()
-        driver_s = parts.receive_s[step.tensor][self._device] if step.is_staged else 0.0
-        driver_s -= self._hidden(driver_s, waited_s, parts.host_s[self._device][0])
+        hidden_s = self._hidden(step.tensor, waited_s, parts.host_s[self._device][0])
+        driver_s = parts.receive_s[step.tensor][self._device] - hidden_s if step.is_staged else 0.0
+        self._recorder.hidden_s += hidden_s if step.is_staged else 0.0
         given_s = self._recorder.given_s
         given_s[self._number] = max(given_s[self._number], self._env.now + driver_s)
         if step.is_staged:
@@ -136,6 +154,7 @@ class Board:
         if not step.is_staged:
             reader.give(self._number)
             yield from self._wait(reader.room)
+            self._times.moving_s += self._parts.send_s[-1][self._device]
             return
         self._use_buffer(1)
         yield from self._copy(step)
@@ -153,6 +172,7 @@ class Board:
             yield from self._work(driver_s, Activity.DRIVER)
         else:
             yield from self._wait(sender.free, moves=True)
+            self._times.moving_s += driver_s if self._parts.overlaps else 0.0
 
     def _sent(self, step: BoardStep) -> Process:
         yield from self._wait(self.ports.senders[step.transfer].free)
@@ -163,14 +183,20 @@ class Board:
 
     def _receive(self, step: BoardStep) -> Process:
         receiver, driver_s = self.ports.receivers[step.transfer], self._parts.receive_s[step.tensor][self._device]
-        if not step.is_staged and not self._is_distributed:
+        wire_s = self._parts.wire_s[step.tensor][receiver.cut.sender][self._device]
+        is_blocking = not step.is_staged and not self._is_distributed
+        if is_blocking:
             receiver.accept(self._number)
-            yield from self._wait(receiver.full, moves=True)
+        waited_s = yield from self._wait(receiver.full, moves=is_blocking)
+        self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
+        if is_blocking:
+            if self._parts.overlaps:
+                self._hidden(step.tensor, waited_s, wire_s)
             return
-        waited_s = yield from self._wait(receiver.full)
         if step.is_staged:
-            wire_s = self._parts.wire_s[step.tensor][receiver.cut.sender][self._device]
-            driver_s -= self._hidden(driver_s, waited_s, wire_s)
+            hidden_s = self._hidden(step.tensor, waited_s, wire_s)
+            self._recorder.hidden_s += hidden_s
+            driver_s -= hidden_s
             yield from self._copy(step)
             self._use_buffer(-1)
             receiver.accept(self._number + 1)

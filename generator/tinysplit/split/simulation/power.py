@@ -1,7 +1,7 @@
 """Mean power of a simulated split: P(t) = P_static + P_comp(t) + P_comm(t) (Dariol 2023).
 
-P_static is the power of Sleep mode, P_comp and P_comm are what a board draws beyond it while it computes, and while it
-moves tensors. A board that polls while it waits draws the power of Run mode.
+P_static is the power of Sleep mode, P_comp and P_comm are what a board draws beyond it while it computes, and while its
+core moves tensors or is awake while it waits: the power of Run mode.
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,24 @@ from tinysplit.split.simulation.results import BoardTimes, Simulated
 
 
 class Waiting(StrEnum):
-    """What boards do while they wait: poll; sleep before an inference and poll inside, as the firmware does; sleep."""
+    """What boards do while they wait: poll, without power management, or sleep, as the firmware does."""
 
     POLL = "poll"
-    FIRMWARE = "firmware"
     SLEEP = "sleep"
+
+
+def awake_s(times: BoardTimes, span_s: float, waiting: Waiting = Waiting.SLEEP) -> float:
+    """Return the seconds of `span_s` in which a board waits and does not sleep."""
+    waits_s = times.waiting_s(span_s)
+    if waiting is Waiting.POLL or times.polls:
+        return waits_s
+    return times.awake_s + times.tick_share * max(0.0, waits_s - times.awake_s)
 
 
 def board_w(times: BoardTimes, device: DeviceLimits, span_s: float, waiting: Waiting) -> float:
     """Return the mean power of a board in W over `span_s` seconds."""
-    waits_s = times.waiting_s(span_s)
-    if waiting is Waiting.POLL or times.polls:
-        polling_s = waits_s
-    else:
-        polling_s = times.polling_s if waiting is Waiting.FIRMWARE else 0.0
-    comp_j = (device.run_w - device.idle_w) * (times.computing_s + polling_s)
-    comm_j = (device.transfer_w - device.idle_w) * times.moving_s
-    return device.idle_w + (comp_j + comm_j) / span_s
+    running_s = times.computing_s + times.moving_s + awake_s(times, span_s, waiting)
+    return device.idle_w + (device.run_w - device.idle_w) * running_s / span_s
 
 
 def split_w(simulated: Simulated, devices: Sequence[DeviceLimits], waiting: Waiting) -> float | None:

@@ -35,15 +35,16 @@ class BoardTimes:
     """Seconds of a board, summed up over the simulation; it waits for the rest of the time.
 
     `moving_s` are those of copies and drivers, and of waits in which a driver that only polls moves a tensor. Of its
-    waits, the generated firmware polls for `polling_s`: inside an inference, and while a tensor still leaves. `polls`:
-    the driver of its links only polls, so that it never sleeps.
+    waits, the generated firmware stays awake for `awake_s`: where a frame ends soon. `polls`: the driver of its links
+    only polls, so that it never sleeps; `tick_share`: of the time asleep that the millisecond interrupt takes.
     """
 
     device: int
     polls: bool = False
+    tick_share: float = 0.0
     computing_s: float = 0.0
     moving_s: float = 0.0
-    polling_s: float = 0.0
+    awake_s: float = 0.0
 
     def waiting_s(self, span_s: float) -> float:
         """Return the seconds of `span_s` in which it has nothing to do."""

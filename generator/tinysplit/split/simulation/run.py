@@ -32,13 +32,15 @@ def simulate(
     loss: Loss = LOSSLESS,
     *,
     keeps_events: bool = False,
+    program: Program | None = None,
 ) -> Simulated:
     """Simulate inputs that arrive at these times (seconds, ascending, from 0) on the generated firmware.
 
-    Raises CheckFailedError where a layer or a cut takes for ever, and where a link fails because it loses too much.
+    Its steps are those of `program`, by default those that follow from problem and assignment. Raises CheckFailedError
+    where a layer or a cut takes for ever, and where a link fails because it loses too much.
     """
     problem = as_run(problem, assignment)
-    program = Firmware.of(problem, assignment).program
+    program = program or Firmware.of(problem, assignment).program
     return _Simulation(problem, assignment, program, Recorder(arrivals_s, keeps_events=keeps_events), loss).run()
 
 

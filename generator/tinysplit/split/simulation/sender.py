@@ -47,7 +47,7 @@ class Sender(ChannelEnd):
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
         self.repeated_frames = 0
-        self.sent_s = 0.0  # when the last tensor was acknowledged
+        self.left_s = self.sent_s = 0.0  # when the last tensor had left, and when it was acknowledged
         self._receiver = receiver
         self._byte_s = wire_s / max(LINK_OVERHEAD_BYTES, line_bytes_of(cut.payload_bytes))
         self._state, self._number, self._granted = _State.IDLE, -1, -1
@@ -120,6 +120,7 @@ class Sender(ChannelEnd):
         return range(first, behind)
 
     def _arrive(self, data: Data, heard: int, line_bytes: int) -> None:
+        self.left_s = self.env.now
         self._receiver.hear_data(data, heard, line_bytes, is_followed=self._has_data())
         self._await_answer()
 
