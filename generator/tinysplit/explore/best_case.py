@@ -30,7 +30,7 @@ def best_case(problem: Problem) -> Figures:
     has_places = np.isfinite(seconds.min(axis=1)).all() and np.isfinite(seconds.min(axis=0)).all()
     if not has_places or len(problem.layers) < len(problem.devices) or not _flash_suffices(problem):
         return NOWHERE
-    period_s = _least_period_s(seconds, wire)
+    period_s = max(_least_period_s(seconds, wire), *_host_seconds(problem))
     if not isfinite(period_s):
         return NOWHERE  # a device without a link
     return Figures(_least_latency_s(problem, seconds, wire), period_s, _least_energy_j(problem, seconds, period_s))
@@ -48,6 +48,12 @@ def _wire_seconds(problem: Problem) -> Seconds:
     """Return the least seconds of a cut by [layer][sender][receiver]: its time on the line, or as the solvers count."""
     wire: Seconds = np.minimum(np.array(problem.handoff_parts.wire_s), np.array(problem.transfer_seconds))
     return wire
+
+
+def _host_seconds(problem: Problem) -> tuple[float, float]:
+    """Return the least seconds in which the host sends the input and reads the output, whatever the boards do then."""
+    sent, read = zip(*problem.handoff_parts.host_s, strict=True)
+    return min(sent), min(read)
 
 
 def _flash_suffices(problem: Problem) -> bool:

@@ -10,9 +10,9 @@ from tinysplit.explore.figures import Figures
 from tinysplit.split.problem import Objective, within
 
 Prices = Mapping[str, float]
-Key = tuple[float, float]  # what comes first in a ranking is least in this order
-FIRST: Key = (0.0, 0.0)
-LAST: Key = (inf, inf)
+Key = tuple[float, float, float]  # what comes first in a ranking is least in this order
+FIRST: Key = (0.0, 0.0, 0.0)
+LAST: Key = (inf, inf, inf)
 
 
 class Ranked(StrEnum):
@@ -57,14 +57,21 @@ class Goal:
         )
 
     def key(self, figures: Figures, boards: Sequence[str]) -> Key:
-        """Return the place of a split in the ranking; of lower bounds, a place that no split is before."""
-        price = self.price(boards)
-        match self.ranked_by:
-            case Ranked.PRICE:
-                return price, figures.latency_s
-            case Ranked.THROUGHPUT:
-                return figures.period_s, price
-            case Ranked.ENERGY:
-                return figures.energy_j, price
-            case _:
-                return figures.latency_s, price
+        """Return the place of a split in the ranking; of lower bounds, a place that no split is before.
+
+        Values that agree in three digits count as equal, as figures are estimates; the price decides between them.
+        """
+        value, price = self.value(figures), self.price(boards)
+        rounded = float(f"{value:.3g}")
+        return (price, rounded, value) if self.ranked_by is Ranked.PRICE else (rounded, price, value)
+
+    def value(self, figures: Figures) -> float:
+        """Return what splits minimise, in seconds or joules."""
+        if self.ranked_by is Ranked.THROUGHPUT:
+            return figures.period_s
+        return figures.energy_j if self.ranked_by is Ranked.ENERGY else figures.latency_s
+
+
+def may_be_better(bound: Key, other: Key) -> bool:
+    """Return whether a set with this bound may come before another one; between equals, a bound decides nothing."""
+    return bound[:2] < other[:2]

@@ -8,6 +8,8 @@ from math import isfinite
 from types import FrameType
 from typing import NoReturn
 
+SIGNAL_EXIT = 128  # exit code of a process that a signal has ended, as of a shell, less the number of the signal
+
 
 class Stopped(StrEnum):
     """Why an exploration ended early."""
@@ -33,6 +35,20 @@ def total_time(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def orderly_termination() -> Iterator[None]:
+    """End the process by SystemExit on SIGTERM, so that the block can end what it has started. Main thread only."""
+    before = signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(SIGNAL_EXIT + number)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -7,9 +7,8 @@ from typing import Any
 
 from tinysplit.boards.link_rates import LOW_RATES, RATES
 from tinysplit.explore.candidates import Space, boards_with_baud
-from tinysplit.explore.goal import Goal
+from tinysplit.explore.goal import Goal, Key
 from tinysplit.explore.ranking import RankedSet
-from tinysplit.split.problem import is_better
 
 Best = Callable[[int, int], RankedSet | None]  # the best set of so many boards at a baud rate
 
@@ -83,15 +82,15 @@ class _Rates:
     def fewer(self, n_boards: int, baud: int) -> RankedSet | None:
         """Return the best set of fewer boards."""
         found = [self.best(count, baud if count > 1 else 0) for count in range(1, n_boards)]
-        return min((each for each in found if each), key=self._value, default=None)
+        return min((each for each in found if each), key=self._key, default=None)
 
     def pays(self, n_boards: int, baud: int) -> bool:
         """Return whether a set of so many boards is better than all of fewer."""
         best, fewer = self.best(n_boards, baud), self.fewer(n_boards, baud)
-        return best is not None and (fewer is None or is_better(self._value(best), self._value(fewer)))
+        return best is not None and (fewer is None or self._key(best)[0] < self._key(fewer)[0])
 
-    def _value(self, ranked: RankedSet) -> float:
-        return self.goal.key(ranked.simulated, ranked.candidate.boards)[0]
+    def _key(self, ranked: RankedSet) -> Key:
+        return self.goal.key(ranked.simulated, ranked.candidate.boards)
 
 
 def sweep(space: Space, goal: Goal, best: Best) -> Sweep:

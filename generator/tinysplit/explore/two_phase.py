@@ -14,7 +14,7 @@ from itertools import chain
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Point
 from tinysplit.explore.evaluator import Evaluator
-from tinysplit.explore.goal import FIRST, LAST, Goal, Key
+from tinysplit.explore.goal import FIRST, LAST, Goal, Key, may_be_better
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.slices.two_phase.search import N_KEPT
 from tinysplit.split import clock
@@ -64,15 +64,16 @@ class TwoPhaseSearch:
             for candidate, point in [split]
         ]
         solved = [each for each in self._candidates if self._evaluator.is_solved(each)]
-        left = [each for each in self._bounds if not self._evaluator.is_solved(each)]
+        left = {each for each in self._bounds if not self._evaluator.is_solved(each)}
+        opened = self._open()
         return Ranking(
             best=tuple(ranked[: self._n_best]),
             phase_1_ranks=tuple(each.phase_1_rank for each in ranked),
             n_sets=len(self._candidates),
             n_solved=len(solved),
-            n_pruned=len(left),
+            n_pruned=len(left.difference(opened)),
             n_infeasible=len(self._candidates) - len(left) - sum(bool(self._splits(each)) for each in solved),
-            n_open=len(self._open()),
+            n_open=len(opened),
             n_unproved=sum(not self._evaluator.outcome(each.candidate).complete for each in ranked),
             n_splits=len(self._simulated),
             rounds=self._rounds,
@@ -102,7 +103,7 @@ class TwoPhaseSearch:
             count *= 2
 
     def _below(self, last: Key, is_done: Callable[[Candidate], bool]) -> list[Candidate]:
-        return [each for each, bound in self._bounds.items() if bound < last and not is_done(each)]
+        return [each for each, bound in self._bounds.items() if may_be_better(bound, last) and not is_done(each)]
 
     def _open(self) -> list[Candidate]:
         """Return the sets that may be better than the last of the best ones, and are not simulated."""

@@ -75,7 +75,7 @@ def _heading(goal: Goal) -> str:
 
 def _value(ranked: RankedSet, goal: Goal) -> float:
     """Return the value of the objective in ms or mJ."""
-    return MILLI * goal.key(ranked.simulated, ranked.candidate.boards)[0]
+    return MILLI * goal.value(ranked.simulated)
 
 
 def _line(found: BreakEven, sweep: Sweep, goal: Goal) -> str:
