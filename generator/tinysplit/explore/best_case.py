@@ -2,9 +2,10 @@
 
 Phase 1 of an exploration prunes by them (`two_phase.py`). Every layer runs on the board that is best for it, fused and
 without waiting for memory, and a tensor takes the time of its bits on the line only. As every board of the set runs a
-layer, the worst board counts once, in the place where it does least harm.
+layer, a tensor crosses to or from each of them, at least the one that does least harm.
 """
 
+from collections.abc import Iterator, Sequence
 from math import inf, isfinite
 
 import numpy as np
@@ -30,7 +31,7 @@ def best_case(problem: Problem) -> Figures:
     has_places = np.isfinite(seconds.min(axis=1)).all() and np.isfinite(seconds.min(axis=0)).all()
     if not has_places or len(problem.layers) < len(problem.devices) or not _flash_suffices(problem):
         return NOWHERE
-    period_s = max(_least_period_s(seconds, wire), *_host_seconds(problem))
+    period_s = _least_period_s(problem, seconds, wire)
     if not isfinite(period_s):
         return NOWHERE  # a device without a link
     return Figures(_least_latency_s(problem, seconds, wire), period_s, _least_energy_j(problem, seconds, period_s))
@@ -50,19 +51,13 @@ def _wire_seconds(problem: Problem) -> Seconds:
     return wire
 
 
-def _host_seconds(problem: Problem) -> tuple[float, float]:
-    """Return the least seconds in which the host sends the input and reads the output, whatever the boards do then."""
-    sent, read = zip(*problem.handoff_parts.host_s, strict=True)
-    return min(sent), min(read)
-
-
 def _flash_suffices(problem: Problem) -> bool:
     free = sum(device.flash_bytes + device.link_flash_bytes for device in problem.devices)
     return sum(with_least_costs(problem).least_flash_bytes) <= free
 
 
 def _least_latency_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float:
-    """Return the longest path through layers and cuts, through a layer on the worst board, or the work evenly spread.
+    """Return the longest path through layers and cuts, or the work evenly spread.
 
     Each layer takes the best device for each of its readers. That is at most what it takes in a split: by induction
     along the paths.
@@ -71,29 +66,46 @@ def _least_latency_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float
     for layer, inputs in enumerate(problem.predecessors):
         arrivals = [(until[each][:, None] + wire[each]).min(axis=0) for each in inputs if each != NETWORK_INPUT]
         until[layer] = seconds[layer] + np.max(arrivals, axis=0, initial=0.0)
-    after = np.zeros_like(seconds)  # from the end of the layer to the output
+    since = np.zeros_like(seconds)  # from the beginning of the layer to the output
     for layer in reversed(range(len(problem.layers))):
-        rest = [(wire[layer] + seconds[each] + after[each]).min(axis=1) for each in problem.readers[layer]]
-        after[layer] = np.max(rest, axis=0, initial=0.0)
-    through = until + after
-    path_s = max(through.min(axis=1).max(), through.min(axis=0).max())
-    return float(max(path_s, seconds.min(axis=1).sum() / seconds.shape[1]))
+        rest = [(wire[layer] + since[each]).min(axis=1) for each in problem.readers[layer]]
+        since[layer] = seconds[layer] + np.max(rest, axis=0, initial=0.0)
+    path_s = until.min(axis=1).max()
+    crossing = [until[layer][:, None] + wire[layer] + since[reader] for layer, reader in _edges(problem)]
+    return float(max(path_s, _worst_device_s(crossing), seconds.min(axis=1).sum() / seconds.shape[1]))
 
 
-def _least_period_s(seconds: Seconds, wire: Seconds) -> float:
-    """Return the largest of: a layer, work spread over boards as fast as they are, and a tensor for every board.
+def _edges(problem: Problem) -> Iterator[tuple[int, int]]:
+    """Yield each layer with each of its readers."""
+    for layer in range(len(problem.layers)):
+        for reader in problem.readers[layer]:
+            yield layer, reader
+
+
+def _worst_device_s(crossing: Sequence[Seconds]) -> float:
+    """Return the seconds that a cut needs at the worst device, by those of each cut by [sender][receiver].
+
+    Every device is at one end of a cut at least, as it does not run all layers. A single device has none.
+    """
+    cuts = np.array(crossing)
+    n_devices = cuts.shape[-1]
+    if n_devices == 1:
+        return 0.0
+    cuts = cuts + np.diag([inf] * n_devices)
+    return float(np.minimum(cuts.min(axis=(0, 1)), cuts.min(axis=(0, 2))).max())
+
+
+def _least_period_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float:
+    """Return the largest of: a layer, a cut at every board, the host's part, work spread over boards by their speed.
 
     For any weights w of the devices whose sum is 1: period >= sum w * load >= sum over layers of min w * seconds.
     """
-    n_devices = seconds.shape[1]
     finite = np.where(np.isfinite(seconds), seconds, 0.0).sum(axis=0)
     speeds = 1 / np.maximum(finite, np.finfo(float).tiny)
     spread_s = (seconds * (speeds / speeds.sum())).min(axis=1).sum()
-    period_s = max(spread_s, seconds.min(axis=1).max(), seconds.min(axis=0).max())
-    if n_devices > 1:
-        either = np.minimum(wire, wire.transpose(0, 2, 1)) + np.diag([inf] * n_devices)
-        period_s = max(period_s, either.min(axis=(0, 2)).max())
-    return float(period_s)
+    cut_s = _worst_device_s([wire[layer] for layer, _ in _edges(problem)])
+    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()  # to send the input, to read the output
+    return float(max(spread_s, seconds.min(axis=1).max(), seconds.min(axis=0).max(), cut_s, host_s))
 
 
 def _least_energy_j(problem: Problem, seconds: Seconds, period_s: float) -> float:

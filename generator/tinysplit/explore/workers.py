@@ -132,7 +132,8 @@ class DaskCluster:
         except ImportError:
             raise ToolError(f"--scheduler needs Dask: {install_line('cluster')}") from None
         self._scheduler, self._work = scheduler, work
-        getLogger("distributed").setLevel(CRITICAL)  # a lost scheduler is one line of ours
+        for logger in ("distributed", "distributed.client"):
+            getLogger(logger).setLevel(CRITICAL)  # a lost scheduler is one line of ours
         try:
             self._client = self._distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, ValueError):
