@@ -87,8 +87,8 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
     assert not any(candidate.baud for candidate in space.candidates())
     assert list(replace(space, bauds=(115200,)).notes()) == []
     slow, fast = replace(space, bauds=(1, 20_000_000)).notes()
-    assert slow == "note: no board can generate 1 baud: sets of several boards are skipped at this rate"
-    assert fast.startswith("note: no board can generate 20000000 baud")
+    assert slow == "note: no board can have links at 1 baud: sets of several boards are skipped at this rate"
+    assert fast.startswith("note: no board can have links at 20000000 baud")
     assert list(replace(space, max_boards=1).notes()) == []
 
 
@@ -96,6 +96,18 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
 def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> None:
     picked = ProblemTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
     assert picked == make_problem(GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True))
+
+
+def test_boards_whose_rates_differ_too_much_are_in_no_set() -> None:
+    boards = tuple(map(load_board, ("nucleo_g071rb", "nucleo_l452re")))
+    space = replace(SPACE, boards=boards, bauds=(3_000_000,), bits=(8,))
+    sets = {each.boards for each in space.candidates()}
+    assert sets == {(each.name,) * count for each in boards for count in (1, 2)}
+    (note,) = space.notes()
+    assert note.startswith("note: the rates of nucleo_g071rb and nucleo_l452re differ too much at 3000000 baud: sets")
+    settings = replace(SETTINGS, baud=3_000_000)
+    picked = ProblemTable.of(GRAPH, boards, settings).problem_of(("nucleo_l452re",) * 2)
+    assert picked == make_problem(GRAPH, boards[1:] * 2, replace(settings, use_all=True))
 
 
 def test_fronts_against_brute_force() -> None:

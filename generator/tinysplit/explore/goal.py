@@ -62,7 +62,7 @@ class Goal:
         Values that agree in three digits count as equal, as figures are estimates; the price decides between them.
         """
         value, price = self.value(figures), self.price(boards)
-        rounded = float(f"{value:.3g}")
+        rounded = three_digits(value)
         return (price, rounded, value) if self.ranked_by is Ranked.PRICE else (rounded, price, value)
 
     def value(self, figures: Figures) -> float:
@@ -70,6 +70,11 @@ class Goal:
         if self.ranked_by is Ranked.THROUGHPUT:
             return figures.period_s
         return figures.energy_j if self.ranked_by is Ranked.ENERGY else figures.latency_s
+
+
+def three_digits(value: float) -> float:
+    """Return a value rounded to three significant digits."""
+    return float(f"{value:.3g}")
 
 
 def may_be_better(bound: Key, other: Key) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tinysplit.boards.link_rates import LOW_RATES, RATES
-from tinysplit.explore.candidates import Space, boards_with_baud
+from tinysplit.explore.candidates import Space, linked_pairs
 from tinysplit.explore.goal import Goal, Key
 from tinysplit.explore.ranking import RankedSet
 
@@ -119,10 +119,10 @@ def _break_even(space: Space, rates: _Rates, n_boards: int, bauds: Sequence[int]
 
 
 def _between(space: Space, low: int, high: int) -> Iterator[int]:
-    """Yield the standard rates between two, ascending, that the same boards make as the higher one."""
-    able = boards_with_baud(space.boards, high)
+    """Yield the standard rates between two, ascending, at which the same boards can have links as at the higher one."""
+    able = linked_pairs(space.boards, high)
     for baud in sorted((*RATES, *LOW_RATES)):
-        if low < baud < high and boards_with_baud(space.boards, baud) == able:
+        if low < baud < high and linked_pairs(space.boards, baud) == able:
             yield baud
 
 
