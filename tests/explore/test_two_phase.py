@@ -160,7 +160,7 @@ def test_sets_are_opened_again_while_they_may_be_better(monkeypatch: pytest.Monk
     known, ranking = searched(sets, n_best=1, n_kept=1)
     assert known.rounds == [("a", "b"), ("b",), ("c",)]
     assert names(ranking) == ["c"]
-    assert (ranking.n_sets, ranking.n_infeasible, ranking.n_solved, ranking.n_pruned, ranking.n_open) == (5, 1, 3, 1, 0)
+    assert (ranking.n_sets, ranking.n_ruled_out, ranking.n_solved, ranking.n_pruned, ranking.n_open) == (5, 1, 3, 1, 0)
     assert (ranking.phase_1_ranks, ranking.is_best_changed, ranking.n_moved) == ((2, 3, 1), True, 1)
     assert ranking.rounds == 3
     assert ranking.rank_correlation == pytest.approx(-1 / 3)
@@ -172,7 +172,7 @@ def test_limits_hold_for_simulated_figures() -> None:
     sets = {"a": (1.0, 2.0, 3.1), "b": (2.0, 2.5, 2.9), "c": (3.2, 3.2, 3.2)}
     _, ranking = searched(sets, n_best=3, n_kept=50, max_latency_s=3.0)
     assert names(ranking) == ["b"]
-    assert ranking.n_infeasible == 1  # c, by its bound
+    assert (ranking.n_ruled_out, ranking.n_infeasible) == (1, 0)  # c, by its bound
 
 
 def test_what_is_equal_in_three_digits_has_the_order_of_prices() -> None:

@@ -26,15 +26,17 @@ class Ranking:
     """The best sets of one network and bit width, and what the phases found.
 
     `phase_1_ranks` are those of all sets that were simulated and keep the limits, in the order of the simulation. Of
-    `n_sets`, bounds left out `n_pruned`. `n_open` may be among the best, but were not simulated; of `n_unproved`, the
-    split may not be the best one by its analytical figures.
+    `n_sets`, `n_ruled_out` have bounds beyond memories or limits, `n_pruned` bounds that the best sets are not beyond,
+    and of `n_solved`, `n_infeasible` have no split. `n_open` may be among the best, but were not simulated; of
+    `n_unproved`, the split may not be the best one by its analytical figures.
     """
 
     best: tuple[RankedSet, ...]
     phase_1_ranks: tuple[int, ...]
     n_sets: int
-    n_solved: int
+    n_ruled_out: int
     n_pruned: int
+    n_solved: int
     n_infeasible: int
     n_open: int
     n_unproved: int
@@ -63,9 +65,10 @@ class Ranking:
         correlation = self.rank_correlation
         return {
             "sets": self.n_sets,
-            "infeasible": self.n_infeasible,
-            "solved": self.n_solved,
+            "ruled_out": self.n_ruled_out,
             "pruned": self.n_pruned,
+            "solved": self.n_solved,
+            "infeasible": self.n_infeasible,
             "simulated_splits": self.n_splits,
             "simulated_sets": len(self.phase_1_ranks),
             "rounds": self.rounds,
@@ -81,8 +84,8 @@ class Ranking:
     def lines(self) -> tuple[str, ...]:
         """Return what to print of the phases: a line each, and what is not proved."""
         phase_1 = (
-            f"phase 1, best-case models: {counted(self.n_sets, 'set')}, {self.n_infeasible} infeasible, "
-            f"{self.n_solved} solved, {self.n_pruned} pruned in {self.phase_1_s:.2f} s"
+            f"phase 1, best-case models: {counted(self.n_sets, 'set')}, {self.n_ruled_out} ruled out, "
+            f"{self.n_pruned} pruned, {self.n_solved} solved ({self.n_infeasible} infeasible) in {self.phase_1_s:.2f} s"
         )
         moved = f"{self.n_moved} of the best {len(self.best)} moved" if len(self.best) > 1 else ""
         best = f"the best one {'changed' if self.is_best_changed else 'stayed'}" if self.best else ""

@@ -8,6 +8,7 @@ from rich.console import Console
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.goal import Goal, Ranked
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.explore.sweep import BreakEven, Sweep
@@ -56,6 +57,23 @@ def layer_counts(candidate: Candidate, assignment: Assignment) -> str:
     return " + ".join(str(counts[device]) for device in range(len(candidate.boards)))
 
 
+def print_bit_widths(exploration: Exploration, console: Console) -> None:
+    """Print for each network what its best set takes in more bits, beside the fewest that were tried."""
+    goal, widths = exploration.request.goal, sorted(exploration.request.space.bits)
+    unit = _unit(goal)
+    for graph in exploration.request.graphs if goal.ranked_by is not Ranked.PRICE else ():
+        rankings = [(bits, exploration.rankings.get((graph.sha256, bits))) for bits in widths]
+        values = [(bits, _value(ranking.best[0], goal)) for bits, ranking in rankings if ranking and ranking.best]
+        for bits, value in values[1:]:
+            fewest, least = values[0]
+            console.print(
+                f"\n{graph.name}: {least:.2f} {unit} in {fewest} bits, {value:.2f} {unit} in {bits} bits: "
+                f"{value / least:.2f} times",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
 def _print_sweep(title: str, sweep: Sweep, goal: Goal, console: Console) -> None:
     console.print(f"\n{title}: the best set by number of boards and baud rate (simulated)", highlight=False)
     table = plain_table("boards", numbers=("count", "baud", _heading(goal)))
@@ -95,8 +113,11 @@ def _line(found: BreakEven, sweep: Sweep, goal: Goal) -> str:
 
 
 def _named(ranked: RankedSet, goal: Goal) -> str:
-    unit = "mJ" if goal.ranked_by is Ranked.ENERGY else "ms"
-    return f"{' + '.join(ranked.candidate.boards)}, {_value(ranked, goal):.2f} {unit}"
+    return f"{' + '.join(ranked.candidate.boards)}, {_value(ranked, goal):.2f} {_unit(goal)}"
+
+
+def _unit(goal: Goal) -> str:
+    return "mJ" if goal.ranked_by is Ranked.ENERGY else "ms"
 
 
 def _grouped(baud: int) -> str:

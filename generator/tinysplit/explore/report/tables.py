@@ -11,7 +11,7 @@ from tinysplit.common.units import MILLI, MS
 from tinysplit.explore.axes import Axis
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.front import FrontEntry
-from tinysplit.explore.report.rankings import layer_counts, print_ranking
+from tinysplit.explore.report.rankings import layer_counts, print_bit_widths, print_ranking
 
 PROGRESS_LINES = 10  # without a terminal
 COLUMNS = {  # heading, factor, decimals
@@ -33,6 +33,7 @@ def print_exploration(exploration: Exploration, console: Console) -> None:
             if ranking:
                 sweep = exploration.sweeps.get((graph.sha256, bits))
                 print_ranking(f"{graph.name}, {bits} bits", ranking, sweep, exploration.request.goal, console)
+        print_bit_widths(exploration, console)
     else:
         _print_fronts(exploration, console)
     if exploration.largest:
