@@ -55,6 +55,16 @@ def test_a_chain_by_hand() -> None:
     assert bound.energy_j == pytest.approx(1.5 * 1 + 2.75 * 2 + 0.75 * 2.0)
 
 
+def test_branches_may_run_side_by_side() -> None:
+    # a and b take 1 at the same time, a cut 0.125, c, which reads both, 0.5.
+    branches = [LayerCosts.alike(name, 1, 1, 1, (1.0, 1.0), (-1,)) for name in "ab"]
+    layers = (*branches, LayerCosts.alike("c", 1, 1, 1, (0.5, 0.5), (0, 1)))
+    devices = (DeviceLimits("x", 9, 9), DeviceLimits("y", 9, 9))
+    cut = ((0.0, 0.125), (0.125, 0.0))
+    problem = Problem(layers, devices, (cut,) * 3, must_use_all=True, period_definition=Period.FIRMWARE)
+    assert best_case(problem).latency_s == simulated_figures(problem, (0, 1, 0)).latency_s == 1.625
+
+
 def test_what_fits_in_no_way() -> None:
     layer = LayerCosts.alike("a", 8, 1, 1, (1.0,))
     problem = Problem((layer, layer), (DeviceLimits("x", 15, 9),), (((0.0,),),) * 2)
