@@ -23,8 +23,9 @@ BETTER = {
 
 def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Goal, console: Console) -> None:
     """Print the best sets, what the phases found, and the sweep."""
-    heading = f"the best {len(ranking.best)} sets" if ranking.best else "no feasible set"
-    console.print(f"\n{title}: {heading} by {goal.ranked_by} (simulated)", highlight=False)
+    none = "no set found so far" if ranking.n_open else "no feasible set"
+    heading = f"the best {len(ranking.best)} sets by {goal.ranked_by} (simulated)" if ranking.best else none
+    console.print(f"\n{title}: {heading}", highlight=False)
     if ranking.best:
         price = "price" if goal.prices else "count"
         numbers = ("baud", "I ms", "period\nms", "mJ", "mW", price, "phase\n1")
