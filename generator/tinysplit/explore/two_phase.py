@@ -33,9 +33,7 @@ class TwoPhaseSearch:
         """Search for the `n_best` best sets of `candidates`, all of one network and bit width."""
         self._evaluator, self._goal, self._candidates = evaluator, goal, candidates
         self._n_best, self._n_kept = n_best, n_kept
-        self._bounds: dict[Candidate, Key] = dict.fromkeys(
-            candidates, FIRST
-        )  # of those that may be feasible, ascending
+        self._bounds = dict.fromkeys(candidates, FIRST)  # of those that may be feasible, ascending
         self._simulated: dict[Split, Key] = {}  # LAST where a limit is broken
         self._rounds = 0
         self._phases_s = [0.0, 0.0]
